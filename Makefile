@@ -76,6 +76,10 @@ test: $(STAMP) ## run all tests (ARGS='-k name' selects)
 test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no other process
 	$(PY) -m pytest $(PARALLEL) --fast $(ARGS)
 
+.PHONY: test-long
+test-long: $(STAMP) ## run the long forms: rules on every store, more jobs under kills, more seeds
+	LONG_TESTS=1 $(PY) -m pytest $(PARALLEL) --all-stores tests/engine tests/store tests/chaos tests/simulator $(ARGS)
+
 .PHONY: docs-reference
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
 	$(PY) -m windlass.cli.reference docs/reference
@@ -120,7 +124,7 @@ bench-fleet: $(STAMP) ## measure servers, workers and clients beside their peers
 
 .PHONY: simulate
 simulate: $(STAMP) ## run the simulator over many seeds (the long form of what the tests do)
-	$(PY) -m windlass.simulator --seeds 5000 $(ARGS)
+	$(PY) -m windlass simulate --seeds 5000 $(ARGS)
 
 .PHONY: interleave
 interleave: $(STAMP) ## step every pair of commands through PostgreSQL, many schedules each

@@ -65,6 +65,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="only tests that need no PostgreSQL, no S3, no server and no other process",
     )
+    parser.addoption(
+        "--all-stores", action="store_true", help="run each rule of the engine on every store"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

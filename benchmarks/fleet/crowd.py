@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from benchmarks.fleet.processes import Server
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.sync import Finished, SyncReply, SyncRequest
-from windlass.wire.workers import EnrolReply, EnrolRequest
 
 AT_ONCE = 20  # enrolments side by side
 

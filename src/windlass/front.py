@@ -25,11 +25,12 @@ class AsyncClient(client.AsyncClient):
         blobs: str | None = None,
         drain: float = 10.0,
         config: "Config | None" = None,
+        resources: str | None = None,
     ) -> Self:
         """Returns a client with the engine in this process; see `Client.embedded`."""
         from windlass.embedded.opening import embedded_service
 
-        return cls(service=embedded_service(store, workers, blobs, drain, config))
+        return cls(service=embedded_service(store, workers, blobs, drain, config, resources))
 
 
 class Client(client.Client):
@@ -44,6 +45,7 @@ class Client(client.Client):
         blobs: str | None = None,
         drain: float = 10.0,
         config: "Config | None" = None,
+        resources: str | None = None,
     ) -> Self:
         """Returns a client with the engine in this process, and no server.
 
@@ -52,7 +54,8 @@ class Client(client.Client):
         a PostgreSQL database, together with that of its `blobs`.
         `workers` is how many jobs this process runs at once; default: one per processor;
         0: it only submits and reads. `drain` is how many seconds running jobs get when the
-        client is closed; then they go back to the queue. Functions are imported in
+        client is closed; then they go back to the queue. `resources` is what jobs share, as with
+        `windlass worker --resources`: `gpus=[0,1],licences=4`. Functions are imported in
         processes of their own, so a program opens its client below
         `if __name__ == "__main__":`.
         """
@@ -61,8 +64,9 @@ class Client(client.Client):
         thread = LoopThread()
         try:
             made = AsyncClient.embedded(
-                store, workers=workers, blobs=blobs, drain=drain, config=config
-            )
+                store, workers=workers, blobs=blobs, drain=drain, config=config,
+                resources=resources,
+            )  # fmt: skip
             thread.run(made.open())
         except BaseException:
             thread.close()

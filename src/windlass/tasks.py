@@ -147,12 +147,12 @@ class Channel(Protocol):
 
     def canceled(self, seq: int) -> bool: ...
 
-    def ask(self, seq: int, body: bytes) -> "Told": ...
+    def ask(self, seq: int, body: bytes) -> "Answer": ...
 
-    async def ask_async(self, seq: int, body: bytes) -> "Told": ...
+    async def ask_async(self, seq: int, body: bytes) -> "Answer": ...
 
 
-class Told(Protocol):
+class Answer(Protocol):
     """The server's answer to a request: JSON, which is an error if it was `refused`."""
 
     @property
@@ -202,7 +202,7 @@ class Current(msgspec.Struct, frozen=True):
         return _children(self.channel.ask(self.seq, _asked(jobs, key)))
 
     async def submit_many_async(self, jobs: Sequence[JobSpec], key: str | None = None) -> list[int]:
-        """The same in async functions."""
+        """Does the same in async functions."""
         return _children(await self.channel.ask_async(self.seq, _asked(jobs, key)))
 
     @property
@@ -220,10 +220,10 @@ def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:
     return msgspec.json.encode(SubmitRequest(jobs=list(jobs), key=key))
 
 
-def _children(told: Told) -> list[int]:
-    if not told.refused:
-        return msgspec.json.decode(told.body, type=SubmitReply).ids
-    error = msgspec.json.decode(told.body)["error"]
+def _children(answer: Answer) -> list[int]:
+    if not answer.refused:
+        return msgspec.json.decode(answer.body, type=SubmitReply).ids
+    error = msgspec.json.decode(answer.body)["error"]
     if "field" in error and "expected" in error:
         raise InvalidInput(error["field"], error["expected"], error.get("got"))
     raise Conflict(error["code"], error["message"], error.get("retry_after_ms"))

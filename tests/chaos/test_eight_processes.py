@@ -10,6 +10,7 @@ from pathlib import Path
 import asyncpg
 
 from tests.support.chaos_worker import CONFIG
+from tests.support.forms import by_form
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.clock import RealChance
@@ -23,7 +24,7 @@ from windlass.ports.store import ReadTx
 from windlass.store.postgres.store import PostgresStore
 
 PROCESSES = 8
-JOBS = 20_000
+JOBS = by_form(5_000, 20_000)  # as many kills in both
 KILLS = 10
 BATCH = 500
 SEED = 8

@@ -1,4 +1,4 @@
-"""Servers and workers killed −9 amid 2,000 jobs: nothing is lost, doubled or stuck."""
+"""Servers and workers killed −9 amid many jobs: nothing is lost, doubled or stuck."""
 
 import asyncio
 import json
@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.support.fleet import Fleet
+from tests.support.forms import by_form
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.client.client import AsyncClient
@@ -13,7 +14,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State, is_terminal
 from windlass.domain.values.errors import Unreachable, WindlassError
 
-JOBS = 2_000
+JOBS = by_form(750, 2_000)  # as many kills in both
 BATCH = 250
 WORKERS = 3
 SERVER_KILLS = 3

@@ -62,8 +62,10 @@ def test_a_misspelt_state_gets_a_suggestion_from_the_server(up: Program) -> None
 def test_a_misspelt_name_gets_a_suggestion(up: Program, tmp_path: Path) -> None:
     file = tmp_path / "w.yaml"
     file.write_text(FILE)
-    up.text("templates", "put", "nightly-build", str(file))
-    up.text("schedules", "put", "nightly-run", "@daily", "--template", "nightly-build", "--paused")
+    up.text("templates", "apply", "nightly-build", str(file))
+    up.text(
+        "schedules", "apply", "nightly-run", "@daily", "--template", "nightly-build", "--paused"
+    )
     name = up.json("workers")[0]["name"]
     for words, said in (
         (("templates", "show", "nightly-biuld"), "template nightly-biuld does not exist; did you"),

@@ -4,10 +4,15 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import running_server
-from windlass.client.transport import ServerError, Transport
+from windlass.client.transport import Answer, ServerError, Transport, error_of
 from windlass.domain.access.roles import Role
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable
+from windlass.domain.values.errors import (
+    InvalidInput,
+    NotFound,
+    StoreUnavailable,
+    Unreachable,
+)
 from windlass.server.serve import Listen, address_of, bind
 from windlass.wire.jobs import Job, JobList, SubmitReply, SubmitRequest
 from windlass.wire.system import Health
@@ -98,3 +103,27 @@ def test_a_body_of_megabytes_is_sent() -> None:
             return len(reply.ids)
 
     assert run(send()) == 4
+
+
+def test_https_to_a_port_that_speaks_http_is_said_in_these_words() -> None:
+    async def ask() -> None:
+        async with running_server() as server:
+            transport = Transport(server.address.replace("http:", "https:"))
+            try:
+                with pytest.raises(Unreachable, match="does not speak https there; try http://"):
+                    await transport.call("GET", "/healthz", Health)
+            finally:
+                await transport.close()
+
+    run(ask())
+
+
+def test_an_error_without_what_came_does_not_make_it_up() -> None:
+    body = b'{"error": {"code": "invalid_input", "message": "m", "field": "f", "expected": "1"}}'
+    assert str(error_of(Answer(400, body))) == "expected f to be 1"
+
+
+def test_a_proxy_without_a_server_behind_it_is_a_server_that_may_come_back() -> None:
+    error = error_of(Answer(502, b"<html>Bad Gateway</html>"))
+    assert isinstance(error, StoreUnavailable)
+    assert error.outcome_unknown

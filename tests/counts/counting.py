@@ -108,10 +108,10 @@ async def counted_sqlite(path: Path) -> AsyncIterator[Counted]:
     def note(event: dict[str, Any]) -> None:
         statements.append(" ".join(event["sql"].split()))
 
-    store._writer.trace_v2(apsw.SQLITE_TRACE_STMT, note)
+    store.writer.trace_v2(apsw.SQLITE_TRACE_STMT, note)
     engine = Engine(store, Config(), RealChance())
     await engine.start()
-    counted = Counted(engine, statements, store._writer.total_changes)
+    counted = Counted(engine, statements, store.writer.total_changes)
     await counted.enrol()
     yield counted
     await engine.close()

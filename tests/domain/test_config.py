@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from windlass.domain.config import Config, describe_options, validate
+from windlass.domain.config import Config, describe_options, health_pause_ms, outage_ms, validate
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
 from windlass.domain.values.errors import InvalidInput
@@ -212,3 +212,23 @@ def test_an_option_shows_its_default() -> None:
     assert by_name["retry.initial_backoff_ms"].default == 5_000
     assert by_name["timeouts.idle_queues"].default == ("live",)
     assert by_name["capability_grace_ms"].default == 600_000
+
+
+@pytest.mark.parametrize(
+    ("interval", "timeout", "gap", "outage", "pause"),
+    [
+        (30_000, 90_000, 15_000, 15_000, 5_000),
+        (30_000, 90_000, 80_000, 55_000, 5_000),
+        (2_000, 14_000, 15_000, 7_000, 2_333),
+        (300, 8_000, 15_000, 4_000, 1_333),
+    ],
+)
+def test_an_outage_is_noticed_well_before_a_lease_has_ended(
+    interval: int, timeout: int, gap: int, outage: int, pause: int
+) -> None:
+    config = replace(
+        DEFAULT, heartbeat_interval_ms=interval, heartbeat_timeout_ms=timeout, heard_gap_ms=gap,
+        term_grace_ms=100,
+    )  # fmt: skip
+    validate(config)
+    assert (outage_ms(config), health_pause_ms(config)) == (outage, pause)

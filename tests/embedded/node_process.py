@@ -7,10 +7,10 @@
 
 import json
 import sys
-from typing import Any
 
 import windlass
 from tests.embedded.functions import nothing
+from tests.embedded.holding_files import leads
 from windlass.domain.config import Config
 from windlass.tasks import request
 
@@ -32,8 +32,7 @@ def main() -> None:
         elif word == "wait":
             say(client.job(int(rest[0])).wait(timeout=60).state)
         elif word == "leads":
-            service: Any = client.asynchronous._service
-            say(service._node.works.engine.store.leads)
+            say(leads(path))
         elif word == "close":
             client.close()
             say("closed")

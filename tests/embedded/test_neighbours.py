@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
@@ -15,24 +14,15 @@ import pytest
 import windlass
 from tests.cli.program import Program
 from tests.embedded import functions
+from tests.embedded.holding_files import leads, violations
 from tests.embedded.neighbour import neighbour
 from tests.support.running import run
 from tests.support.running_server import running_server
 from tests.support.waiting import until
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.engine.verify import verify
 from windlass.wire.sync import Released
 
 PATIENCE_S = 60
-
-
-def store_of(client: windlass.Client) -> Any:
-    service: Any = client.asynchronous._service
-    return service._node.works.engine.store
-
-
-def violations(client: windlass.Client) -> list[Any]:
-    return list(client.run(verify(store_of(client))))
 
 
 def wait_until(client: windlass.Client, what: str, check: Callable[[], bool]) -> None:
@@ -68,7 +58,7 @@ def test_what_many_processes_submit_at_once_is_neither_lost_nor_doubled(tmp_path
             assert len(set(ids)) == 600
             for job in ids:
                 assert client.job(job).wait(timeout=PATIENCE_S).state == "completed"
-        assert violations(client) == []
+        assert run(violations(path)) == []
 
 
 def test_a_guest_takes_over_when_the_holder_is_closed(tmp_path: Path) -> None:
@@ -86,16 +76,16 @@ def test_a_guest_takes_over_from_a_killed_holder_and_runs_its_job_again(tmp_path
         neighbour(path, workers=1) as holder,
         windlass.Client.embedded(path, workers=1) as guest,
     ):
-        assert not store_of(guest).leads
+        assert not leads(path)
         job = guest.submit(functions.wait_for_file, str(go), str(seen))
         wait_until(guest, "the holder runs the job", seen.exists)
         holder.kill()
-        wait_until(guest, "the guest leads", lambda: bool(store_of(guest).leads))
+        wait_until(guest, "the guest leads", lambda: leads(path))
         wait_until(guest, "the second attempt", lambda: seen.read_text().endswith(" 2"))
         first = int(guest.job(job.id).info().attempts[0].number)
         go.touch()
         assert (first, job.result(timeout=PATIENCE_S)) == (1, 2)
-        assert violations(guest) == []
+        assert run(violations(path)) == []
 
 
 def test_one_that_only_submits_never_takes_over(tmp_path: Path) -> None:
@@ -116,11 +106,8 @@ def test_a_lock_of_another_process_is_outlasted(tmp_path: Path) -> None:
         async with windlass.AsyncClient.embedded(path, workers=0) as client:
             other = apsw.Connection(str(path))
             other.execute("BEGIN IMMEDIATE")
-            submitting = asyncio.create_task(client.submit(functions.nothing))
-            done, _ = await asyncio.wait((submitting,), timeout=0.3)
-            assert not done
-            other.execute("COMMIT")
-            job = await asyncio.wait_for(submitting, PATIENCE_S)
+            asyncio.get_running_loop().call_later(0.2, other.execute, "COMMIT")
+            job = await asyncio.wait_for(client.submit(functions.nothing), PATIENCE_S)
             assert (await job.info()).state == "queued"
             other.close()
 
@@ -170,24 +157,23 @@ def test_a_client_that_stood_in_for_a_server_gives_the_file_back(
                 opened = windlass.AsyncClient.embedded(path, workers=1)
                 client = await stack.enter_async_context(opened)
                 await client.submit("shell", argv=["true"])
-            store: Any = client._service._node.works.engine.store  # type: ignore[attr-defined]
 
-            async def leads() -> bool:
-                return bool(store.leads)
+            async def client_leads() -> bool:
+                return leads(path)
 
             for _ in range(2):
-                await until("the client takes over", leads, PATIENCE_S)
+                await until("the client takes over", client_leads, PATIENCE_S)
                 job = await client.submit("shell", argv=["true"])
                 assert (await job.wait(timeout=PATIENCE_S)).state == "completed"
                 async with running_server(f"sqlite://{path}") as server:
-                    assert not store.leads
+                    assert not leads(path)
                     worker = await server.worker()
                     job = await client.submit("shell", argv=["true"])
                     (given,) = (await worker.sync(want=1, wait_ms=20_000)).jobs
                     assert given.job == job.id
                     await worker.sync(released=(Released(given.job, given.attempt),))
-            await until("the client takes over", leads, PATIENCE_S)
-            assert await verify(store) == []
+            await until("the client takes over", client_leads, PATIENCE_S)
+            assert await violations(path) == []
 
     run(scenario())
 

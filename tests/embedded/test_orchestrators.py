@@ -17,7 +17,7 @@ def start(client: windlass.Client, job: JobSpec) -> tuple[int, AsyncWorkflow]:
     asynchronous = client.asynchronous
     reply = client.run(asynchronous.submit_workflow(NewWorkflow(name="w"), [job]))
     assert reply.workflow is not None
-    return reply.ids[0], AsyncWorkflow(asynchronous._service, reply.workflow)
+    return reply.ids[0], asynchronous.workflow(reply.workflow)
 
 
 def finish(client: windlass.Client, workflow: AsyncWorkflow) -> Workflow:

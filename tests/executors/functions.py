@@ -41,6 +41,18 @@ def echo(value: Any) -> Any:
 
 
 @windlass.task
+def surroundings(*names: str) -> list[Any]:
+    """The process, its processors, and what it sees of these variables."""
+    return [os.getpid(), sorted(os.sched_getaffinity(0)), [os.environ.get(name) for name in names]]
+
+
+@windlass.task
+async def surroundings_async(*names: str) -> list[Any]:
+    await asyncio.sleep(0)
+    return [os.getpid(), sorted(os.sched_getaffinity(0)), [os.environ.get(name) for name in names]]
+
+
+@windlass.task
 def scheduling() -> int:
     """The rules under which this process is given a processor."""
     return os.sched_getscheduler(0)

@@ -208,6 +208,9 @@ def test_media_asks_for_what_it_will_use() -> None:
         "ffmpeg:encoders has libx264",
     )
     assert requires(output="rtmp://host/app") == ("gstreamer:available==true",)
+    for codec, audio in (("h264", "mp3"), ("hevc", "opus"), ("vp9", "vorbis"), ("vp8", "aac")):
+        streamed = requires(output="rtmp://host/app", codec=codec, audio_codec=audio)
+        assert streamed == ("gstreamer:available==true",)
     assert requires(output="rtmp://host/app", codec="h264_nvenc") == (
         "gstreamer:available==true",
         "gpus>=1",

@@ -5,6 +5,7 @@ from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import pytest
+import uvloop
 
 from tests.interleaver.explore import Explorer
 from tests.interleaver.stage import Stage
@@ -15,7 +16,7 @@ class Theatre:
     """An explorer and the event loop it lives on."""
 
     def __init__(self, dsn: str) -> None:
-        self._runner = asyncio.Runner()
+        self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         self.stage = Stage(dsn)
         self._runner.run(self.stage.open())
         self.explorer = Explorer(self.stage)

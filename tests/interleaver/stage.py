@@ -9,6 +9,7 @@ import asyncpg
 from tests.interleaver.gate import Gate, open_gated
 from tests.interleaver.scheduler import Scheduler, StuckError
 from tests.interleaver.schedules import Schedule
+from tests.support import saved_tables
 from windlass.domain.config import Config
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.sync.fast_path import FastPath, FastResult
@@ -31,62 +32,6 @@ Answers = FastResult[Any] | None
 
 ACTORS = 3
 LONGEST_S = 60
-
-TABLES = """
-SELECT tablename AS name FROM pg_tables
-WHERE schemaname = 'windlass' AND tablename <> 'migrations'
-"""
-
-PREPARE = f"""
-DO $$
-DECLARE it record;
-BEGIN
-    CREATE SCHEMA saved;
-    FOR it IN {TABLES} LOOP
-        EXECUTE format('CREATE TABLE saved.%I (LIKE windlass.%I)', it.name, it.name);
-    END LOOP;
-    CREATE TABLE saved.sequence_numbers (name text, number bigint);
-END $$
-"""
-
-EMPTY = f"""
-DO $$
-DECLARE it record;
-BEGIN
-    FOR it IN {TABLES} LOOP
-        EXECUTE format('DELETE FROM windlass.%I', it.name);
-    END LOOP;
-    PERFORM setval(format('windlass.%I', sequencename)::regclass, 1, false)
-    FROM pg_sequences WHERE schemaname = 'windlass';
-END $$
-"""
-
-SAVE = f"""
-DO $$
-DECLARE it record;
-BEGIN
-    FOR it IN {TABLES} LOOP
-        EXECUTE format('DELETE FROM saved.%I', it.name);
-        EXECUTE format('INSERT INTO saved.%I TABLE windlass.%I', it.name, it.name);
-    END LOOP;
-    DELETE FROM saved.sequence_numbers;
-    INSERT INTO saved.sequence_numbers
-    SELECT format('windlass.%I', sequencename), coalesce(last_value, 0) + 1
-    FROM pg_sequences WHERE schemaname = 'windlass';
-END $$
-"""
-
-RESTORE = f"""
-DO $$
-DECLARE it record;
-BEGIN
-    FOR it IN {TABLES} LOOP
-        EXECUTE format('DELETE FROM windlass.%I', it.name);
-        EXECUTE format('INSERT INTO windlass.%I TABLE saved.%I', it.name, it.name);
-    END LOOP;
-    PERFORM setval(name::regclass, number, false) FROM saved.sequence_numbers;
-END $$
-"""
 
 
 class NoChance:
@@ -133,7 +78,7 @@ CONFIG = Config()
 
 
 class HotStep(NamedTuple):
-    """A command in one round trip, and the ordinary way to which it may have to resort.
+    """A command in one round trip, and the normal path it may fall back to.
 
     `old`: the actor remembers where jobs are, and cannot be sure of it any more.
     """
@@ -191,7 +136,7 @@ class Stage:
         await self.store.upgrade()
         await self.store.set_clock(0)
         self.helper = await open_connection(self._dsn)
-        await self.helper.execute(PREPARE)
+        await saved_tables.install(self.helper)
         self.hand = Hand(self.store.transact)
         for number in range(ACTORS):
             gate = Gate(self._moved)
@@ -208,21 +153,21 @@ class Stage:
 
     async def empty(self, now: int) -> None:
         """Nothing is there, and it is `now`."""
-        await self.helper.execute(EMPTY)
-        await self.helper.execute("INSERT INTO injected_clock VALUES ($1)", now)
+        await self.helper.execute(saved_tables.EMPTY)
+        await self.set_clock(now)
         self._known = None
         self._forget()
 
     async def save(self) -> None:
         """What is there now is where every run begins."""
-        await self.helper.execute(SAVE)
+        await self.helper.execute(saved_tables.SAVE)
         self._known = Catalog(CONFIG)
         await self.store.read(self._known.refresh)
         self._heads = await self.store.read(lambda tx: tx.places.heads())
         self._saved = await self.store.snapshot()
 
     async def restore(self) -> None:
-        await self.helper.execute(RESTORE)
+        await self.helper.execute(saved_tables.RESTORE)
         self._forget()
 
     async def set_clock(self, now: int) -> None:
@@ -230,7 +175,8 @@ class Stage:
 
     def _forget(self) -> None:
         self.hand.forget(self._known)
-        for transactions in (self.store._transactions, *self._transactions):
+        self.store.forget_time()
+        for transactions in self._transactions:
             transactions.forget_time()
 
     def _paths(self, number: int, hand: Hand, old: bool) -> FastPath:

@@ -51,7 +51,7 @@ def test_a_hot_command_is_one_step(theatre: Theatre) -> None:
     theatre.run(play())
 
 
-def test_a_hot_command_that_is_not_common_goes_the_ordinary_way(theatre: Theatre) -> None:
+def test_a_hot_command_with_rare_options_takes_the_normal_path(theatre: Theatre) -> None:
     scene = Scene("tied", parents, (hot_sync("w1", "p1"), hot_sync("w2")), serial=False)
 
     async def play() -> None:

@@ -70,7 +70,7 @@ class Fleet:
         return (self._folder / "server-1" / "admin-token").read_text().strip()
 
     async def start_servers(self) -> None:
-        """All of them, one after the other: the first makes the token."""
+        """Starts all of them in order: the first makes the token."""
         if self._store.startswith("postgresql:"):
             code, said = await self.run("db", "upgrade", "--store", self._store)
             assert code == 0, said

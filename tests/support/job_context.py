@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.ports.executor import Limits
+from windlass.ports.executor import Granted, Limits
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.worker.agent.environment import job_environment
 from windlass.worker.keeper.client import MARKER, KeeperClient
@@ -65,6 +65,7 @@ class BenchContext:
         self.scratch.mkdir()
         self.env: Mapping[str, str] = {**bench.keeper.base, "WINDLASS_JOB": str(job)}
         self.secrets: Mapping[str, str] = {}
+        self.granted: Granted | None = None
         self.stopping = asyncio.Event()
         self.written = b""
         self.values: list[Any] = []

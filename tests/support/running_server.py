@@ -6,17 +6,18 @@ from typing import Any
 
 import httpx
 
-from windlass.client.gateway import HttpGateway
+from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import Transport
+from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Role
 from windlass.domain.config import Config
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import Services
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import running_services
-from windlass.wiring.works import ServerOptions
 
 JSON = {"Content-Type": "application/json"}
 RAW = {"Content-Type": "application/octet-stream"}
@@ -47,8 +48,11 @@ class FakeWorker:
 class RunningServer:
     """`services` behind `address`, and ways to speak to it in different roles."""
 
-    def __init__(self, services: Services, address: str, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, services: Services, serving: Serving, address: str, stack: AsyncExitStack
+    ) -> None:
         self.services = services
+        self.serving = serving
         self.address = address
         self._stack = stack
         self._made = 0
@@ -73,7 +77,7 @@ class RunningServer:
     async def worker(self, name: str = "w1", **said: Any) -> FakeWorker:
         """A worker that enrolled with a code."""
         code, _ = await self.services.access.create_code(60_000)
-        gateway = HttpGateway(Transport(self.address))
+        gateway = HttpGateway(Transport(self.address), WorkerToken(RealSecrets().secret))
         self._stack.push_async_callback(gateway.close)
         return FakeWorker(gateway, await gateway.enrol(EnrolRequest(name=name, code=code, **said)))
 
@@ -83,6 +87,10 @@ class RunningServer:
         reply = await (by or self.admin).post("/api/v1/jobs", json=body)
         assert reply.status_code == 201, reply.text
         return int(reply.json()["ids"][0])
+
+    async def waits(self) -> bool:
+        """Whether a worker's sync waits for a job."""
+        return len(self.services.engine.waiting_syncs) > 0
 
     async def show(self, number: int) -> dict[str, Any]:
         """A job as an admin sees it."""
@@ -99,21 +107,20 @@ def job(**fields: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def running_server(
-    store: str = "memory:", config: Config | None = None
+    store: str = "memory:", config: Config | None = None, blobs: str = "memory:"
 ) -> AsyncIterator[RunningServer]:
     """A server over `store`; everything is closed in the end."""
     listen = Listen()
     bound = bind(listen)
-    options = ServerOptions(store, "memory:", config or Config())
+    options = ServerOptions(store, blobs, config or Config())
     async with running_services(options) as services:
-        serving = Serving(create_app(services), listen, bound)
+        serving = Serving(create_app(services), listen, bound, services.stop_waiting)
         serving.start()
         async with AsyncExitStack() as stack:
-            server = RunningServer(services, address_of(listen, bound), stack)
+            server = RunningServer(services, serving, address_of(listen, bound), stack)
             await server.admin.aclose()
             server.admin = await server.role(Role.ADMIN)
             yield server
-        services.engine.waiting_syncs.wake_all()
         await serving.stop()
 
 

@@ -1,6 +1,8 @@
 """An agent in a process of its own, for tests that kill it: SOCKET STATE NAME SLOTS TASK…"""
 
 import asyncio
+import json
+import os
 import sys
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from windlass.worker.agent.options import WorkerOptions
 
 
 async def main(socket: str, state: str, name: str, slots: str, *tasks: str) -> None:
-    options = WorkerOptions(name=name, state=Path(state), slots=int(slots))
+    told = json.loads(os.environ["WINDLASS_TOLD"])
+    options = WorkerOptions(name=name, state=Path(state), slots=int(slots), metadata=told)
     executors = load_executors(tasks)
     gateway = BridgeGateway(Path(socket))
     agent = Agent(gateway, options, executors, RealClock(), RealChance())

@@ -9,9 +9,9 @@ import msgspec
 
 from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
 from windlass.ports.gateway import Gateway, Holder
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import EnrolReply, EnrolRequest
 
 
 class _Call(msgspec.Struct):

@@ -20,7 +20,7 @@ from tests.support.running import run
 from tests.support.specs import spec_of
 from tests.worker.bridge import Bridge
 from windlass.clock import RealChance, RealClock
-from windlass.domain.config import Config
+from windlass.domain.config import Config, health_pause_ms
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.states import STATE_BY_CODE
@@ -131,14 +131,17 @@ class Rig:
 
     @asynccontextmanager
     async def agent_process(
-        self, name: str = "w", slots: int = 1, task: str = "shell", bridge: Bridge | None = None
-    ) -> AsyncIterator["AgentProcess"]:
+        self, name: str = "w", slots: int = 1, task: str = "shell", bridge: Bridge | None = None,
+        metadata: Mapping[str, object] | None = None,
+    ) -> AsyncIterator["AgentProcess"]:  # fmt: skip
         """An agent in a process of its own; it is killed in the end."""
+        told = msgspec.json.encode(metadata or {}).decode()
         path = (bridge or self.bridge).path
         command = ["-m", "tests.worker.agent_process", str(path)]
         process = await asyncio.create_subprocess_exec(
             sys.executable, *command, str(self.folder / name), name, str(slots), task,
-            env={**os.environ, "WINDLASS_TOKEN": "secret", "AWS_SECRET_ACCESS_KEY": "secret"},
+            env={**os.environ, "WINDLASS_TOKEN": "secret", "AWS_SECRET_ACCESS_KEY": "secret",
+                 "WINDLASS_TOLD": told},
         )  # fmt: skip
         agent = AgentProcess(process)
         try:
@@ -151,8 +154,10 @@ class Rig:
     async def lose_silent_workers(self) -> None:
         """Let the leases of workers that say nothing run out."""
         await self.health.run_once(self.clock.now_ms())
-        self.clock.offset_ms += self.engine.config.heartbeat_timeout_ms + 1_000
-        await self.health.run_once(self.clock.now_ms())
+        config = self.engine.config
+        for _ in range(0, config.heartbeat_timeout_ms + 1_000, health_pause_ms(config)):
+            self.clock.offset_ms += health_pause_ms(config)
+            await self.health.run_once(self.clock.now_ms())
 
 
 class AgentProcess:

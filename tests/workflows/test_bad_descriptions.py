@@ -84,6 +84,22 @@ CASES = [
         "    after: a\n    inputs: [{artifact: x, job: a}]\n", 7, ("one job",)),
     Bad("an input of nobody", HEAD + f"  a:\n    {RUN}\n    inputs: [{{artifact: x}}]\n", 5,
         ("jobs.a.inputs[0].job", "the id of a job")),
+    # The workflow itself
+    Bad("a bad delay of a reaction", "name: w\non_failure:\n- retry:\n    delays:\n    - 5m\n"
+        "    - 1y\njobs: {}\n", 6, ("on_failure[0].retry.delays[1]", "a duration", "got 1y")),
+    Bad("an unknown reaction", "name: w\non_end:\n- retry: {delays: [1s]}\n- mail: me\njobs: {}\n",
+        4, ("on_end[1].mail", "submit, parameters, webhook, retry")),
+    Bad("two reactions in one", "name: w\non_end:\n- retry: {delays: [1s]}\n  submit: t\n"
+        "jobs: {}\n", 3, ("on_end[0]", "exactly one of submit, webhook and retry")),
+    Bad("a webhook without secret", "name: w\non_success:\n- webhook:\n    url: http://host/x\n"
+        "jobs: {}\n", 4, ("on_success[0].webhook.secret",)),
+    Bad("a bad job of a reaction", "name: w\non_success:\n- submit:\n  - task: shell\n"
+        "    args: {argv: ['true']}\n  - task: shell\n    args: {argv: []}\njobs: {}\n", 7,
+        ("on_success[0].submit[1].args.argv", "words")),
+    Bad("a bad priority of the workflow", "name: w\npriority: urgent\njobs: {}\n", 2,
+        ("priority", "high, medium, low", "got urgent")),
+    Bad("a name that is too long for a workflow", f"name: {'n' * 201}\njobs: {{}}\n", 1,
+        ("name", "1 to 200 characters")),
     # Parameters
     Bad("a missing parameter", "name: w\nparameters:\n  v: {type: integer}\njobs: {}\n", 3,
         ("parameters.v", "given (a whole number)", "got nothing")),
@@ -226,3 +242,44 @@ def test_many_files_inside_of_each_other_are_counted_before_they_are_made(tmp_pa
     (tmp_path / "4.yaml").write_text("name: w\njobs: {a: {run: [x]}}\n")
     with pytest.raises(Misdescribed, match=r"2\.yaml:2: .*within the 250000 jobs"):
         expand_file(tmp_path / "0.yaml", {})
+
+
+def test_text_that_parameters_fill_in_has_a_limit() -> None:
+    """10,000 uses of a default of 100 kB would be a gigabyte."""
+    description = {
+        "name": "w",
+        "parameters": {"text": {"default": "x" * 100_000}},
+        "jobs": {
+            "a": {
+                "matrix": {"n": list(range(10_000))},
+                "run": ["echo", "${{ parameters.text }}", "${{ matrix.n }}"],
+            }
+        },
+    }
+    with pytest.raises(Misdescribed, match="within the 64 MiB that parameters may fill in"):
+        expand(description, {})
+
+
+def test_lists_that_parameters_fill_in_count_with_all_they_hold() -> None:
+    description = {
+        "name": "w",
+        "parameters": {"words": {"type": "list", "default": ["x" * 1_000] * 100}},
+        "jobs": {
+            "a": {
+                "matrix": {"n": list(range(10_000))},
+                "run": "${{ parameters.words }}",
+                "labels": {"n": "${{ matrix.n }}"},
+            }
+        },
+    }
+    with pytest.raises(Misdescribed, match="within the 64 MiB"):
+        expand(description, {})
+
+
+def test_nested_workflows_are_counted() -> None:
+    """Eight levels of four are 65,536 workflows, each of which takes time to expand."""
+    nested: dict[str, object] = {"name": "w", "jobs": {"one": {"run": ["true"]}}}
+    for _ in range(8):
+        nested = {"name": "w", "jobs": {"part": {"count": 4, "workflow": nested}}}
+    with pytest.raises(Misdescribed, match="within the 10000 nested workflows"):
+        expand(nested, {})

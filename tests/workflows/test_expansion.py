@@ -63,7 +63,7 @@ jobs:
     after_any: first
     unblock: manual
 on_failure:
-- webhook: {url: "https://example.org/hook"}
+- webhook: {url: "https://example.org/hook", secret: s}
 """
 
 
@@ -78,7 +78,7 @@ def test_every_field_arrives(tmp_path: Path) -> None:
         key="release-1",
         fail_fast=True,
         labels={"team": "core", "year": "2030"},
-        on_failure=[{"webhook": {"url": "https://example.org/hook"}}],
+        on_failure=[{"webhook": {"url": "https://example.org/hook", "secret": "s"}}],
     )
     first, second = made.jobs
     assert (first.task, first.namespace, second.namespace) == ("shell", "team", "team")

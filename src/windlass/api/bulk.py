@@ -1,24 +1,26 @@
 """Changes many jobs at once: cancels, retries or reprioritises what a filter finds."""
 
+from collections.abc import Sequence
+
 from windlass.api.parse import job_filter
-from windlass.domain.access.roles import Identity, Role
-from windlass.domain.job.job import decode_spec
+from windlass.api.rights import Rights
+from windlass.domain.access.roles import Identity
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.commands.bulk import Allow, Bulk, BulkPage, states_for
+from windlass.engine.commands.bulk import Bulk, BulkPage, states_for
 from windlass.engine.engine import Engine
 from windlass.wire.bulk import BulkReply, BulkRequest, RefusedJob, Where
 
-OWN = "a submitter may only lower the priority of its own jobs"
 
-
-async def edit_many(engine: Engine, request: BulkRequest, who: Identity) -> BulkReply:
+async def edit_many(
+    engine: Engine, rights: Rights, request: BulkRequest, who: Identity
+) -> BulkReply:
     """Edits the next page of matching jobs, or counts it, with the rights of `who`."""
     wanted = _filter(request.where, who)
     if request.action == "prioritize" and request.adjustment is None:
         raise InvalidInput("adjustment", "a number, to prioritize", None)
-    part = await _edit(engine.bulk, request, wanted, who)
+    part = await _edit(engine.bulk, request, wanted, rights, who)
     return BulkReply(
         matched=part.matched,
         applied=part.applied,
@@ -28,16 +30,29 @@ async def edit_many(engine: Engine, request: BulkRequest, who: Identity) -> Bulk
     )
 
 
-async def _edit(bulk: Bulk, request: BulkRequest, wanted: JobFilter, who: Identity) -> BulkPage:
+async def _edit(
+    bulk: Bulk, request: BulkRequest, wanted: JobFilter, rights: Rights, who: Identity
+) -> BulkPage:
+    async def refuse(jobs: Sequence[JobRecord]) -> dict[int, str]:
+        return await rights.refusals([view.facts.id for view in jobs], who)
+
     if request.dry_run:
         return await bulk.count(states_for(request.action, wanted), request.after)
     if request.action == "cancel":
-        return await bulk.cancel(wanted, request.after, request.reason, who.name)
+        return await bulk.cancel(wanted, request.after, request.reason, who.name, refuse)
     if request.action == "retry":
-        return await bulk.retry(wanted, request.after, who.name)
+        return await bulk.retry(wanted, request.after, who.name, refuse)
     adjustment = request.adjustment or 0
-    allow = _allow(who, adjustment)
-    return await bulk.prioritize(wanted, request.after, adjustment, who.name, allow)
+
+    async def refuse_to_raise(jobs: Sequence[JobRecord]) -> dict[int, str]:
+        refused = await refuse(jobs)
+        for facts in (view.facts for view in jobs):
+            why = rights.refuse_adjustment(facts.base, facts.adjustment, adjustment, who)
+            if why is not None:
+                refused.setdefault(facts.id, why)
+        return refused
+
+    return await bulk.prioritize(wanted, request.after, adjustment, who.name, refuse_to_raise)
 
 
 def _filter(where: Where, who: Identity) -> JobFilter:
@@ -56,16 +71,3 @@ def _filter(where: Where, who: Identity) -> JobFilter:
         key=None,
         dead=where.dead,
     )
-
-
-def _allow(who: Identity, adjustment: int) -> Allow:
-    """Returns a check: operators may do everything, submitters may lower their own jobs."""
-
-    def allow(view: JobRecord) -> str | None:
-        if who.may(Role.OPERATOR):
-            return None
-        raises = adjustment > view.facts.adjustment
-        own = decode_spec(view.spec).submitted_by == who.name
-        return None if own and not raises else OWN
-
-    return allow

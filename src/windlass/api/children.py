@@ -3,6 +3,7 @@
 import msgspec
 
 from windlass.api.parse import job_spec
+from windlass.api.rights import Rights
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
@@ -15,6 +16,7 @@ class Children:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._rights = Rights(engine)
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submits children of the job that the holder runs."""
@@ -25,6 +27,7 @@ class Children:
         namespace = await self._engine.jobs.namespace_of(holder.job)
         who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
         jobs = [msgspec.structs.replace(job, parent=None, workflow=None) for job in request.jobs]
+        await self._rights.check_children(holder.job, jobs, who)
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
         done = await self._engine.jobs.submit_children(holder, specs, request.key)
         return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)

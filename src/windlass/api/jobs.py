@@ -1,10 +1,11 @@
 """Commands about jobs, with the rights of the caller."""
 
-from windlass.api.bulk import OWN, edit_many
+from windlass.api.bulk import edit_many
 from windlass.api.errors import Forbidden
 from windlass.api.parse import job_spec, workflow_spec
 from windlass.api.queries import Queries
-from windlass.domain.access.roles import Identity, Role
+from windlass.api.rights import Rights
+from windlass.domain.access.roles import Identity
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.wire.bulk import BulkReply, BulkRequest
@@ -28,6 +29,7 @@ class Jobs:
     def __init__(self, engine: Engine, queries: Queries) -> None:
         self._engine = engine
         self._queries = queries
+        self._rights = Rights(engine)
 
     async def submit(self, request: SubmitRequest, who: Identity) -> SubmitReply:
         """Submits all jobs of a request, or none."""
@@ -35,6 +37,7 @@ class Jobs:
         await self._queries.check_visible([job.parent for job in request.jobs if job.parent], who)
         joined = [job.workflow for job in request.jobs if job.workflow]
         await self._queries.check_workflows(joined, who)
+        await self._rights.check_priorities(request.jobs, request.workflow, who)
         done = await self._engine.submit(
             specs, workflow_spec(request.workflow, who), request.key, request.reopen
         )
@@ -47,14 +50,16 @@ class Jobs:
         return await self._queries.job(job, who)
 
     async def cancel(self, request: CancelRequest, who: Identity) -> CancelReply:
-        """Cancels jobs."""
+        """Cancels jobs, all of which the caller must be allowed to change."""
         await self._queries.check_visible(request.ids, who)
+        await self._rights.check_own(request.ids, who)
         done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
         return CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
 
     async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
         """Cancels one job, which must exist."""
         await self._queries.check_visible([job], who)
+        await self._rights.check_own([job], who)
         (done,) = await self._engine.jobs.cancel([job], reason, who.name)
         if done.state is None:
             raise NotFound("job", job)
@@ -63,6 +68,7 @@ class Jobs:
     async def retry(self, job: int, who: Identity) -> RetryReply:
         """Replaces an ended job with a new one."""
         await self._queries.check_visible([job], who)
+        await self._rights.check_own([job], who)
         done = await self._engine.jobs.retry(job, who.name)
         return RetryReply(done.job, done.applied)
 
@@ -73,12 +79,13 @@ class Jobs:
         return done.applied
 
     async def prioritize(self, job: int, request: PriorityRequest, who: Identity) -> PriorityReply:
-        """Sets a job's priority adjustment; submitters may only lower that of their own jobs."""
+        """Sets a job's priority adjustment; submitters may only lower it."""
         shown = await self._queries.job(job, who)
-        if not who.may(Role.OPERATOR) and (
-            request.adjustment > shown.priority.adjustment or shown.submitted_by != who.name
-        ):
-            raise Forbidden(OWN)
+        await self._rights.check_own([job], who)
+        now = shown.priority
+        why = self._rights.refuse_adjustment(now.base, now.adjustment, request.adjustment, who)
+        if why is not None:
+            raise Forbidden(why)
         done = await self._engine.jobs.adjust_priority(job, request.adjustment, who.name)
         position = await self._engine.jobs.position(job)
         return PriorityReply(
@@ -92,4 +99,4 @@ class Jobs:
 
     async def edit_many(self, request: BulkRequest, who: Identity) -> BulkReply:
         """Cancels, retries or reprioritises the next page of jobs that a filter finds."""
-        return await edit_many(self._engine, request, who)
+        return await edit_many(self._engine, self._rights, request, who)

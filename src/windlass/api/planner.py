@@ -8,6 +8,7 @@ import msgspec
 from windlass.api.parse import job_spec, workflow_spec
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import PlannedWorkflow, PlanRequest
 from windlass.wire.jobs import NewWorkflow
@@ -74,23 +75,20 @@ def _finished(new: NewWorkflow, order: PlanRequest) -> NewWorkflow:
 
 
 def _job(value: Mapping[str, Any], field: str) -> JobSpec:
-    try:
-        return msgspec.convert(value, JobSpec)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(field, "a job", str(error)) from None
+    return convert(value, JobSpec, field)
 
 
 def _placeholder(name: str, parameter: object) -> Any:
     """Returns a value that fits a declaration; text values are recognisable in errors."""
-    said = parameter if isinstance(parameter, Mapping) else {}
-    choices = said.get("choices")
+    declared = parameter if isinstance(parameter, Mapping) else {}
+    choices = declared.get("choices")
     if choices:
         return choices[0]
-    return _PLACEHOLDERS.get(str(said.get("type")), f"{PLACEHOLDER}{name}")
+    return _PLACEHOLDERS.get(str(declared.get("type")), f"{PLACEHOLDER}{name}")
 
 
 def _is_about(error: InvalidInput, values: Mapping[str, Any]) -> bool:
-    """Whether a placeholder may be what is wrong."""
+    """Returns whether a placeholder may be what is wrong."""
     if PLACEHOLDER in str(error.got):
         return any(isinstance(value, str) for value in values.values())
     return any(error.got == value and not isinstance(value, str) for value in values.values())

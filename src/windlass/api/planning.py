@@ -9,6 +9,7 @@ from windlass.api.render_schedules import (
     show_template,
     wanted_of,
 )
+from windlass.api.rights import Rights
 from windlass.domain.access.roles import Identity
 from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.reactions import Reactions
@@ -32,11 +33,17 @@ class EnginePlanning:
     """Implements the client's `Planning`; shows only what the caller may see."""
 
     def __init__(
-        self, templates: Templates, schedules: Schedules, reactions: Reactions, who: Identity
+        self,
+        templates: Templates,
+        schedules: Schedules,
+        reactions: Reactions,
+        rights: Rights,
+        who: Identity,
     ) -> None:
         self._templates = templates
         self._schedules = schedules
         self._reactions = reactions
+        self._rights = rights
         self._who = who
 
     async def put_template(
@@ -57,6 +64,7 @@ class EnginePlanning:
     async def start_template(
         self, name: str, request: StartRequest, namespace: str | None = None
     ) -> StartReply:
+        self._rights.check_priority(request.priority, self._who, "priority")
         order = PlanRequest(
             name=name,
             namespace=self._in(namespace),
@@ -81,6 +89,7 @@ class EnginePlanning:
     async def put_schedule(
         self, name: str, request: ScheduleRequest, namespace: str | None = None
     ) -> SchedulePut:
+        self._rights.check_priority(request.priority, self._who, "priority")
         wanted = wanted_of(name, self._in(namespace), request)
         row, applied = await self._schedules.put(wanted, self._who.name)
         return SchedulePut(applied=applied, schedule=show_schedule(row))

@@ -19,6 +19,7 @@ from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.ports.store import ReadTx
+from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.jobs import Job, JobList
 from windlass.wire.workers import WorkerInfo
 
@@ -139,8 +140,16 @@ class Queries:
 
     async def workers(self) -> list[WorkerInfo]:
         """Returns all workers."""
-        views = await self._engine.store.read(lambda tx: tx.views.workers_with_counts())
-        return [show_worker(view, _merged(view)) for view in views]
+
+        async def read(tx: ReadTx) -> list[WorkerInfo]:
+            views = await tx.views.workers_with_counts()
+            rows = await tx.placement.indices([view.worker.id for view in views])
+            held: dict[int, list[HeldIndices]] = {}
+            for row in rows:
+                held.setdefault(row.worker, []).append(row)
+            return [show_worker(v, _merged(v), held.get(v.worker.id, ())) for v in views]
+
+        return await self._engine.store.read(read)
 
     async def worker(self, worker: int) -> WorkerInfo:
         """Returns one worker."""

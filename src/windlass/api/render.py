@@ -12,9 +12,10 @@ from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
-from windlass.domain.rows.event_lines import actor_of, reason_of, render
+from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord
@@ -22,10 +23,11 @@ from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import WorkerView, newest_attempt
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.forecast import Outlook
+from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
 from windlass.wire.system import EventInfo
-from windlass.wire.workers import WorkerInfo
+from windlass.wire.workers import IndexedResource, WorkerInfo
 
 FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
@@ -95,6 +97,7 @@ def show_job(
         finished_at=_moment(view.finished_at),
         reason=view.reason,
         worker=view.worker,
+        indices={} if lease is None else read_indices(lease.indices),
         **_wishes(spec, shape),
         **_expectations(shape, outlook),
     )
@@ -178,7 +181,7 @@ def _transition(
     )
 
 
-def show_event(event: Event) -> EventInfo:
+def show_event(event: Event, names: Names = {}) -> EventInfo:  # noqa: B006 - never changed
     """Renders one event, with the line that a person reads."""
     return EventInfo(
         seq=event.seq,
@@ -191,7 +194,7 @@ def show_event(event: Event) -> EventInfo:
         to=None if not event.to else str(STATE_BY_CODE[event.to]),
         reason=event.reason,
         actor=event.actor,
-        line="\n".join(render(event, {})),
+        line="\n".join(render(event, names)),
     )
 
 
@@ -200,8 +203,10 @@ def show_artifact(row: ArtifactRow) -> ArtifactInfo:
     return ArtifactInfo(row.name, row.sha256, row.size, row.content_type)
 
 
-def show_worker(view: WorkerView, metadata: Mapping[str, Any]) -> WorkerInfo:
-    """Renders a worker; `metadata` is what matching uses."""
+def show_worker(
+    view: WorkerView, metadata: Mapping[str, Any], held: Sequence[HeldIndices] = ()
+) -> WorkerInfo:
+    """Renders a worker; `metadata` is what matching uses, `held` the indices of its leases."""
     worker = view.worker
     return WorkerInfo(
         id=worker.id,
@@ -216,7 +221,25 @@ def show_worker(view: WorkerView, metadata: Mapping[str, Any]) -> WorkerInfo:
         static=msgspec.json.decode(worker.static),
         dynamic=msgspec.json.decode(worker.dynamic),
         metadata=dict(metadata),
+        indices=_show_indices(metadata, held),
     )
+
+
+def _show_indices(
+    metadata: Mapping[str, Any], held: Sequence[HeldIndices]
+) -> dict[str, IndexedResource]:
+    users: dict[str, dict[str, int]] = {}
+    for row in held:
+        for resource, names in read_indices(row.indices).items():
+            users.setdefault(resource, {}).update(dict.fromkeys(names, row.job))
+    has = offered(metadata)
+    return {
+        resource: IndexedResource(
+            held=users.get(resource, {}),
+            free=[n for n in has.get(resource, ()) if n not in users.get(resource, {})],
+        )
+        for resource in sorted({*has, *users})
+    }
 
 
 def _attempts(view: JobRecord) -> list[AttemptInfo]:

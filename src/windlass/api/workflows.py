@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.api.rights import Rights
 from windlass.domain.access.roles import Identity
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import FAIL_FAST, Details, WorkflowState
@@ -49,6 +50,7 @@ class Workflows:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._rights = Rights(engine)
 
     async def workflow(self, workflow: int, who: Identity) -> Workflow:
         """Returns one workflow."""
@@ -90,13 +92,15 @@ class Workflows:
 
     async def cancel(self, workflow: int, reason: str, who: Identity) -> CanceledWorkflow:
         """Cancels a workflow: nothing new starts, and running jobs are told to stop."""
-        await self.workflow(workflow, who)
+        shown = await self.workflow(workflow, who)
+        self._rights.check_own_workflow(shown.submitted_by, who)
         done = await self._engine.workflows.cancel(workflow, reason, who.name)
         return CanceledWorkflow(done.workflow, done.state, done.applied)
 
     async def retry(self, workflow: int, failed: bool, who: Identity) -> RetriedWorkflow:
         """Retries the failed jobs of a workflow, or all of it as a new workflow."""
-        await self.workflow(workflow, who)
+        shown = await self.workflow(workflow, who)
+        self._rights.check_own_workflow(shown.submitted_by, who)
         done = await self._engine.workflows.retry(workflow, failed, who.name)
         return RetriedWorkflow(done.workflow, done.applied)
 

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 CHUNK: Final = 256 * 1024
 TEMPORARY: Final = "tmp"
+PROBE: Final = 64 * 1024  # bytes that must fit on the disk
 
 
 class LocalBlobs:
@@ -98,6 +99,9 @@ class LocalBlobs:
         check_key(key)
         return None
 
+    async def check(self) -> None:
+        await self._run(self._try_to_write)
+
     async def close(self) -> None:
         """Does nothing: no file stays open."""
 
@@ -119,6 +123,15 @@ class LocalBlobs:
     def _open(self) -> IO[bytes]:
         """Creates a temporary file of mode 0600."""
         return tempfile.NamedTemporaryFile(dir=self.root / TEMPORARY, delete=False)
+
+    def _try_to_write(self) -> None:
+        file = self._open()
+        try:
+            file.write(bytes(PROBE))
+            file.flush()
+            os.fsync(file.fileno())
+        finally:
+            _discard(file)
 
     def _write(self, target: Path, data: bytes) -> None:
         file = self._open()

@@ -60,5 +60,8 @@ class MemoryBlobs:
         check_key(key)
         return None
 
+    async def check(self) -> None:
+        """Does nothing."""
+
     async def close(self) -> None:
         """Does nothing."""

@@ -125,6 +125,9 @@ class S3Blobs:
         except BaseError as error:
             raise from_bucket(error, self._where) from error
 
+    async def check(self) -> None:
+        """Does nothing."""
+
     async def close(self) -> None:
         """Does nothing: connections close with the object."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from windlass.cli.exit_with_s3 import run_and_exit
-from windlass.cli.output.exit_codes import FAILED
+from windlass.cli.output.exit_codes import FAILED, INTERRUPTED
 from windlass.domain.values.errors import WindlassError
 
 HELP_FLAGS: Final = ("--help", "-h")
@@ -44,10 +44,18 @@ def run_command(words: Sequence[str]) -> None:
         from windlass.cli.output.errors import fail
 
         fail(error)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:
         # The reader of the output has closed it; without this, Python complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
+    except OSError as error:
+        if error.filename is None:
+            raise
+        from windlass.cli.output.errors import fail_on_file
+
+        fail_on_file(error)
 
 
 def _prepare(words: Sequence[str]) -> None:

@@ -83,7 +83,7 @@ Every option of a job, with the name it has in JSON, in Python and in workflow f
 on the command line. In Python: `windlass.JobSpec(task="shell", timeout="15m")`,
 `@windlass.task(timeout="15m")`, or `options={"timeout": "15m"}` of a workflow's `submit`.
 
-- **Durations** are `90` (seconds), `500ms`, `90s`, `15m`, `6h`, `2d` or `2m30s`.
+- **Durations** are `90` (seconds), `500ms`, `90s`, `15m`, `6h`, `2d`, `1w` or `2m30s`.
 - **Times** are RFC 3339, such as `2030-01-02T03:04:05Z`; flags also take a duration from now.
 - **Lists** and **mappings** are flags that can be repeated.
 
@@ -133,13 +133,13 @@ def _section(path: str, command: App) -> Iterator[str]:
     run = command.default_command
     if run is None:
         return
-    said, _, _ = (inspect.getdoc(run) or "").partition("\n\nParameters\n")
+    text, _, _ = (inspect.getdoc(run) or "").partition("\n\nParameters\n")
     collection = command.assemble_argument_collection(
         default_parameter=app.default_parameter, parse_docstring=True
     )
     arguments = [argument for argument in collection if argument.show]
     own = [a for a in arguments if not _is_in(a, CORE)]
-    yield f"\n## {path}\n\n{said}\n\n"
+    yield f"\n## {path}\n\n{text}\n\n"
     connects = any(_is_in(a, CONNECTION) for a in own)
     rows = [_row(a) for a in own if not (_is_in(a, CONNECTION) or _is_in(a, LOCATION))]
     if rows:

@@ -62,7 +62,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "schedules": Command(f"{_HERE}.workflows.schedules:schedules", WORKFLOWS),
     "fuzz": Command(
         "windlass.cli.fuzz.commands:fuzz", WORKFLOWS,
-        "Fuzz the commits of a solver: find, build, fuzz, report.", logs=True,
+        "Fuzz the commits of a solver: find, build, fuzz, report.",
     ),
     "workers": Command(f"{_HERE}.fleet.workers:workers", FLEET),
     "pools": Command(f"{_HERE}.fleet.pools:pools", FLEET),
@@ -74,9 +74,14 @@ COMMANDS: Final[dict[str, Command]] = {
         f"{_HERE}.maintenance.db:database", MAINTENANCE,
         "Upgrade, back up and restore the database.", logs=True,
     ),
+    "events": Command(f"{_HERE}.maintenance.events:show_events", MAINTENANCE),
     "verify": Command(f"{_HERE}.maintenance.verify:verify", MAINTENANCE, logs=True),
     "doctor": Command(f"{_HERE}.maintenance.doctor:doctor", MAINTENANCE),
     "config": Command(f"{_HERE}.maintenance.config:show_config", MAINTENANCE),
+    "simulate": Command(
+        f"{_HERE}.simulate:simulate_seeds", MAINTENANCE,
+        "Simulate a whole installation with faults, under seeds, and check the invariants.",
+    ),
 }  # fmt: skip
 
 

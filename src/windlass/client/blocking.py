@@ -21,7 +21,7 @@ class Runs(Protocol):
     """The client that a handle belongs to."""
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine of the asynchronous client to its end."""
+        """Runs a coroutine of the asynchronous client to its end."""
         ...
 
 
@@ -43,35 +43,35 @@ class JobHandle:
         return self._job
 
     def info(self) -> Job:
-        """The job as it stands."""
+        """Returns the job in its current state."""
         return self._client.run(self._job.info())
 
     def explain(self) -> Explanation:
-        """Why the job waits: for what, who could run it, what would help."""
+        """Returns why the job waits: for what, who could run it, what would help."""
         return self._client.run(self._job.explain())
 
     def time_spent(self) -> TimeSpent:
-        """Where the job's time went, by cause."""
+        """Returns where the job's time went, by cause."""
         return self._client.run(self._job.time_spent())
 
     def wait(self, timeout: float | None = None) -> Job:
-        """Wait until the job has ended; raises `TimeoutError` when the time is up."""
+        """Waits until the job has ended; raises `TimeoutError` when the time is up."""
         return self._client.run(self._job.wait(timeout))
 
     def result(self, timeout: float | None = None) -> Any:
-        """The job's result; raises `JobFailed` if it did not complete."""
+        """Returns the job's result; raises `JobFailed` if it did not complete."""
         return self._client.run(self._job.result(timeout))
 
     def cancel(self, reason: str = "Canceled") -> bool:
-        """Cancel the job; whether that changed anything."""
+        """Cancels the job and returns whether that changed anything."""
         return self._client.run(self._job.cancel(reason))
 
     def retry(self) -> "JobHandle":
-        """Supersede the ended job by a new one."""
+        """Retries the ended job as a new job that supersedes it."""
         return JobHandle(self._client, self._client.run(self._job.retry()))
 
     def logs(self, follow: bool = False) -> Iterator[bytes]:
-        """The job's log, piece by piece; with `follow` until it ends."""
+        """Yields the job's log in pieces; with `follow` until the job ends."""
         stream = self._job.logs(follow)
         while True:
             chunk = self._client.run(_next(stream))
@@ -80,7 +80,7 @@ class JobHandle:
             yield chunk
 
     def download(self, artifact: str, path: Path) -> None:
-        """Keep an artifact of the job in a file; nothing is left there if that fails."""
+        """Saves an artifact of the job to a file; if that fails, leaves no file behind."""
         self._client.run(self._job.download(artifact, path))
 
     def __repr__(self) -> str:
@@ -99,37 +99,37 @@ class WorkflowHandle:
         """The workflow's number."""
         return self._workflow.id
 
-    def info(self) -> wire.Workflow:
-        """The workflow as it stands."""
-        return self._client.run(self._workflow.show())
+    def info(self, wait: float = 0) -> wire.Workflow:
+        """Returns the workflow as it is now; with `wait`, once it has ended or time is up."""
+        return self._client.run(self._workflow.show(wait))
 
     def jobs(self) -> list[Job]:
-        """All its jobs, newest first, also those that were superseded."""
+        """Returns all its jobs, newest first, also those that were superseded."""
         return self._client.run(self._workflow.jobs())
 
     def wait(self, timeout: float | None = None) -> wire.Workflow:
-        """Wait until the workflow has ended; raises `TimeoutError` when the time is up."""
+        """Waits until the workflow has ended; raises `TimeoutError` when the time is up."""
         return self._client.run(self._workflow.wait(timeout))
 
     def complete(self, timeout: float | None = None) -> wire.Workflow:
-        """The same; raises `WorkflowFailed` if it did not complete."""
+        """Waits as `wait` does; raises `WorkflowFailed` if the workflow did not complete."""
         return self._client.run(self._workflow.complete(timeout))
 
     def cancel(self, reason: str = "Canceled") -> bool:
-        """Cancel the workflow; whether that changed anything."""
+        """Cancels the workflow and returns whether that changed anything."""
         return self._client.run(self._workflow.cancel(reason))
 
     def add(
         self, jobs: Sequence[JobSpec], *, key: str | None = None, reopen: bool = False
     ) -> list[int]:
-        """Add jobs while it runs, or with `reopen` also after its end; their ids.
+        """Adds jobs while it runs, or with `reopen` after its end too, and returns their ids.
 
         With a `key` that jobs were added with before, it answers with those.
         """
         return self._client.run(self._workflow.add(jobs, key=key, reopen=reopen)).ids
 
     def retry(self, failed: bool = True) -> "WorkflowHandle":
-        """Try its failed jobs again, or all of it as a new workflow; the one that runs."""
+        """Retries its failed jobs, or all of it as a new workflow; returns that workflow."""
         return WorkflowHandle(self._client, self._client.run(self._workflow.retry(failed)))
 
     def __repr__(self) -> str:
@@ -157,7 +157,7 @@ class Workflow(WorkflowHandle):
         options: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> JobHandle:
-        """Add a job, as `client.submit` takes it.
+        """Adds a job, as `client.submit` takes it.
 
         `after` and `after_any` are jobs of this workflow or earlier ones. `options` has any
         other field of a job: `{"name": "build", "retries": 2}`.

@@ -7,11 +7,11 @@ from typing import Any, Final, Literal, Protocol, Self
 import msgspec
 
 from windlass.client.handles import AsyncJob
-from windlass.client.requests import request_for
 from windlass.client.service import Service
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks import request as request_of
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
 
 # What `options` may have; the others are parameters of `submit`.
@@ -49,7 +49,7 @@ class PlannedJob(AsyncJob):
         return self._number
 
     def submitted_as(self, number: int) -> None:
-        """What the answer to the submission says."""
+        """Takes the ids from the answer to the submission."""
         self._number = number
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         options: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> PlannedJob:
-        """Add a job, as `client.submit` takes it.
+        """Adds a job, as `client.submit` takes it.
 
         `after` and `after_any` are jobs of this workflow or earlier ones. `options` has any
         other field of a job: `{"name": "build", "retries": 2}`.
@@ -89,8 +89,8 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         if not self._open:
             raise Conflict("block_ended", "jobs are added to a workflow inside its with block")
         request = request_for(task, args, kwargs)
-        said = canonical_options(options or {}, _OPTIONS)
-        name = said.pop("name", None) or request.name or self._free_name(task, request)
+        fields = canonical_options(options or {}, _OPTIONS)
+        name = fields.pop("name", None) or request.name or self._free_name(task, request)
         if name in self._jobs:
             raise InvalidInput("name", "unique in its workflow", name)
         changes: dict[str, Any] = {
@@ -100,7 +100,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             "allow_failure": allow_failure or request.allow_failure,
             "unblock": unblock if unblock != "auto" else request.unblock,
         }
-        self._requests.append(msgspec.structs.replace(request, name=name, **changes, **said))
+        self._requests.append(msgspec.structs.replace(request, name=name, **changes, **fields))
         planned = self._jobs[name] = PlannedJob(self._service, name)
         return planned
 
@@ -157,9 +157,22 @@ class AsyncWorkflowBlock(AsyncWorkflow):
 
 
 def new_workflow(name: str, options: Mapping[str, Any]) -> NewWorkflow:
-    """The workflow that these options describe."""
+    """Returns the workflow that these options describe."""
     known = set(NewWorkflow.__struct_fields__) - {"name", "template"}
     unknown = sorted(options.keys() - known)
     if unknown:
         raise InvalidInput("workflow", f"described by {', '.join(sorted(known))}", unknown[0])
     return NewWorkflow(name=name, **options)
+
+
+def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:
+    """Returns the `JobSpec` for a marked function, a task by name, or a `JobSpec` as it is."""
+    if isinstance(task, JobSpec):
+        if args or kwargs:
+            raise InvalidInput("args", "inside the request", "more beside it")
+        return task
+    if isinstance(task, str):
+        if args:
+            raise InvalidInput("args", "given by name", "arguments by position")
+        return JobSpec(task=task, args=kwargs)
+    return request_of(task, *args, **kwargs)

@@ -12,7 +12,7 @@ TOLD: Final = 20  # refusals that are told one by one
 async def edit_parts(
     service: Service, action: Action, where: Where, options: Mapping[str, Any]
 ) -> BulkReply:
-    """All parts as one."""
+    """Runs a bulk change part by part and returns the sum of all parts."""
     matched = applied = refusals = after = 0
     refused: list[RefusedJob] = []
     while True:

@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, overload
 
 from windlass.client.blocking import JobHandle, Workflow, WorkflowHandle
-from windlass.client.builder import AsyncWorkflowBlock, new_workflow
+from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for
 from windlass.client.bulk import edit_parts
 from windlass.client.handles import AsyncJob, JobFailed
 from windlass.client.pools import HttpPools
-from windlass.client.requests import request_for
+from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
 from windlass.client.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
@@ -44,7 +44,8 @@ class AsyncClient:
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
     one that `windlass up` started here; over https it trusts the authorities in the file that
-    WINDLASS_TLS_CA names, else those of the system. A `service` is asked instead of any server.
+    WINDLASS_TLS_CA names, else those of the system. If the server goes away, calls that are safe
+    to repeat are repeated for `reconnect` seconds. A `service` is asked instead of any server.
     """
 
     def __init__(
@@ -53,12 +54,14 @@ class AsyncClient:
         token: str | None = None,
         data: Path | None = None,
         *,
+        reconnect: float = RECONNECT_SECONDS,
         service: Service | None = None,
     ) -> None:
         if service is None:
             found = find_server(server, token, data)
             trust = trust_for(found.server)
-            service = HttpService(Transport(found.server, found.token, trust=trust))
+            transport = Transport(found.server, found.token, trust=trust)
+            service = HttpService(transport, Reconnect(reconnect))
         self._service = service
 
     @property
@@ -69,25 +72,25 @@ class AsyncClient:
         return self._service.transport
 
     async def submit(self, task: Any, *args: Any, **kwargs: Any) -> AsyncJob:
-        """Submit a function marked with `@windlass.task`, a task by name, or a `JobSpec`."""
+        """Submits a function marked with `@windlass.task`, a task by name, or a `JobSpec`."""
         (job,) = await self.submit_many([request_for(task, args, kwargs)])
         return job
 
     async def submit_many(
         self, jobs: Sequence[JobSpec], workflow: str | None = None
     ) -> list[AsyncJob]:
-        """Submit jobs, all or none of them; optionally as a new workflow."""
+        """Submits jobs, all or none of them; optionally as a new workflow."""
         new = None if workflow is None else NewWorkflow(name=workflow)
         request = SubmitRequest(jobs=list(jobs), workflow=new)
         reply = await self._service.submit(request)
         return [AsyncJob(self._service, job) for job in reply.ids]
 
     async def submit_workflow(self, workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> SubmitReply:
-        """Submit a workflow as a whole, as descriptions are expanded to."""
+        """Submits an expanded workflow as a whole."""
         return await self._service.submit(SubmitRequest(jobs=list(jobs), workflow=workflow))
 
     def job(self, job: int) -> AsyncJob:
-        """A handle on a job that was submitted before."""
+        """Returns a handle on an existing job."""
         return AsyncJob(self._service, job)
 
     @overload
@@ -96,7 +99,7 @@ class AsyncClient:
     def workflow(self, workflow: str, /, **options: Any) -> AsyncWorkflowBlock: ...
 
     def workflow(self, workflow: int | str, /, **options: Any) -> AsyncWorkflow:
-        """A handle on a workflow by its id; or, by name, a new one for an `async with` block.
+        """Returns a workflow by its id, or by name a new one for an `async with` block.
 
         `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
         `namespace`, `on_success`, `on_failure`, `on_end`.
@@ -114,7 +117,7 @@ class AsyncClient:
         key: str | None = None,
         namespace: str | None = None,
     ) -> AsyncWorkflow:
-        """Start a workflow from a template, `name` or `name@version`."""
+        """Starts a workflow from a template, `name` or `name@version`."""
         name, version = split_reference(template)
         request = StartRequest(
             parameters=dict(parameters or {}), priority=priority, key=key, version=version
@@ -133,7 +136,7 @@ class AsyncClient:
         return self._service.planning
 
     async def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
-        """The newest jobs that pass the filters (`state`, `queue`, `label`…)."""
+        """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…)."""
         found: list[Job] = []
         after: str | None = None
         while len(found) < limit:
@@ -146,30 +149,30 @@ class AsyncClient:
         return found
 
     async def explain(self, job: int) -> Explanation:
-        """Why a job waits: for what, who could run it, what would help."""
+        """Returns why a job waits: for what, who could run it, what would help."""
         return await self._service.explain(job)
 
     async def explain_worker(self, worker: int | str) -> WorkerExplanation:
-        """Why a worker, by its name or id, is idle."""
+        """Returns why a worker, by its name or id, is idle."""
         return await self._service.explain_worker(str(worker))
 
     async def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
-        """Cancel jobs."""
+        """Cancels jobs."""
         return await self._service.cancel(CancelRequest(ids=list(jobs), reason=reason))
 
     async def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
-        """Cancel, retry or prioritize all jobs that pass a filter, part by part.
+        """Cancels, retries or prioritizes all jobs that pass a filter, part by part.
 
         `options` are `reason`, `adjustment`, and `dry_run`, which only counts them.
         """
         return await edit_parts(self._service, action, where, options)
 
     async def open(self) -> None:
-        """Make ready; the first call does so as well."""
+        """Opens the connections; the first call does so too."""
         await self._service.open()
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self._service.close()
 
     async def __aenter__(self) -> Self:
@@ -196,6 +199,7 @@ class Runner(Protocol):
 class Client:
     """One server, seen from a program without an event loop.
 
+    If the server goes away, calls that are safe to repeat are repeated for `reconnect` seconds.
     A given `client` lives in the loop of its `runner`.
     """
 
@@ -205,23 +209,24 @@ class Client:
         token: str | None = None,
         data: Path | None = None,
         *,
+        reconnect: float = RECONNECT_SECONDS,
         client: AsyncClient | None = None,
         runner: Runner | None = None,
     ) -> None:
         self._runner = runner or asyncio.Runner()
-        self._client = client or AsyncClient(server, token, data)
+        self._client = client or AsyncClient(server, token, data, reconnect=reconnect)
 
     def submit(self, task: Any, *args: Any, **kwargs: Any) -> JobHandle:
-        """Submit a function marked with `@windlass.task`, a task by name, or a `JobSpec`."""
+        """Submits a function marked with `@windlass.task`, a task by name, or a `JobSpec`."""
         return JobHandle(self, self.run(self._client.submit(task, *args, **kwargs)))
 
     def submit_many(self, jobs: Sequence[JobSpec], workflow: str | None = None) -> list[JobHandle]:
-        """Submit jobs, all or none of them; optionally as a new workflow."""
+        """Submits jobs, all or none of them; optionally as a new workflow."""
         made = self.run(self._client.submit_many(jobs, workflow))
         return [JobHandle(self, job) for job in made]
 
     def job(self, job: int) -> JobHandle:
-        """A handle on a job that was submitted before."""
+        """Returns a handle on an existing job."""
         return JobHandle(self, self._client.job(job))
 
     @overload
@@ -230,7 +235,7 @@ class Client:
     def workflow(self, workflow: str, /, **options: Any) -> Workflow: ...
 
     def workflow(self, workflow: int | str, /, **options: Any) -> WorkflowHandle:
-        """A handle on a workflow by its id; or, by name, a new one for a `with` block.
+        """Returns a workflow by its id, or by name a new one for a `with` block.
 
         `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
         `namespace`, `on_success`, `on_failure`, `on_end`.
@@ -242,32 +247,32 @@ class Client:
     def start_template(
         self, template: str, parameters: Mapping[str, Any] | None = None, **options: Any
     ) -> WorkflowHandle:
-        """Start a workflow from a template; `options` are `priority`, `key`, `namespace`."""
+        """Starts a workflow from a template; `options` are `priority`, `key`, `namespace`."""
         made = self.run(self._client.start_template(template, parameters, **options))
         return WorkflowHandle(self, made)
 
     def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
-        """The newest jobs that pass the filters (`state`, `queue`, `label`…)."""
+        """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…)."""
         return self.run(self._client.jobs(limit, **filters))
 
     def explain(self, job: int) -> Explanation:
-        """Why a job waits: for what, who could run it, what would help."""
+        """Returns why a job waits: for what, who could run it, what would help."""
         return self.run(self._client.explain(job))
 
     def explain_worker(self, worker: int | str) -> WorkerExplanation:
-        """Why a worker, by its name or id, is idle."""
+        """Returns why a worker, by its name or id, is idle."""
         return self.run(self._client.explain_worker(worker))
 
     def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
-        """Cancel jobs."""
+        """Cancels jobs."""
         return self.run(self._client.cancel(jobs, reason))
 
     def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
-        """Cancel, retry or prioritize all jobs that pass a filter; see `AsyncClient`."""
+        """Cancels, retries or prioritizes all jobs that pass a filter; see `AsyncClient`."""
         return self.run(self._client.edit_many(action, where, **options))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine of the asynchronous client to its end."""
+        """Runs a coroutine of the asynchronous client to its end."""
         return self._runner.run(work)
 
     @property
@@ -276,7 +281,7 @@ class Client:
         return self._client
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self.run(self._client.close())
         self._runner.close()
 

@@ -1,49 +1,99 @@
 """The agents' side of the HTTP API."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import aiohttp
+from msgspec.structs import replace
 from yarl import URL
 
 from windlass.client.transport import CONNECT_SECONDS, ServerError, Transport
-from windlass.domain.values.errors import Unreachable
+from windlass.domain.access.tokens import TOKEN_PREFIX
+from windlass.domain.values.errors import Conflict, Unreachable
 from windlass.ports.gateway import Holder
+from windlass.wire.enrolment import EnrolReply, EnrolRequest, LeaveRequest
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import Changed, EnrolReply, EnrolRequest, LeaveRequest
+from windlass.wire.workers import Changed
 
 CHUNK = 1024 * 1024
 MARGIN_SECONDS = 10.0
+PENDING = "pending_approval"
 # A large file may take any time; a bucket that accepts no connection fails at once.
 _UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+
+
+class WorkerToken:
+    """A worker's own token: made by the worker, and stored (`keep`) before it is sent.
+
+    So an enrolment may be repeated with the same token when its answer was lost. One that a
+    server has accepted and later refuses is replaced by a new one.
+    """
+
+    def __init__(
+        self,
+        secret: Callable[[], str],
+        token: str | None = None,
+        accepted: bool = False,
+        keep: Callable[[str, bool], None] | None = None,
+    ) -> None:
+        self.token = token
+        self.accepted = accepted and token is not None
+        self._secret = secret
+        self._keep = keep
+
+    def propose(self) -> str:
+        """Returns the token to enrol with; a new one unless none was accepted yet."""
+        if self.token is None or self.accepted:
+            self._set(TOKEN_PREFIX + self._secret(), False)
+        return str(self.token)
+
+    def accept(self) -> None:
+        """Notes that the server knows the token now."""
+        self._set(str(self.token), True)
+
+    def _set(self, token: str, accepted: bool) -> None:
+        if self._keep is not None:
+            self._keep(token, accepted)
+        self.token, self.accepted = token, accepted
 
 
 class HttpGateway:
     """`Gateway` over one server; after enrolling it presents the worker's own token."""
 
-    def __init__(self, transport: Transport, own_token: str | None = None) -> None:
+    def __init__(self, transport: Transport, own: WorkerToken) -> None:
         self._transport = transport
         self._given = transport.token
-        if own_token is not None:
-            transport.token = own_token
+        self._own = own
 
     async def enrol(self, request: EnrolRequest) -> EnrolReply:
+        """Enrols with the worker's own token; with the code if there is none or it is refused."""
+        refusal = ""
+        if self._own.accepted:
+            try:
+                reply = await self._enrol(replace(request, code=None), self._own.token)
+            except (ServerError, Conflict) as error:
+                if not _refuses_token(error):
+                    raise
+                refusal = error.message
+            else:
+                if request.code is None or reply.status != PENDING:
+                    return reply
         try:
-            reply = await self._enrol(request)
+            token = self._own.propose()
+            reply = await self._enrol(replace(request, token=token), self._given)
         except ServerError as error:
-            # The token of an earlier life is not known here any more.
-            if error.status not in (401, 403) or self._transport.token == self._given:
+            if not refusal or error.status not in (401, 403):
                 raise
-            self._transport.token = self._given
-            reply = await self._enrol(request)
-        if reply.token is not None:
-            self._transport.token = reply.token
+            raise ServerError(error.status, error.code, f"{refusal}; {error.message}") from error
+        self._own.accept()
+        self._transport.token = token
         return reply
 
-    async def _enrol(self, request: EnrolRequest) -> EnrolReply:
+    async def _enrol(self, request: EnrolRequest, bearer: str | None) -> EnrolReply:
+        self._transport.token = bearer
         return await self._transport.call("POST", "/api/v1/workers/enrol", EnrolReply, request)
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
@@ -118,6 +168,13 @@ class HttpGateway:
 
     async def close(self) -> None:
         await self._transport.close()
+
+
+def _refuses_token(error: ServerError | Conflict) -> bool:
+    """Whether a server does not take this token for this worker, now or ever."""
+    if isinstance(error, ServerError):
+        return error.status in (401, 403)
+    return error.code == "name_taken"
 
 
 def _attempt(holder: Holder) -> str:

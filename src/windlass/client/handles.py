@@ -42,19 +42,19 @@ class AsyncJob:
         return self._number
 
     async def info(self) -> Job:
-        """The job as it stands."""
+        """Returns the job in its current state."""
         return await self._service.job(self.id)
 
     async def explain(self) -> Explanation:
-        """Why the job waits: for what, who could run it, what would help."""
+        """Returns why the job waits: for what, who could run it, what would help."""
         return await self._service.explain(self.id)
 
     async def time_spent(self) -> TimeSpent:
-        """Where the job's time went, by cause."""
+        """Returns where the job's time went, by cause."""
         return await self._service.time_spent(self.id)
 
     async def wait(self, timeout: float | None = None) -> Job:
-        """Wait until the job has ended; raises `TimeoutError` when the time is up."""
+        """Waits until the job has ended; raises `TimeoutError` when the time is up."""
         async with asyncio.timeout(timeout):
             while True:
                 job = await self._service.wait(self.id, WAIT_SECONDS)
@@ -62,26 +62,26 @@ class AsyncJob:
                     return job
 
     async def result(self, timeout: float | None = None) -> Any:
-        """The job's result; raises `JobFailed` if it did not complete."""
+        """Returns the job's result; raises `JobFailed` if it did not complete."""
         job = await self.wait(timeout)
         if job.state != "completed":
             raise JobFailed(job)
         return job.result
 
     async def cancel(self, reason: str = "Canceled") -> bool:
-        """Cancel the job; whether that changed anything."""
+        """Cancels the job and returns whether that changed anything."""
         return (await self._service.cancel_one(self.id, reason)).applied
 
     async def retry(self) -> "AsyncJob":
-        """Supersede the ended job by a new one."""
+        """Retries the ended job as a new job that supersedes it."""
         return AsyncJob(self._service, (await self._service.retry(self.id)).id)
 
     def logs(self, follow: bool = False) -> AsyncIterator[bytes]:
-        """The job's log, piece by piece; with `follow` until it ends."""
+        """Yields the job's log in pieces; with `follow` until the job ends."""
         return self._service.log(self.id, follow)
 
     async def download(self, artifact: str, path: Path) -> None:
-        """Keep an artifact of the job in a file; nothing is left there if that fails."""
+        """Saves an artifact of the job to a file; if that fails, leaves no file behind."""
         partial = path.with_name(f".{path.name}.partial")
         try:
             with partial.open("wb") as file:

@@ -19,7 +19,7 @@ class OwnAgent(NamedTuple):
     token: str
 
     async def submit(self, jobs: Sequence[JobSpec], key: str | None) -> SubmitReply:
-        """Add jobs to the workflow; with a key that was used in it before, those of then."""
+        """Adds jobs to the workflow; a key used before returns the jobs it stands for."""
         transport = Transport("http://agent", self.token, socket=self.socket)
         request = SubmitRequest(jobs=list(jobs), key=key)
         try:
@@ -36,11 +36,11 @@ class OwnAgent(NamedTuple):
 
 
 def own_agent() -> OwnAgent | None:
-    """The agent of the job whose environment this is; None outside of jobs."""
+    """Returns the agent of the job whose environment this is; None outside of jobs."""
     socket, token = os.environ.get("WINDLASS_AGENT"), os.environ.get("WINDLASS_AGENT_TOKEN")
     if socket is None:
         return None
     if token is None:
-        said = "expected WINDLASS_AGENT_TOKEN beside WINDLASS_AGENT, as jobs have them"
-        raise Conflict("no_agent_token", said)
+        message = "expected WINDLASS_AGENT_TOKEN beside WINDLASS_AGENT, as jobs have them"
+        raise Conflict("no_agent_token", message)
     return OwnAgent(socket, token)

@@ -16,26 +16,26 @@ class HttpPools:
         self._call = transport.call
 
     async def all(self) -> list[PoolInfo]:
-        """Every pool with its workers."""
+        """Returns every pool with its workers."""
         return (await self._call("GET", PATH, PoolList)).pools
 
     async def show(self, name: str) -> PoolInfo:
-        """One pool."""
+        """Returns one pool."""
         return await self._call("GET", f"{PATH}/{name}", PoolInfo)
 
     async def apply(self, name: str, description: Mapping[str, object]) -> PoolApplied:
-        """Make or change a pool."""
+        """Creates or changes a pool."""
         return await self._call("PUT", f"{PATH}/{name}", PoolApplied, dict(description))
 
     async def delete(self, name: str) -> bool:
-        """Let a pool drain and go; whether that was new."""
+        """Deletes a pool once its workers have drained; returns whether that was new."""
         return (await self._call("DELETE", f"{PATH}/{name}", Changed)).applied
 
     async def plan(self, workers: int | None = None, target: str | None = None) -> Plan:
-        """What the pools would do now, or with so many workers, or another target latency."""
+        """Returns what the pools would do now, or with other worker counts or target latencies."""
         query = {"workers": workers, "target": target}
         return await self._call("GET", f"{PATH}/plan", Plan, query=query)
 
     async def costs(self, month: str | None = None) -> CostList:
-        """What a month such as 2026-11 has cost; without one, the present month."""
+        """Returns what a month such as 2026-11 has cost; by default the current one."""
         return await self._call("GET", f"{PATH}/costs", CostList, query={"month": month})

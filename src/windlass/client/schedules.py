@@ -1,10 +1,11 @@
 """Templates and schedules, as clients handle them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
+from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Transport
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.schedules import (
@@ -55,7 +56,7 @@ class Planning(Protocol):
     async def pause_schedule(
         self, name: str, paused: bool = True, namespace: str | None = None
     ) -> bool:
-        """Pause it, or with `paused=False` go on; whether that was new."""
+        """Pauses a schedule, or resumes it with `paused=False`; returns whether that was new."""
         ...
 
     async def run_schedule(self, name: str, namespace: str | None = None) -> ScheduleRun: ...
@@ -63,22 +64,18 @@ class Planning(Protocol):
     async def remove_schedule(self, name: str, namespace: str | None = None) -> bool: ...
 
     async def reactions(self, workflow: int) -> list[ReactionInfo]:
-        """What followed, or is to follow, the ends of a workflow."""
+        """Returns the reactions to a workflow's end, done and planned."""
         ...
-
-
-class Insist(Protocol):
-    """Repeats a call while its outcome is not known."""
-
-    async def __call__(self, call: Callable[[], Awaitable[StartReply]]) -> StartReply: ...
 
 
 class HttpPlanning:
     """Implements `Planning` over HTTP."""
 
-    def __init__(self, transport: Transport, insist: Insist, fresh_key: Callable[[], str]) -> None:
+    def __init__(
+        self, transport: Transport, reconnect: Reconnect, fresh_key: Callable[[], str]
+    ) -> None:
         self._call = transport.call
-        self._insist = insist
+        self._insist = reconnect.insist
         self._fresh_key = fresh_key
 
     async def put_template(
@@ -98,7 +95,7 @@ class HttpPlanning:
     async def start_template(
         self, name: str, request: StartRequest, namespace: str | None = None
     ) -> StartReply:
-        """A start always has a key, so that it can be sent again if no answer came."""
+        """Sends a start with a key, so that it can be repeated if no answer came."""
         path = f"/api/v1/templates/{name}/start"
         if request.submission_key is None:
             request = msgspec.structs.replace(request, submission_key=self._fresh_key())
@@ -144,7 +141,7 @@ class HttpPlanning:
 
 
 def split_reference(template: str) -> tuple[str, int]:
-    """The name and version of a template, 0 for the newest."""
+    """Splits a template reference into name and version; version 0 is the newest."""
     name, at, version = template.partition("@")
     if at and not (version.isascii() and version.isdigit()):
         raise InvalidInput("template", "name or name@version, such as nightly@3", template)

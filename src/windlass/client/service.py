@@ -5,18 +5,18 @@ the same words: handles and clients do not know which of the two answers.
 """
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
+from windlass.client.reconnect import Reconnect
 from windlass.client.schedules import HttpPlanning, Planning
-from windlass.client.transport import Transport
+from windlass.client.transport import Answer, Transport
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import NotFound, Overloaded, StoreUnavailable, Unreachable
-from windlass.ports.loop_time import pass_time
+from windlass.domain.values.errors import NotFound, WindlassError
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (
     CanceledJob,
@@ -39,14 +39,15 @@ from windlass.wire.workflows import (
 
 T = TypeVar("T")
 
-PAUSES_S: Final = (0.1, 0.3, 1.0, 3.0, 6.0)  # before a submission is sent again
+LOG_PART: Final = 1024 * 1024  # bytes of a log in one answer
+LOG_WAIT_SECONDS: Final = 20  # for the next part of a log
 
 
 class Service(Protocol):
     """Raises the errors of `windlass.domain.values.errors`."""
 
     async def open(self) -> None:
-        """Make ready; the first call does so as well."""
+        """Opens the connections; the first call does so too."""
         ...
 
     async def submit(self, request: SubmitRequest) -> SubmitReply: ...
@@ -54,11 +55,11 @@ class Service(Protocol):
     async def job(self, job: int) -> Job: ...
 
     async def wait(self, job: int, seconds: float) -> Job:
-        """The job once it has ended, or as it is when the time is up."""
+        """Returns the job once it has ended, or as it is when the time is up."""
         ...
 
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
-        """A page of jobs; `query` has the filters, `after` and `limit`."""
+        """Returns a page of jobs; `query` has the filters, `after` and `limit`."""
         ...
 
     async def cancel(self, request: CancelRequest) -> CancelReply: ...
@@ -68,25 +69,25 @@ class Service(Protocol):
     async def retry(self, job: int) -> RetryReply: ...
 
     async def bulk(self, request: BulkRequest) -> BulkReply:
-        """Change or count a part of the jobs that a filter finds."""
+        """Changes or counts some of the jobs that a filter finds."""
         ...
 
     async def explain(self, job: int) -> Explanation:
-        """Why a job waits."""
+        """Returns why a job waits."""
         ...
 
     async def explain_worker(self, worker: str) -> WorkerExplanation:
-        """Why the worker of this name or id is idle; raises `NotFound`."""
+        """Returns why the worker of this name or id is idle; raises `NotFound`."""
         ...
 
     async def time_spent(self, job: int) -> TimeSpent:
-        """Where a job's time went."""
+        """Returns where a job's time went."""
         ...
 
     async def workflow(self, workflow: int) -> Workflow: ...
 
     async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
-        """The workflow once it has ended, or as it is when the time is up."""
+        """Returns the workflow once it has ended, or as it is when the time is up."""
         ...
 
     async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow: ...
@@ -101,14 +102,14 @@ class Service(Protocol):
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]: ...
 
     def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
-        """The bytes of an artifact; raises `NotFound`."""
+        """Yields the bytes of an artifact; raises `NotFound`."""
         ...
 
     async def close(self) -> None: ...
 
 
 def find_worker(worker: str, known: Iterable[tuple[int, str]]) -> int:
-    """The id of the worker with this name, else of the one with this number; or `NotFound`."""
+    """Returns the id of the worker with this name, else with this number; raises `NotFound`."""
     by_name = {name: number for number, name in known}
     if worker in by_name:
         return by_name[worker]
@@ -118,91 +119,102 @@ def find_worker(worker: str, known: Iterable[tuple[int, str]]) -> int:
 
 
 def fresh_key() -> str:
-    """A key that nobody else makes."""
+    """Returns a new unique key."""
     return os.urandom(16).hex()
 
 
-async def insist(call: Callable[[], Awaitable[T]]) -> T:
-    """Repeat a call while its outcome is not known; one that nobody heard fails at once."""
-    heard = False
-    for pause_s in PAUSES_S:
-        try:
-            return await call()
-        except Unreachable as error:
-            heard = heard or error.sent
-            if not heard:
-                raise
-        except (StoreUnavailable, Overloaded):
-            heard = True
-        await pass_time(pause_s)
-    return await call()
+class LogPart(NamedTuple):
+    """A part of a log: of which attempt, where the next one begins, and the size of the whole."""
+
+    attempt: int
+    next: int
+    size: int
+    is_over: bool
+    content: bytes
+
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        """Returns the part that an answer holds."""
+        headers = answer.headers
+        return cls(
+            attempt=int(headers["Windlass-Log-Attempt"]),
+            next=int(headers["Windlass-Log-Next"]),
+            size=int(headers["Windlass-Log-Bytes"]),
+            is_over=headers.get("Windlass-Log-Over") == "true",
+            content=answer.content,
+        )
+
+
+async def skip(chunks: AsyncIterator[bytes], count: int) -> AsyncIterator[bytes]:
+    """Yields what comes after the first `count` bytes."""
+    async for chunk in chunks:
+        if len(chunk) > count:
+            yield chunk[count:]
+        count = max(count - len(chunk), 0)
 
 
 class HttpService:
     """Implements `Service`."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, reconnect: Reconnect | None = None) -> None:
         self.transport = transport
-        self.planning = HttpPlanning(transport, insist, fresh_key)
+        self._reconnect = reconnect or Reconnect()
+        self.planning = HttpPlanning(transport, self._reconnect, fresh_key)
 
     async def open(self) -> None:
         """Connections are made as they are needed."""
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
-        """A submission always has a key, so that it can be sent again if no answer came."""
+        """Sends a submission with a key, so that it can be repeated if no answer came."""
         if request.jobs and request.key is None:
             request = msgspec.structs.replace(request, key=fresh_key())
-        return await insist(
-            lambda: self.transport.call("POST", "/api/v1/jobs", SubmitReply, request)
-        )
+        return await self._repeat("POST", "/api/v1/jobs", SubmitReply, request)
 
     async def job(self, job: int) -> Job:
-        return await self.transport.call("GET", f"/api/v1/jobs/{job}", Job)
+        return await self._repeat("GET", f"/api/v1/jobs/{job}", Job)
 
     async def wait(self, job: int, seconds: float) -> Job:
         path = f"/api/v1/jobs/{job}/wait"
-        return await self.transport.call("GET", path, Job, query={"timeout": seconds})
+        return await self._repeat("GET", path, Job, timeout=seconds)
 
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
-        return await self.transport.call("GET", "/api/v1/jobs", JobList, query=query)
+        return await self._repeat("GET", "/api/v1/jobs", JobList, **query)
 
     async def cancel(self, request: CancelRequest) -> CancelReply:
-        return await self.transport.call("POST", "/api/v1/jobs/cancel", CancelReply, request)
+        return await self._repeat("POST", "/api/v1/jobs/cancel", CancelReply, request)
 
     async def cancel_one(self, job: int, reason: str) -> CanceledJob:
         path = f"/api/v1/jobs/{job}/cancel"
-        return await self.transport.call("POST", path, CanceledJob, query={"reason": reason})
+        return await self._repeat("POST", path, CanceledJob, reason=reason)
 
     async def retry(self, job: int) -> RetryReply:
-        return await self.transport.call("POST", f"/api/v1/jobs/{job}/retry", RetryReply)
+        return await self._repeat("POST", f"/api/v1/jobs/{job}/retry", RetryReply)
 
     async def bulk(self, request: BulkRequest) -> BulkReply:
         return await self.transport.call("POST", "/api/v1/jobs/bulk", BulkReply, request)
 
     async def explain(self, job: int) -> Explanation:
-        return await self.transport.call("GET", f"/api/v1/jobs/{job}/explain", Explanation)
+        return await self._repeat("GET", f"/api/v1/jobs/{job}/explain", Explanation)
 
     async def explain_worker(self, worker: str) -> WorkerExplanation:
-        found = await self.transport.call("GET", "/api/v1/workers", WorkerList)
+        found = await self._repeat("GET", "/api/v1/workers", WorkerList)
         number = find_worker(worker, [(one.id, one.name) for one in found.workers])
         path = f"/api/v1/workers/{number}/explain"
-        return await self.transport.call("GET", path, WorkerExplanation)
+        return await self._repeat("GET", path, WorkerExplanation)
 
     async def time_spent(self, job: int) -> TimeSpent:
-        return await self.transport.call("GET", f"/api/v1/jobs/{job}/time", TimeSpent)
+        return await self._repeat("GET", f"/api/v1/jobs/{job}/time", TimeSpent)
 
     async def workflow(self, workflow: int) -> Workflow:
-        return await self.transport.call("GET", f"/api/v1/workflows/{workflow}", Workflow)
+        return await self._repeat("GET", f"/api/v1/workflows/{workflow}", Workflow)
 
     async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
         path = f"/api/v1/workflows/{workflow}/wait"
-        return await self.transport.call("GET", path, Workflow, query={"timeout": seconds})
+        return await self._repeat("GET", path, Workflow, timeout=seconds)
 
     async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow:
         path = f"/api/v1/workflows/{workflow}/cancel"
-        return await self.transport.call(
-            "POST", path, CanceledWorkflow, CancelWorkflow(reason=reason)
-        )
+        return await self._repeat("POST", path, CanceledWorkflow, CancelWorkflow(reason=reason))
 
     async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow:
         path = f"/api/v1/workflows/{workflow}/retry"
@@ -211,11 +223,61 @@ class HttpService:
         )
 
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
-        query = {"follow": "true" if follow else None}
-        return self.transport.stream(f"/api/v1/jobs/{job}/log", query)
+        return self._follow_log(job) if follow else self._read_log(job)
 
-    def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
-        return self.transport.stream(f"/api/v1/jobs/{job}/artifacts/{quote(name)}")
+    async def _read_log(self, job: int) -> AsyncIterator[bytes]:
+        """Yields the log of the newest attempt as far as it is written now, part by part."""
+        attempt = offset = 0
+        end: int | None = None
+        while end is None or offset < end:
+            part = await self._log_part(job, attempt=attempt or None, offset=offset)
+            attempt, offset = part.attempt, part.next
+            end = part.size if end is None else end
+            yield part.content
+
+    async def _follow_log(self, job: int) -> AsyncIterator[bytes]:
+        attempt = offset = 0
+        while True:
+            part = await self._log_part(
+                job, offset=offset, offset_attempt=attempt, wait=LOG_WAIT_SECONDS
+            )
+            attempt, offset = part.attempt, part.next
+            if part.content:
+                yield part.content
+            if part.is_over:
+                return
+
+    async def _log_part(self, job: int, **query: Any) -> LogPart:
+        path = f"/api/v1/jobs/{job}/log"
+        asked = {"limit": LOG_PART, **query}
+        answer = await self._reconnect.insist(lambda: self.transport.get(path, asked))
+        return LogPart.of(answer)
+
+    async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
+        """Yields the bytes of an artifact; if the connection breaks, it reads on from there."""
+        path = f"/api/v1/jobs/{job}/artifacts/{quote(name)}"
+        chunks = self.transport.stream(path)
+        received = 0
+
+        async def read_on() -> bytes | None:
+            nonlocal chunks
+            try:
+                return await anext(chunks, None)
+            except WindlassError:
+                chunks = skip(self.transport.stream(path), received)
+                raise
+
+        while (chunk := await self._reconnect.insist(read_on)) is not None:
+            received += len(chunk)
+            yield chunk
 
     async def close(self) -> None:
         await self.transport.close()
+
+    async def _repeat(
+        self, method: str, path: str, answer: type[T], body: Any = None, **query: Any
+    ) -> T:
+        """Makes a call that is safe to repeat."""
+        return await self._reconnect.insist(
+            lambda: self.transport.call(method, path, answer, body, query=query)
+        )

@@ -30,7 +30,7 @@ class Running(msgspec.Struct):
 
 
 def data_directory(data: Path | None = None) -> Path:
-    """The data directory: WINDLASS_DATA, else one in the user's home."""
+    """Returns the data directory: WINDLASS_DATA, else one in the user's home."""
     if data is not None:
         return data
     named = os.environ.get("WINDLASS_DATA")
@@ -43,7 +43,7 @@ def data_directory(data: Path | None = None) -> Path:
 def find_server(
     server: str | None = None, token: str | None = None, data: Path | None = None
 ) -> KnownServer:
-    """The server to talk to; raises `Unreachable` when none is known."""
+    """Returns the server to talk to; raises `Unreachable` if none is known."""
     directory = data_directory(data)
     address = server or os.environ.get("WINDLASS_SERVER") or _address(directory)
     secret = token or os.environ.get("WINDLASS_TOKEN") or _token(directory)
@@ -56,7 +56,7 @@ def find_server(
 
 
 def trust_for(server: str, authority: Path | None = None) -> ssl.SSLContext:
-    """Whose certificates count: those of `authority`, else WINDLASS_TLS_CA, else the system's.
+    """Returns which certificates to trust: `authority`, else WINDLASS_TLS_CA, else the system's.
 
     Without TLS nobody's do: reading the system's takes longer than most commands.
     """
@@ -75,7 +75,7 @@ def trust_for(server: str, authority: Path | None = None) -> ssl.SSLContext:
 
 
 def announce(directory: Path, address: str) -> None:
-    """Leave the address of this process's server for commands of the same user."""
+    """Stores the address of this process's server for commands of the same user."""
     content = msgspec.json.encode(Running(address, os.getpid()))
     # Whoever reads it meets a whole file or none; the temporary one is its owner's alone.
     with tempfile.NamedTemporaryFile(dir=directory, prefix=MARKER, delete=False) as file:
@@ -84,7 +84,7 @@ def announce(directory: Path, address: str) -> None:
 
 
 def retract(directory: Path) -> None:
-    """Take back what `announce` left, unless another server has announced itself since."""
+    """Removes what `announce` stored, unless another server has announced itself since."""
     running = _running(directory)
     if running is not None and running.pid == os.getpid():
         (directory / MARKER).unlink(missing_ok=True)

@@ -17,6 +17,7 @@ import msgspec
 from yarl import URL
 
 from windlass.domain.values.errors import (
+    NOT_KNOWN,
     Conflict,
     InvalidInput,
     NotFound,
@@ -38,6 +39,9 @@ IDLE_SECONDS = 30.0
 SAFE = "/%!$&'()*+,;=:@~"  # characters that a path keeps unquoted
 WARNED_OF = 2**20  # bytes; aiohttp warns about larger bodies that are not files
 
+# What TLS libraries say about an answer that is not TLS.
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "UNEXPECTED_MESSAGE")
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -55,10 +59,11 @@ class ServerError(WindlassError):
 
 
 class Answer(NamedTuple):
-    """A status and a body."""
+    """A status, a body and the headers."""
 
     status: int
     content: bytes
+    headers: Mapping[str, str] = {}
 
 
 class Transport:
@@ -104,14 +109,18 @@ class Transport:
     ) -> T:
         """Sends a message, returns the decoded answer, raises errors that the server reports."""
         content = None if body is None else _encode(body)
-        content = await self._send(method, path, content, query, "application/json", timeout)
-        return msgspec.json.decode(content, type=answer)
+        reply = await self._send(method, path, content, query, "application/json", timeout)
+        return msgspec.json.decode(reply.content, type=answer)
+
+    async def get(self, path: str, query: Mapping[str, Any]) -> Answer:
+        """Returns a whole answer of any type, with its headers."""
+        return await self._send("GET", path, None, query, "application/json")
 
     async def send_bytes(
         self, method: str, path: str, data: Any, *, query: Mapping[str, Any] | None = None
     ) -> bytes:
         """Sends raw bytes, or a stream of them."""
-        return await self._send(method, path, data, query, "application/octet-stream")
+        return (await self._send(method, path, data, query, "application/octet-stream")).content
 
     async def call_bytes(
         self,
@@ -175,7 +184,7 @@ class Transport:
         query: Mapping[str, Any] | None,
         kind: str,
         timeout: float | None = None,
-    ) -> bytes:
+    ) -> Answer:
         limit = aiohttp.ClientTimeout(
             total=CALL_SECONDS if timeout is None else timeout, sock_connect=CONNECT_SECONDS
         )
@@ -189,7 +198,7 @@ class Transport:
                     headers=self._headers() | {"Content-Type": kind}, allow_redirects=False,
                     proxy=self._proxies[self.server],
                 ) as response:  # fmt: skip
-                    answer = Answer(response.status, await response.read())
+                    answer = Answer(response.status, await response.read(), response.headers)
                 break
             except (aiohttp.ClientError, TimeoutError) as error:
                 unreachable = self._unreachable(error)
@@ -199,7 +208,7 @@ class Transport:
                     raise unreachable from error
         if answer.status >= 400:
             raise error_of(answer)
-        return answer.content
+        return answer
 
     def _url(self, path: str, query: Mapping[str, Any] | None) -> URL:
         pairs = {name: _text(value) for name, value in (query or {}).items() if value is not None}
@@ -210,10 +219,12 @@ class Transport:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        why = _why(error)
-        sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
-        message = f"no server at {self.server}: {why}; start one with `windlass up`"
-        return Unreachable(message, sent)
+        if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+            return Unreachable(f"lost the server at {self.server}: {_why(error)}", sent=True)
+        if isinstance(error, aiohttp.ClientSSLError):
+            return Unreachable(f"cannot use the server at {self.server}: {_why(error)}", sent=False)
+        message = f"no server at {self.server}: {_why(error)}; start one with `windlass up`"
+        return Unreachable(message, sent=False)
 
     def _turn_to_next(self) -> None:
         """Uses the next address from now on."""
@@ -222,12 +233,25 @@ class Transport:
 
 def _why(error: Exception) -> str:
     """Says briefly why a server could not be reached."""
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the connection broke in the middle of an answer"
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
     if isinstance(error, aiohttp.ClientConnectorError):
         met = error.os_error
+        if isinstance(met, ssl.SSLError):
+            return _why_no_tls(met)
         if met.errno is not None and not isinstance(met, socket.gaierror):
             return os.strerror(met.errno)
         return str(met.strerror or met)
-    return str(error) or type(error).__name__
+    why = error.strerror if isinstance(error, OSError) else None
+    return why or str(error) or type(error).__name__
+
+
+def _why_no_tls(error: ssl.SSLError) -> str:
+    if error.reason in _NOT_TLS:
+        return "it does not speak https there; try http://"
+    return f"no secure connection ({(error.reason or str(error)).replace('_', ' ').lower()})"
 
 
 def _proxy_for(server: str) -> str | None:
@@ -259,13 +283,14 @@ def error_of(response: Answer) -> WindlassError:
         body = msgspec.json.decode(response.content)["error"]
         code, message = str(body["code"]), str(body["message"])
     except (msgspec.MsgspecError, KeyError, TypeError):
-        return ServerError(
-            response.status, "http", response.content[:200].decode("utf-8", "replace")
-        )
+        text = response.content[:200].decode("utf-8", "replace")
+        if response.status >= 500:  # from a proxy, or from a server that is being stopped
+            return StoreUnavailable(f"no server behind it answers ({response.status})", True)
+        return ServerError(response.status, "http", text)
     after = body.get("retry_after_ms")
     if code == "invalid_input":
         field, expected = body.get("field", "request"), body.get("expected", message)
-        got, hint = body.get("got"), str(body.get("hint", ""))
+        got, hint = body.get("got", NOT_KNOWN), str(body.get("hint", ""))
         if body.get("unknown"):
             return UnknownName(str(field), str(got), str(expected), hint)
         return InvalidInput(str(field), str(expected), got, hint)
@@ -275,8 +300,10 @@ def error_of(response: Answer) -> WindlassError:
         return Conflict(code, message, after)
     if code == "overloaded":
         return Overloaded(int(after or 1_000))
-    if response.status == 503:
-        return StoreUnavailable(message, bool(body.get("outcome_unknown", False)))
+    if response.status in (503, 507):
+        unavailable = StoreUnavailable(message, bool(body.get("outcome_unknown", False)))
+        unavailable.code = code  # such as `disk_full`
+        return unavailable
     return ServerError(response.status, code, message)
 
 

@@ -14,6 +14,7 @@ from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from windlass.domain.schedules.webhooks import Network, is_numeric, may_reach, sign
+from windlass.domain.values.errors import causes_of
 from windlass.ports.clock import Clock
 from windlass.ports.webhooks import Delivered, Delivery
 
@@ -66,8 +67,8 @@ class HttpCourier:
             return await self._post(delivery)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             refused = _is_refusal(error)
-            said = REFUSED if refused else str(error) or type(error).__name__
-            return Delivered(False, 0, said, final=refused)
+            message = REFUSED if refused else str(error) or type(error).__name__
+            return Delivered(False, 0, message, final=refused)
 
     async def close(self) -> None:
         if self._opened is not None:
@@ -88,10 +89,10 @@ class HttpCourier:
         ) as response:  # fmt: skip
             await response.content.read(READ_LIMIT)
             ok = 200 <= response.status < 300
-            said = None
+            message = None
             if 300 <= response.status < 400:
-                said = f"answered {response.status}: redirects are not followed"
-            return Delivered(ok, response.status, said)
+                message = f"answered {response.status}: redirects are not followed"
+            return Delivered(ok, response.status, message)
 
     @property
     def _session(self) -> aiohttp.ClientSession:
@@ -109,9 +110,5 @@ class HttpCourier:
         return self._opened
 
 
-def _is_refusal(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, _Refused):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+def _is_refusal(error: BaseException) -> bool:
+    return any(isinstance(cause, _Refused) for cause in causes_of(error))

@@ -38,12 +38,14 @@ class AsyncWorkflow:
         self._service = service
         self.id = workflow
 
-    async def show(self) -> Workflow:
-        """The workflow as it stands."""
+    async def show(self, wait: float = 0) -> Workflow:
+        """Returns the workflow as it is now; with `wait`, once it has ended or time is up."""
+        if wait:
+            return await self._service.wait_workflow(self.id, wait)
         return await self._service.workflow(self.id)
 
     async def jobs(self) -> list[Job]:
-        """All its jobs, newest first, also those that were superseded."""
+        """Returns all its jobs, newest first, also those that were superseded."""
         found: list[Job] = []
         after: str | None = None
         while True:
@@ -57,7 +59,7 @@ class AsyncWorkflow:
     async def add(
         self, jobs: Sequence[JobSpec], *, key: str | None = None, reopen: bool = False
     ) -> SubmitReply:
-        """Add jobs to the workflow while it runs, or with `reopen` also after its end.
+        """Adds jobs to the workflow while it runs, or with `reopen` also after its end.
 
         With a `key` that jobs were added with before, it answers with those.
         """
@@ -69,7 +71,7 @@ class AsyncWorkflow:
         return await self._service.submit(request)
 
     async def wait(self, timeout: float | None = None) -> Workflow:
-        """Wait until the workflow has ended; raises `TimeoutError` when the time is up."""
+        """Waits until the workflow has ended; raises `TimeoutError` when the time is up."""
         async with asyncio.timeout(timeout):
             while True:
                 workflow = await self._service.wait_workflow(self.id, WAIT_SECONDS)
@@ -77,18 +79,18 @@ class AsyncWorkflow:
                     return workflow
 
     async def complete(self, timeout: float | None = None) -> Workflow:
-        """The same; raises `WorkflowFailed` if it did not complete."""
+        """Waits as `wait` does; raises `WorkflowFailed` if the workflow did not complete."""
         workflow = await self.wait(timeout)
         if workflow.state != "completed":
             raise WorkflowFailed(workflow)
         return workflow
 
     async def cancel(self, reason: str = "Canceled") -> bool:
-        """Cancel the workflow; whether that changed anything."""
+        """Cancels the workflow and returns whether that changed anything."""
         return (await self._service.cancel_workflow(self.id, reason)).applied
 
     async def retry(self, failed: bool = True) -> "AsyncWorkflow":
-        """Try its failed jobs again, or all of it as a new workflow; the one that runs."""
+        """Retries its failed jobs, or all of it as a new workflow; returns that workflow."""
         done = await self._service.retry_workflow(self.id, failed)
         return AsyncWorkflow(self._service, done.id)
 

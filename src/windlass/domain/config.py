@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from windlass.domain.access.policy import AccessPolicy, check_policy
 from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
@@ -65,7 +66,12 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = 5_000
     heard_gap_ms: Annotated[
         int,
-        doc("ms", "If no server listened to workers for longer, every lease is extended.", least=1),
+        doc(
+            "ms",
+            "If no server listened to workers for longer, every lease is extended. A gap that "
+            "would end leases always counts, however large this is.",
+            least=1,
+        ),
     ] = 15_000
     stall_timeout_ms: Annotated[
         int,
@@ -101,6 +107,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
     retry: RetryPolicy = RetryPolicy()
     timeouts: TimeoutPolicy = TimeoutPolicy()
+    access: AccessPolicy = AccessPolicy()
     returned_exclusion_ms: Annotated[
         int,
         doc("ms", "A worker that hands a job back with a reason is not offered it for this long."),
@@ -172,7 +179,13 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = ()
 
     pool_open: Annotated[
-        int, doc("connections", "The most PostgreSQL connections open at once.", least=1)
+        int,
+        doc(
+            "connections",
+            "The most PostgreSQL connections that work at once; one more listens for "
+            "notifications.",
+            least=1,
+        ),
     ] = 25
     pool_idle: Annotated[
         int, doc("connections", "Idle PostgreSQL connections kept open. 0: none.")
@@ -183,9 +196,33 @@ class Config(Struct, frozen=True, kw_only=True):
     pool_idle_time_ms: Annotated[
         int, doc("ms", "An idle connection is closed after this.", least=1)
     ] = 60_000
+    store_wait_ms: Annotated[
+        int,
+        doc(
+            "ms",
+            "A server or worker that starts waits this long for PostgreSQL to accept connections. "
+            "0: not at all.",
+        ),
+    ] = 60_000
     notify_interval_ms: Annotated[
         int, doc("ms", "A server notifies the others at most this often. 0: at every commit.")
     ] = 5
+
+
+def outage_ms(config: Config) -> int:
+    """Returns after which silence of all servers leases are extended.
+
+    It must be shorter than a lease: workers that could not sync meanwhile need the rest of it to
+    come back. So a short `heartbeat_timeout` limits `heard_gap`.
+    """
+    lease = config.heartbeat_timeout_ms
+    rest = lease - config.heartbeat_interval_ms - LEASE_MARGIN_MS
+    return min(config.heard_gap_ms, max(rest, lease // 2))
+
+
+def health_pause_ms(config: Config) -> int:
+    """Returns the interval of the health loop, whose rounds must be closer than an outage."""
+    return min(config.health_interval_ms, max(1, outage_ms(config) // 3))
 
 
 def describe_options() -> list[Option]:
@@ -211,6 +248,7 @@ def validate(config: Config) -> None:
     check_fields(config)
     _check_lease(config)
     _check_retry(config.retry)
+    check_policy(config.access)
     if config.timeouts.ffmpeg_factor == 0:
         raise InvalidInput("timeouts.ffmpeg_factor", "greater than 0", 0)
     if config.aging_interval_ms > AGING_OFF_INTERVAL_MS:

@@ -9,7 +9,7 @@ import asyncio
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -22,8 +22,8 @@ from windlass.executors.temporary import TemporaryFolder
 from windlass.store.sqlite.file_lock import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring.agents import own_agent
-from windlass.wiring.stores import make_private, open_store
-from windlass.wiring.works import Works, make_works, standing_by
+from windlass.wiring.backend import Backend, make_backend, standing_by
+from windlass.wiring.stores import Opening, make_private, open_store
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 
@@ -39,7 +39,7 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`store` is a file, or an address such as postgresql://…; `blobs` an address.
 
     `workers` is how many jobs run at once (0: none run here), `drain_ms` how long
-    running jobs get when the node is closed.
+    running jobs get when the node is closed. `offers` is metadata of what jobs share.
     """
 
     store: str
@@ -47,6 +47,7 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     workers: int
     drain_ms: int = 10_000
     config: Config = Config()
+    offers: dict[str, Any] = {}
 
 
 class Node:
@@ -55,7 +56,7 @@ class Node:
     def __init__(self, options: NodeOptions) -> None:
         if options.workers < 0:
             raise InvalidInput("workers", "a number from 0", options.workers)
-        self.works: Works | None = None  # set while it is open
+        self.backend: Backend | None = None  # set while it is open
         self._options = options
         self._opening = asyncio.Lock()
         self._closed = False
@@ -67,36 +68,36 @@ class Node:
         self._works_here = False  # keep the agent running
         self._vacant_since = self._vacant_seen = -VACANT_AGAIN_S
 
-    async def open(self) -> Works:
+    async def open(self) -> Backend:
         """Starts the engine, and the loops and worker if this process holds the file."""
         async with self._opening:
             if self._closed:
                 raise Conflict("client_closed", "this embedded client was closed")
-            if self.works is None:
+            if self.backend is None:
                 parts = urlsplit(self._options.store)
                 if "://" in self._options.store or parts.scheme == "memory":
-                    self.works = await self._open_shared()
+                    self.backend = await self._open_shared()
                 else:
-                    self.works = await self._open_file(Path(self._options.store).absolute())  # noqa: ASYNC240
-            return self.works
+                    self.backend = await self._open_file(Path(self._options.store).absolute())  # noqa: ASYNC240
+            return self.backend
 
     async def close(self) -> None:
         """Lets running jobs finish, hands back the rest, and stops."""
         async with self._opening:
             self._closed = True
-            works, self.works = self.works, None
-            if works is None:
+            backend, self.backend = self.backend, None
+            if backend is None:
                 return
             for changing in (self._taking_over, self._stepping_down):
                 if changing is not None:
                     await asyncio.wait((changing,))
             await self._stop_agent()
             await self._stack.aclose()
-            await works.close()
+            await backend.close()
 
     # A file
 
-    async def _open_file(self, path: Path) -> Works:
+    async def _open_file(self, path: Path) -> Backend:
         make_private(files_of(path))
         store = SqliteStore.open(path, RealClock(), exclusive=False)
         try:
@@ -105,15 +106,15 @@ class Node:
                 EMBEDDED, self._options.blobs or own
             )
             blobs = self._options.blobs or (own if leads else store.holding.blobs or own)
-            works = make_works(store, blobs, self._options.config)
+            backend = make_backend(store, blobs, self._options.config)
             await store.join(self._note_vacancy)
-            await works.engine.start()
+            await backend.engine.start()
         except BaseException:
             await store.close()
             raise
         if leads:
-            self._begin(works, files_of(path))
-        return works
+            self._begin(backend, files_of(path))
+        return backend
 
     def _note_vacancy(self) -> None:
         """Notes that no process seems to hold the file."""
@@ -122,12 +123,12 @@ class Node:
         if now - self._vacant_seen >= VACANT_AGAIN_S:
             self._vacant_since = now
         self._vacant_seen = now
-        if self.works is None or not self._options.workers or self._taking_over is not None:
+        if self.backend is None or not self._options.workers or self._taking_over is not None:
             return
-        self._taking_over = loop.create_task(self._take_over(self.works, loop.time()))
+        self._taking_over = loop.create_task(self._take_over(self.backend, loop.time()))
 
-    async def _take_over(self, works: Works, now: float) -> None:
-        store = works.engine.store
+    async def _take_over(self, backend: Backend, now: float) -> None:
+        store = backend.engine.store
         assert isinstance(store, SqliteStore)
         held = store.holding
         kind = STAND_IN if held.kind in (SERVER, STAND_IN) else EMBEDDED
@@ -138,56 +139,57 @@ class Node:
             chosen = self._options.blobs or blobs
             if not self._closed and await store.lead(kind, chosen, self._note_wish):
                 log.info("took_over", file=str(store.path), after=held.process)
-                await works.engine.refresh()
-                self._begin(works, files_of(store.path))
+                await backend.engine.refresh()
+                self._begin(backend, files_of(store.path))
         finally:
             self._taking_over = None
 
     def _note_wish(self) -> None:
         """Steps down for a server that wants its file back."""
-        if self.works is not None and self._stepping_down is None:
-            stepping = self._step_down(self.works)
+        if self.backend is not None and self._stepping_down is None:
+            stepping = self._step_down(self.backend)
             self._stepping_down = asyncio.get_running_loop().create_task(stepping)
 
-    async def _step_down(self, works: Works) -> None:
-        store = works.engine.store
+    async def _step_down(self, backend: Backend) -> None:
+        store = backend.engine.store
         assert isinstance(store, SqliteStore)
         try:
             if store.holding.kind == STAND_IN:
                 await self._stop_agent()
-                await works.loops.stop()
+                await backend.loops.stop()
                 self._vacant_since = self._vacant_seen = asyncio.get_running_loop().time()
                 await store.step_down(self._note_vacancy)
-                await works.engine.refresh()
+                await backend.engine.refresh()
                 log.info("gave_back", file=str(store.path))
         finally:
             self._stepping_down = None
 
     # A shared store
 
-    async def _open_shared(self) -> Works:
+    async def _open_shared(self) -> Backend:
         if self._options.blobs is None:
             raise InvalidInput("blobs", "given together with the address of a store", None)
-        store = await open_store(self._options.store, self._options.config, self._options.blobs)
+        opening = Opening(self._options.blobs)
+        store = await open_store(self._options.store, self._options.config, opening)
         try:
-            works = make_works(store, self._options.blobs, self._options.config)
-            await works.engine.start()
+            backend = make_backend(store, self._options.blobs, self._options.config)
+            await backend.engine.start()
         except BaseException:
             await store.close()
             raise
         if self._options.workers:
-            await self._stack.enter_async_context(standing_by(works))
+            await self._stack.enter_async_context(standing_by(backend))
             state = self._stack.enter_context(TemporaryFolder("windlass-worker-"))
             self._running = self._run_agent(
-                works, state.path, f"{os.uname().nodename}-{os.getpid()}"
+                backend, state.path, f"{os.uname().nodename}-{os.getpid()}"
             )
-        return works
+        return backend
 
     # Jobs
 
-    def _begin(self, works: Works, folder: Path) -> None:
-        works.loops.start()
-        self._running = self._run_agent(works, folder / "worker", "embedded")
+    def _begin(self, backend: Backend, folder: Path) -> None:
+        backend.loops.start()
+        self._running = self._run_agent(backend, folder / "worker", "embedded")
 
     async def _stop_agent(self) -> None:
         """Lets running jobs finish and hands back the rest."""
@@ -197,21 +199,22 @@ class Node:
         if self._running is not None:
             await asyncio.wait((self._running,))
 
-    def _run_agent(self, works: Works, state: Path, name: str) -> asyncio.Task[None]:
+    def _run_agent(self, backend: Backend, state: Path, name: str) -> asyncio.Task[None]:
         self._works_here = True
         options = WorkerOptions(
             name=name,
             state=state,
             slots=self._options.workers,
             drain_limit_ms=self._options.drain_ms,
+            metadata=self._options.offers,
         )
-        return asyncio.get_running_loop().create_task(self._keep_agent(works, options))
+        return asyncio.get_running_loop().create_task(self._keep_agent(backend, options))
 
-    async def _keep_agent(self, works: Works, options: WorkerOptions) -> None:
+    async def _keep_agent(self, backend: Backend, options: WorkerOptions) -> None:
         """Runs the worker until the end; restarts one that fails."""
         while self._works_here and not self._closed:
             try:
-                self._agent = own_agent(works.engine, works.files, options)
+                self._agent = own_agent(backend.engine, backend.files, options)
                 await self._agent.run()
             except WindlassError as error:
                 log.warning("worker_failed", error=error.message)

@@ -8,6 +8,7 @@ from pathlib import Path
 import structlog
 
 from windlass.domain.config import Config
+from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import Conflict
 from windlass.embedded.node import Node, NodeOptions
 from windlass.embedded.service import EngineService
@@ -15,8 +16,9 @@ from windlass.tasks import importing
 
 
 def embedded_service(
-    store: str | Path, workers: int | None, blobs: str | None, drain: float, config: Config | None
-) -> EngineService:
+    store: str | Path, workers: int | None, blobs: str | None, drain: float, config: Config | None,
+    resources: str | None = None,
+) -> EngineService:  # fmt: skip
     """Returns a service over the store; its first call starts the engine."""
     name = importing()
     if name is not None:
@@ -26,12 +28,14 @@ def embedded_service(
             'what the program does below `if __name__ == "__main__":`',
         )
     _log_warnings_only()
+    offer = parse_offer(resources or "", len(os.sched_getaffinity(0)))
     options = NodeOptions(
         store=str(store),
         blobs=blobs,
         workers=(os.cpu_count() or 1) if workers is None else workers,
         drain_ms=int(drain * 1000),
         config=config or Config(),
+        offers={} if offer is None else offer.metadata,
     )
     return EngineService(Node(options))
 

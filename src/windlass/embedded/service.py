@@ -11,6 +11,7 @@ from windlass.api.jobs import Jobs
 from windlass.api.parse import job_filter
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
+from windlass.api.rights import Rights
 from windlass.api.workflows import Workflows
 from windlass.client.service import find_worker
 from windlass.domain.access.roles import Identity, Role
@@ -33,7 +34,7 @@ from windlass.wire.jobs import (
     SubmitRequest,
 )
 from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow
-from windlass.wiring.works import Works
+from windlass.wiring.backend import Backend
 
 FILTERS = {
     "state": None, "queue": None, "namespace": None, "task": None, "name": None, "label": None,
@@ -45,14 +46,14 @@ LISTS = ("state", "label")
 class _Api(NamedTuple):
     """The parts of `windlass.api` over an open engine."""
 
-    works: Works
+    backend: Backend
     queries: Queries
     jobs: Jobs
     workflows: Workflows
 
     @property
     def engine(self) -> Engine:
-        return self.works.engine
+        return self.backend.engine
 
 
 class EngineService:
@@ -125,16 +126,16 @@ class EngineService:
         return await (await self._api()).workflows.retry(workflow, failed, self._who)
 
     async def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
-        works = (await self._api()).works
+        backend = (await self._api()).backend
         if follow:
-            chunks = follow_growing(works.engine, works.files, job)
+            chunks = follow_growing(backend.engine, backend.files, job)
         else:
-            chunks = (await works.files.read_log(job)).chunks
+            chunks = (await backend.files.read_log(job)).chunks
         async for chunk in chunks:
             yield chunk
 
     async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
-        _, chunks = await (await self._api()).works.files.open_artifact(job, name)
+        _, chunks = await (await self._api()).backend.files.open_artifact(job, name)
         async for chunk in chunks:
             yield chunk
 
@@ -142,16 +143,19 @@ class EngineService:
         await self._node.close()
 
     async def _api(self) -> _Api:
-        works = self._node.works
-        if works is None:
-            works = await self._node.open()
+        backend = self._node.backend
+        if backend is None:
+            backend = await self._node.open()
         opened = self._opened
-        if opened is None or opened.works is not works:
-            queries = Queries(works.engine)
-            jobs, workflows = Jobs(works.engine, queries), Workflows(works.engine)
-            opened = self._opened = _Api(works, queries, jobs, workflows)
+        if opened is None or opened.backend is not backend:
+            queries = Queries(backend.engine)
+            jobs, workflows = Jobs(backend.engine, queries), Workflows(backend.engine)
+            opened = self._opened = _Api(backend, queries, jobs, workflows)
         return opened
 
     async def _plan(self) -> EnginePlanning:
-        works = (await self._api()).works
-        return EnginePlanning(works.templates, works.schedules, works.reactions, self._who)
+        backend = (await self._api()).backend
+        rights = Rights(backend.engine)
+        return EnginePlanning(
+            backend.templates, backend.schedules, backend.reactions, rights, self._who
+        )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.access.roles import Identity, Role
-from windlass.domain.access.tokens import Code, Token
+from windlass.domain.access.tokens import TOKEN_PREFIX, Code, Token
 from windlass.domain.job.job import check_name
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
@@ -21,7 +21,6 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.store import ReadTx
 
-TOKEN_PREFIX = "wl_"
 CODE_PREFIX = "enrol_"
 NAMESPACE_LIMIT = 100
 REMOVED = "removed"
@@ -90,37 +89,32 @@ class Access:
 
     async def create_token(
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
-        worker: int = 0, actor: str | None = None,
+        actor: str | None = None,
     ) -> CreatedToken:  # fmt: skip
-        """Makes a token and remembers its digest; the log keeps who asked for it.
-
-        A worker's new token replaces all its earlier ones.
-        """
+        """Makes a token and remembers its digest; the log keeps who asked for it."""
         check_name("name", name)
         if len(namespaces) > NAMESPACE_LIMIT:
             raise InvalidInput("namespaces", f"at most {NAMESPACE_LIMIT}", len(namespaces))
         for namespace in namespaces:
             check_name("namespaces", namespace)
-        secret = TOKEN_PREFIX + self._secrets.secret()
+        secret = self.make_token()
 
         async def insert(work: Work) -> Token:
             row = Token(
-                0, name, digest_of(secret), str(role), tuple(namespaces), worker, work.now,
+                0, name, digest_of(secret), str(role), tuple(namespaces), 0, work.now,
                 expires_at, 0,
             )  # fmt: skip
-            if worker:
-                await work.tx.access.remove_of_worker(worker)
             made = row._replace(id=await work.tx.access.insert(row))
-            if not worker:  # of those its enrolment tells
-                message = f"Token {made.id} ({name}, {role}) was made"
-                data = {"token": made.id, "namespaces": list(namespaces)}
-                work.say(EventKind.ACCESS, message, actor=actor, data=data)
+            message = f"Token {made.id} ({name}, {role}) was made"
+            data = {"token": made.id, "namespaces": list(namespaces)}
+            work.say(EventKind.ACCESS, message, actor=actor, data=data)
             return made
 
-        created = CreatedToken(secret, await self._engine.run(insert))
-        if worker:
-            self.forget()
-        return created
+        return CreatedToken(secret, await self._engine.run(insert))
+
+    def make_token(self) -> str:
+        """Returns a new secret, which counts once its digest is stored."""
+        return TOKEN_PREFIX + self._secrets.secret()
 
     async def revoke(self, token: int, actor: str | None = None) -> bool:
         """Revokes a token; on this server it stops working at once."""
@@ -137,7 +131,7 @@ class Access:
         return revoked
 
     def forget(self) -> None:
-        """Look everything up again: a worker's status has changed."""
+        """Empties the cache, because a worker's status has changed."""
         self._seen.clear()
 
     async def tokens(self) -> list[Token]:
@@ -155,14 +149,6 @@ class Access:
             return expires_at
 
         return secret, await self._engine.run(insert)
-
-    async def use_code(self, code: str) -> bool:
-        """Uses up an enrolment code; returns False if it is not valid."""
-
-        async def step(work: Work) -> bool:
-            return await work.tx.access.use_code(digest_of(code), work.now)
-
-        return await self._engine.run(step)
 
     async def _look_up(self, digest: str, now: int) -> _CachedToken | None:
         async def read(tx: ReadTx) -> tuple[Token | None, str]:

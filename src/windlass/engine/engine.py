@@ -140,14 +140,23 @@ class Engine:
         await self.due_jobs.set_next_alarm()
         self.cascades.start()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Returns whether calls that wait are to return at once."""
+        return self._end_waiters.is_closed
+
+    def stop_waiting(self) -> None:
+        """Answers all calls that wait, and later ones at once; `close` comes next."""
+        self._syncs.close()
+        self._end_waiters.close()
+
     async def close(self) -> None:
         """Answers the open syncs, waits for running transactions, and stops."""
         self._after_commit.closed = True
         self._unsubscribe()
         self.due_jobs.close()
         self._rates.close()
-        self._syncs.close()
-        self._end_waiters.close()
+        self.stop_waiting()
         await self._committer.close()
         await asyncio.gather(
             self.background.finish(), self.cascades.settled(), return_exceptions=True

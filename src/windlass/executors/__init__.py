@@ -79,7 +79,7 @@ def load_executors(
 
 
 def add_named(executors: dict[str, Executor]) -> None:
-    """Beside `python`, run the named functions that this process has imported."""
+    """Adds the named functions that this process has imported, beside `python`."""
     from windlass.executors.python.executor import PythonExecutor
     from windlass.executors.python.named import NamedFunction, named_executors
 

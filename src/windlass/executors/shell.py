@@ -32,7 +32,7 @@ class ShellExecutor:
         return judge(ended, limits)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing: there is nothing to release."""
 
 
 async def _place(context: JobContext, item: Input, field: str) -> None:

@@ -27,10 +27,18 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a process may use; 0 is no limit."""
+    """What a process may use; 0 is no limit. It runs on `cpus` only, if there are any."""
 
     memory_bytes: int = 0
     cpu_seconds: int = 0
+    cpus: tuple[int, ...] = ()
+
+
+class Granted(msgspec.Struct, frozen=True, array_like=True):
+    """What an attempt has of indexed resources: its variables, and CPUs that it is pinned to."""
+
+    variables: dict[str, str]
+    cpus: tuple[int, ...] = ()
 
 
 class Exit(msgspec.Struct, frozen=True):
@@ -91,6 +99,11 @@ class JobContext(Protocol):
         ...
 
     @property
+    def granted(self) -> Granted | None:
+        """What it has of indexed resources, if any; `env` has the variables too."""
+        ...
+
+    @property
     def timeout_ms(self) -> int: ...
     @property
     def stopping(self) -> asyncio.Event:
@@ -129,7 +142,7 @@ class JobContext(Protocol):
     def log(self, data: bytes) -> None: ...
 
     def log_full(self, resume: Callable[[], None]) -> bool:
-        """Whether more output should wait; then `resume` is called once when it need not."""
+        """Returns whether more output should wait; then `resume` is called once there is room."""
         ...
 
     def progress(self, value: Any) -> None: ...

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import EnrolReply, EnrolRequest
 
 
 class Holder(NamedTuple):

@@ -31,10 +31,10 @@ class CommandProvider:
     async def launch(self, order: Order) -> Machine:
         """Runs `launch`; for the same token, the program must print the same machine."""
         env = {**_base(order.owner), "WINDLASS_POOL_TOKEN": order.token, **order.environment()}
-        said = (await run(self._launch, given=order.script(), env=env)).split()
-        if not said:
+        output = (await run(self._launch, given=order.script(), env=env)).split()
+        if not output:
             raise ProviderFault(f"{self._launch[0]} must print the machine's name, got nothing")
-        return Machine(order.token, said[-1])
+        return Machine(order.token, output[-1])
 
     async def find(self, owner: Owner) -> Sequence[Machine] | None:
         """Returns the machines that `list` prints."""

@@ -120,10 +120,10 @@ class KubernetesProvider:
         ended: list[str] = []
         after: str | None = None
         while True:
-            said = self._core.list_namespaced_pod(
+            reply = self._core.list_namespaced_pod(
                 self._namespace, label_selector=selector, limit=500, _continue=after, **RAW
             )
-            page = json.loads(said.data)
+            page = json.loads(reply.data)
             for pod in page["items"]:
                 name = pod["metadata"]["name"]
                 if pod.get("status", {}).get("phase") in ENDED:

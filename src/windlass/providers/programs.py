@@ -36,8 +36,8 @@ async def run(
         await process.wait()
         raise
     if process.returncode not in accept:
-        said = (err or out).decode(errors="replace").strip()[-SHOWN:]
-        raise ProviderFault(f"{words[0]} ended with {process.returncode}: {said or 'no message'}")
+        output = (err or out).decode(errors="replace").strip()[-SHOWN:]
+        raise ProviderFault(f"{words[0]} ended with {process.returncode}: {output or 'no message'}")
     return out.decode(errors="replace")
 
 

@@ -49,18 +49,18 @@ class SlurmProvider:
             f"--comment={_comment(order.owner)}", "--no-requeue", "--export=NONE", *self._flags,
             *self._words,
         ]  # fmt: skip
-        said = await run(words, given=order.script(self._setup))
-        number = said.strip().partition(";")[0]
+        output = await run(words, given=order.script(self._setup))
+        number = output.strip().partition(";")[0]
         if not number.isdigit():
-            raise ProviderFault(f"sbatch printed {said[:100]!r}; expected the number of a job")
+            raise ProviderFault(f"sbatch printed {output[:100]!r}; expected the number of a job")
         return Machine(order.token, number)
 
     async def find(self, owner: Owner) -> Sequence[Machine]:
         """Returns the jobs that have not ended and name the pool in their comment."""
         words = [self._program("squeue"), "--noheader", "--me", f"--states={_STATES}"]
-        said = await run([*words, "--Format=JobID:|,Name:|,Comment:|"])
+        output = await run([*words, "--Format=JobID:|,Name:|,Comment:|"])
         found: list[Machine] = []
-        for line in said.splitlines():
+        for line in output.splitlines():
             number, name, comment, *_ = [*(part.strip() for part in line.split("|")), "", "", ""]
             if comment == _comment(owner):
                 found.append(Machine(name, number))

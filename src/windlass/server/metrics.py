@@ -55,6 +55,8 @@ class Meters:
             ["result"],
             registry=self._registry,
         )
+        for result in ("success", "failure"):
+            self._assignments.labels(result)  # counts from now on, not from the first scrape
         self._counts = {
             name: Counter(name.removesuffix("_total"), text, registry=self._registry)
             for name, (_, text) in _COUNTS.items()

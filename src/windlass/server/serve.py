@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,8 @@ import uvicorn
 from windlass.domain.values.errors import InvalidInput
 from windlass.server.corking import CorkedProtocol
 
-GRACE_SECONDS = 10
+GRACE_SECONDS = 10  # for requests that have work to do; those that wait are answered at once
+UNREAD_SECONDS = 1  # after a stop, for clients that do not read what was sent
 BACKLOG = 2_048
 
 
@@ -40,7 +42,7 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Returns whether only this machine can reach the address."""
     if host == "localhost":
         return True
     try:
@@ -76,7 +78,14 @@ def address_of(listen: Listen, bound: socket.socket) -> str:
 class Serving:
     """A server that shares its event loop with other tasks."""
 
-    def __init__(self, application: Any, listen: Listen, bound: socket.socket) -> None:
+    def __init__(
+        self,
+        application: Any,
+        listen: Listen,
+        bound: socket.socket,
+        stop_waiting: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`stop_waiting` ends long waits; it is called when no request can follow them."""
         self._bound = bound
         config = uvicorn.Config(
             application,
@@ -94,7 +103,7 @@ class Serving:
             timeout_graceful_shutdown=GRACE_SECONDS,
             timeout_keep_alive=75,
         )
-        self._server = _QuietServer(config)
+        self._server = _QuietServer(config, stop_waiting)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -102,21 +111,45 @@ class Serving:
         self._task = asyncio.get_running_loop().create_task(self._server.serve([self._bound]))
 
     async def stop(self) -> None:
-        """Answers open requests, then stops."""
+        """Accepts nothing more, answers open requests, and stops."""
         self._server.should_exit = True
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def until_stopped(self, stop: asyncio.Event, before: Callable[[], None]) -> None:
-        """Answers until `stop` is set; then calls `before`, which ends long waits, and stops."""
+    async def until_stopped(self, stop: asyncio.Event) -> None:
+        """Answers until `stop` is set, and stops."""
         self.start()
         await stop.wait()
-        before()
         await self.stop()
 
 
 class _QuietServer(uvicorn.Server):
     """Leaves signals to the caller: uvicorn would replace its handlers."""
 
+    def __init__(self, config: uvicorn.Config, stop_waiting: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stop_waiting = stop_waiting
+        # We cut endless streams off when we stop, so that clients know there is more.
+        logging.getLogger("uvicorn.error").addFilter(_is_news)
+
     def capture_signals(self) -> Any:
         return contextlib.nullcontext()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Closes the sockets, then ends long waits: clients that are answered cannot ask again."""
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._stop_waiting)  # runs when uvicorn first waits
+        abort = loop.call_later(UNREAD_SECONDS, self._abort_closing)
+        await super().shutdown(sockets)
+        abort.cancel()
+
+    def _abort_closing(self) -> None:
+        """Drops connections that are closed, but whose clients do not read the rest."""
+        for connection in list(self.server_state.connections):
+            transport = getattr(connection, "transport", None)
+            if transport is not None and transport.is_closing():
+                transport.abort()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return "returned without completing response" not in record.getMessage()

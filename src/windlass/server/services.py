@@ -1,16 +1,19 @@
 """What routes work with: the engine, and what is built around it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from windlass.api.jobs import Jobs
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
+from windlass.api.rights import Rights
 from windlass.api.workflows import Workflows
 from windlass.domain.access.roles import Identity
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
+from windlass.engine.history.event_lines import WorkerNames
 from windlass.engine.pools.pools import Pools
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
@@ -18,6 +21,7 @@ from windlass.engine.schedules.templates import Templates
 from windlass.ports.clock import Clock
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
+from windlass.server.readiness import Readiness
 
 
 class Services(NamedTuple):
@@ -30,6 +34,7 @@ class Services(NamedTuple):
     files: Files
     access: Access
     feed: Feed
+    names: WorkerNames
     meters: Meters
     clock: Clock
     templates: Templates
@@ -37,7 +42,16 @@ class Services(NamedTuple):
     reactions: Reactions
     pools: Pools
     stop_pools: Callable[[], Awaitable[None]]  # starts nothing more, finishes what it began
+    readiness: Readiness
+    stopping: asyncio.Event  # cuts endless streams off
+
+    def stop_waiting(self) -> None:
+        """Ends long polls and endless streams: the server stops."""
+        self.stopping.set()
+        self.engine.stop_waiting()
 
     def planning(self, who: Identity) -> EnginePlanning:
         """Returns templates and schedules with the rights of the caller."""
-        return EnginePlanning(self.templates, self.schedules, self.reactions, who)
+        return EnginePlanning(
+            self.templates, self.schedules, self.reactions, Rights(self.engine), who
+        )

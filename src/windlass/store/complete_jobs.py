@@ -20,7 +20,7 @@ async def complete_tied(
     now: int,
     done: Sequence[tuple[Worker, Finished]],
 ) -> list[Completed]:
-    """`FlowWrite.complete_tied`, for stores where it needs no statements of its own."""
+    """Implements `FlowWrite.complete_tied` for stores that need no statements of their own."""
     items = {item.job: item for _, item in done}
     ids = sorted(items)
     facts = await jobs.lock(ids)

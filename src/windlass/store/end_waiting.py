@@ -15,7 +15,7 @@ async def end_waiting(
     jobs: JobsWrite, places: PlacesWrite, ids: Sequence[int], state: int, now: int, reason: str,
     *, queued: bool,
 ) -> list[Waited]:  # fmt: skip
-    """`FlowWrite.end_waiting`, for stores where it needs no statements of its own."""
+    """Implements `FlowWrite.end_waiting` for stores that need no statements of their own."""
     facts = {job: fact for job, fact in (await jobs.lock(ids)).items() if not fact.state}
     waits = await places.waiting(sorted(facts))
     kept = {job for job, wait in waits.items() if wait.manual == KEPT_WHILE_RUNNING}

@@ -7,7 +7,7 @@ from windlass.ports.store.core.places import PlacesWrite
 
 
 async def free(places: PlacesWrite, met: Mapping[int, int], now: int, young_from: int) -> Freed:
-    """`FlowWrite.free`, for stores where it needs no statements of its own."""
+    """Implements `FlowWrite.free` for stores that need no statements of their own."""
     freed = Freed([], [])
     for wait in await places.meet(met):
         young = wait.age_from >= young_from

@@ -50,7 +50,7 @@ class Standing(NamedTuple):
     not_before: int
 
 
-class _Told(msgspec.Struct):
+class _ListedFields(msgspec.Struct):
     """The fields of a stored spec that lists filter by."""
 
     name: str | None = None
@@ -58,7 +58,7 @@ class _Told(msgspec.Struct):
     submitted_by: str | None = None
 
 
-_told = msgspec.json.Decoder(_Told).decode
+_decode = msgspec.json.Decoder(_ListedFields).decode
 _shape_decoder = msgspec.json.Decoder(Shape)
 
 
@@ -94,11 +94,11 @@ def decode_shape(body: bytes) -> Shape:
 
 
 def tells(wanted: JobFilter, spec: bytes) -> bool:
-    told = _told(spec)
+    fields = _decode(spec)
     return (
-        wanted.name in (None, told.name)
-        and wanted.submitted_by in (None, told.submitted_by)
-        and all(told.labels.get(name) == value for name, value in wanted.labels)
+        wanted.name in (None, fields.name)
+        and wanted.submitted_by in (None, fields.submitted_by)
+        and all(fields.labels.get(name) == value for name, value in wanted.labels)
     )
 
 

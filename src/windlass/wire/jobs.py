@@ -178,6 +178,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: str | None
     reason: str | None
     worker: str | None
+    indices: dict[str, tuple[str, ...]] = {}  # what it holds of indexed resources while it runs
     estimated_start: Estimate | None = None
     estimated_end: Estimate | None = None
     peak_memory: int | None = None  # bytes that its newest attempt took at most

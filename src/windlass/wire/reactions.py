@@ -9,6 +9,7 @@ from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import JobSpec
 from windlass.domain.schedules.schedules import ReactionKind
 from windlass.domain.schedules.webhooks import check_url
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 
@@ -81,10 +82,7 @@ def _conceal(value: Any) -> Any:
 
 
 def _parse(value: Mapping[str, Any], field: str) -> Reaction:
-    try:
-        reaction = msgspec.convert(value, Reaction)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(field, "a reaction", str(error)) from None
+    reaction = convert(value, Reaction, field)
     chosen = [n for n in ("submit", "webhook", "retry") if getattr(reaction, n) is not None]
     if len(chosen) != 1:
         expected = "exactly one of submit, webhook and retry"

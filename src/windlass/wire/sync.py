@@ -39,12 +39,13 @@ class Released(msgspec.Struct, frozen=True, gc=False):
     """The worker gives this attempt back through no fault of the job.
 
     A reason on an attempt that never started is a refusal: the job backs off and avoids
-    this worker for a while.
+    this worker for a while. With `back_off` the next attempt waits, because it would fail too.
     """
 
     job: int
     attempt: int
     reason: str | None = None
+    back_off: bool = False
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
@@ -76,8 +77,8 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0  # the newest the agent has seen
 
 
-class Assignment(msgspec.Struct, frozen=True, gc=False):
-    """A job given to this incarnation, under a lease."""
+class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A job given to this incarnation, under a lease; `indices` are those it holds, by resource."""
 
     job: int
     attempt: int
@@ -86,6 +87,7 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
     timeout_ms: int
     idle_timeout_ms: int
     spec: msgspec.Raw
+    indices: dict[str, tuple[str, ...]] | None = None
 
 
 class Stop(msgspec.Struct, frozen=True, gc=False):
@@ -109,7 +111,7 @@ class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
 
     `applied` is False if the request reported something and changed nothing: all of it was recorded
     before, or refused. `stale` means that the request was not looked at, because a newer one had
-    come before it.
+    come before it. A `pending` worker gets no jobs before an operator has approved it.
     """
 
     jobs: tuple[Assignment, ...] = ()
@@ -119,3 +121,4 @@ class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0
     applied: bool = True
     stale: bool = False
+    pending: bool = False

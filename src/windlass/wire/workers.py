@@ -5,40 +5,11 @@ from typing import Any
 import msgspec
 
 
-class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A worker's process introduces itself.
+class IndexedResource(msgspec.Struct, frozen=True):
+    """Which indices of a resource are held, each by a job, and which are free."""
 
-    The first time with a single-use `code`, or without one to wait for approval; later
-    with its own token. `takeover` means that it holds the lock of its state directory and
-    has killed the process groups recorded there.
-    """
-
-    name: str
-    slots: int = 1
-    metadata: dict[str, Any] = {}
-    takeover: bool = False
-    replaces: int | None = None
-    code: str | None = None
-
-
-class EnrolReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The worker's identity and the rules it must keep. `token` is sent only once."""
-
-    worker: int
-    incarnation: int
-    status: str
-    token: str | None = None
-    heartbeat_interval_ms: int
-    lease_ms: int
-    term_grace_ms: int
-    log_limit: int
-    epoch: int = 0
-
-
-class LeaveRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A worker's process is exiting and holds no job."""
-
-    incarnation: int
+    held: dict[str, int]
+    free: list[str]
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +27,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     static: dict[str, Any]
     dynamic: dict[str, Any]
     metadata: dict[str, Any]
+    indices: dict[str, IndexedResource] = {}  # by resource
 
 
 class WorkerList(msgspec.Struct, frozen=True):

@@ -1,8 +1,9 @@
 """Builds what a server answers with, and its first token."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,16 +13,21 @@ from windlass.api.queries import Queries
 from windlass.api.workflows import Workflows
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.roles import Role
+from windlass.domain.rows.event_levels import Level
+from windlass.domain.values.errors import WindlassError
 from windlass.engine.access import Access
+from windlass.engine.history.event_lines import EventLines, WorkerNames
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.standby import ServerHeartbeat
 from windlass.engine.loops.ticker import Ticker
 from windlass.engine.pools.pools import Pools
 from windlass.providers import make_provider
+from windlass.server.event_log import write_line
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
+from windlass.server.readiness import Readiness
 from windlass.server.services import Services
-from windlass.wiring.works import ServerOptions, running_works
+from windlass.wiring.backend import ServerOptions, running_backend
 
 POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
 
@@ -30,11 +36,15 @@ POOLS: Final = "pools"  # below the data directory: what workers of local pools 
 async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
     """Runs an engine with everything that a server's routes call."""
     clock = RealClock()
-    async with running_works(options) as works:
-        engine = works.engine
-        works.loops.start()
+    async with running_backend(options) as backend:
+        engine = backend.engine
+        backend.loops.start()
         meters = Meters()
-        feed = Feed(engine.store, meters)
+        names = WorkerNames(engine.store)
+        level = options.log_level
+        lines = None if level == Level.OFF else EventLines(names, write_line, level)
+        feed = Feed(engine.store, meters, lines)
+        await feed.begin()
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
         providers = partial(make_provider, place=options.data / POOLS, clock=clock)
         pools = Pools(engine, RealSecrets(), providers, address=options.address)
@@ -52,20 +62,25 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 queries=queries,
                 jobs=Jobs(engine, queries),
                 workflows=Workflows(engine),
-                files=works.files,
+                files=backend.files,
                 access=Access(engine, RealSecrets()),
                 feed=feed,
+                names=names,
                 meters=meters,
                 clock=clock,
-                templates=works.templates,
-                schedules=works.schedules,
-                reactions=works.reactions,
+                templates=backend.templates,
+                schedules=backend.schedules,
+                reactions=backend.reactions,
                 pools=pools,
                 stop_pools=partial(sizing.stop, options.config.drain_limit_ms),
+                readiness=Readiness(engine, backend.blobs),
+                stopping=asyncio.Event(),
             )
         finally:
             for ticker in tickers:
                 await ticker.stop(options.config.drain_limit_ms)
+            with suppress(WindlassError):
+                await feed.run_once(clock.now_ms())  # what happened while it stopped
 
 
 async def ensure_admin_token(services: Services, path: Path) -> str:

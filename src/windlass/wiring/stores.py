@@ -1,7 +1,9 @@
 """Opens stores and blobs by their address."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from windlass.blobs.local import LocalBlobs
@@ -16,35 +18,35 @@ from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
 from windlass.store.memory.store import MemoryStore
 from windlass.store.sqlite.opening import open_held
+from windlass.store.sqlite.store import SqliteStore
 from windlass.wire.system import Verified, ViolationInfo
+
+if TYPE_CHECKING:
+    from windlass.store.postgres.store import PostgresStore
+
+
+class Opening(NamedTuple):
+    """How to open a store."""
+
+    blobs: str = ""  # which other processes learn of
+    wait_ms: int = 0  # for PostgreSQL to accept connections
+    stopped: Callable[[], bool] = lambda: False  # ends the wait
+    restored: bool = False  # it may be a backup in whose place no epoch has begun
 
 
 async def open_store(
     url: str,
     config: Config = Config(),  # noqa: B008 - frozen
-    blobs: str = "",
+    opening: Opening = Opening(),  # noqa: B008 - frozen
 ) -> Store:
-    """Opens `sqlite:///path`, `postgresql://…` or `memory:`; other processes learn of `blobs`."""
+    """Opens `sqlite:///path`, `postgresql://…` or `memory:`."""
     parts = urlsplit(url)
-    name = f"{os.uname().nodename}-{os.getpid()}-{RealSecrets().secret()[:6]}"
-    if parts.scheme in ("postgresql", "postgres"):
-        from windlass.store.postgres.store import PostgresStore
-
-        store = await PostgresStore.connect(
-            url,
-            name,
-            pool_open=config.pool_open,
-            pool_idle=config.pool_idle,
-            lifetime_ms=config.pool_lifetime_ms,
-            idle_ms=config.pool_idle_time_ms,
-            notify_ms=config.notify_interval_ms,
-        )
-        await store.check_schema()
-        return store
+    if is_postgres(url):
+        return await _open_postgres(url, config, opening)
     if parts.scheme == "sqlite":
         path = Path(parts.path)
         make_private(path.parent)
-        file = await open_held(path, RealClock(), blobs)
+        file = await open_held(path, RealClock(), opening.blobs, opening.restored)
         await file.join()
         return file
     if parts.scheme == "memory":
@@ -53,9 +55,34 @@ async def open_store(
     raise InvalidInput("store", expected, url)
 
 
+def is_postgres(url: str) -> bool:
+    """Returns whether an address is one of PostgreSQL."""
+    return urlsplit(url).scheme in ("postgresql", "postgres")
+
+
+async def _open_postgres(url: str, config: Config, opening: Opening) -> "PostgresStore":
+    from windlass.store.postgres.opening import open_patiently
+    from windlass.store.postgres.store import PostgresStore
+
+    name = f"{os.uname().nodename}-{os.getpid()}-{RealSecrets().secret()[:6]}"
+
+    async def connect() -> PostgresStore:
+        return await PostgresStore.connect(
+            url,
+            name,
+            pool_open=config.pool_open,
+            pool_idle=config.pool_idle,
+            lifetime_ms=config.pool_lifetime_ms,
+            idle_ms=config.pool_idle_time_ms,
+            notify_ms=config.notify_interval_ms,
+        )
+
+    return await open_patiently(connect, opening.wait_ms, opening.stopped, opening.restored)
+
+
 async def upgrade_store(url: str) -> None:
     """Upgrades a PostgreSQL schema; SQLite upgrades itself when opened."""
-    if urlsplit(url).scheme in ("postgresql", "postgres"):
+    if is_postgres(url):
         from windlass.store.postgres.store import PostgresStore
 
         store = await PostgresStore.connect(url, f"upgrade-{os.getpid()}")
@@ -64,25 +91,43 @@ async def upgrade_store(url: str) -> None:
         finally:
             await store.close()
         return
-    await (await open_store(url)).close()
+    await (await open_store(url, opening=Opening(restored=True))).close()
 
 
-async def begin_epoch_of(url: str, config: Config) -> Restored:
-    """Marks a store as restored from a backup."""
-    store = await open_store(url, config)
+async def begin_epoch_of(url: str, config: Config, own_settings: bool) -> Restored:
+    """Begins a new epoch in a store that was restored from a backup.
+
+    Without `own_settings`, jobs are held back by the settings of the server that started last.
+    """
+    store = await open_store(url, config, Opening(restored=True))
     engine = Engine(store, config, RealChance())
     try:
         await engine.start()
-        return await engine.run(lambda work: begin_epoch(work, "db restored"))
+        begun = await engine.run(lambda work: begin_epoch(work, "db restored", own_settings))
+        await _accept(store)
+        return begun
     finally:
         await engine.close()
         await store.close()
 
 
+async def _accept(store: Store) -> None:
+    """Lets a store count as the one to continue, although it was restored."""
+    if isinstance(store, SqliteStore):
+        store.note_newest()
+        return
+    from windlass.store.postgres.store import PostgresStore
+
+    if isinstance(store, PostgresStore):
+        await store.note_identity()
+
+
 async def verify_store(url: str, config: Config) -> Verified:
     """Checks a store without a server."""
-    store = await open_store(url, config)
+    store = await open_store(url, config, Opening(restored=True))
     try:
+        if isinstance(store, SqliteStore):
+            store.check_file()
         found = await verify(store, config)
     finally:
         await store.close()

@@ -23,7 +23,7 @@ _KINDS: Final = {
 
 
 def check(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str) -> None:
-    """Raise `Misdescribed` for the first value that does not fit; `field` is the node's path."""
+    """Raises `Misdescribed` for the first value that does not fit; `field` is the node's path."""
     schema = resolve(schema, definitions)
     options = schema.get("anyOf")
     if options is not None:
@@ -74,7 +74,7 @@ def _check_entries(node: Node, schema: Schema, definitions: Mapping[str, Any], f
 
 
 def _fits(node: Node, schema: Schema) -> bool:
-    """Whether the value itself has the right type; what is in it is looked at later."""
+    """Returns whether the value itself has the right type; its contents are checked later."""
     value = node.value
     if "enum" in schema:
         return value in schema["enum"] and not isinstance(value, bool)

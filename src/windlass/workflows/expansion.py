@@ -18,39 +18,41 @@ from windlass.workflows.files import Files, LocalFiles, NoFiles
 from windlass.workflows.format import OF_SUBWORKFLOWS
 from windlass.workflows.jobs import check_job, check_job_name, make_job, place_in
 from windlass.workflows.matrix import Combination, combinations, named, scope_of
-from windlass.workflows.nodes import Misdescribed, Node, Place, of_plain, plain
+from windlass.workflows.nodes import Misdescribed, Node, Place, mapping, of_plain, plain
 from windlass.workflows.parameters import bind, values
 from windlass.workflows.references import Entry, Instance, Made, link, refuse_cycles
 from windlass.workflows.schema import JOB, RELAXED, ROOT, STRICT
 from windlass.workflows.substitution import Scope, substitute, substitute_text
+from windlass.workflows.workflow_options import REACTIONS, check_workflow
 
 JOB_LIMIT: Final = 250_000  # of a whole workflow
 LEVEL_LIMIT: Final = 10  # workflows inside of each other
-REACTIONS: Final = ("on_success", "on_failure", "on_end")
+NESTED_LIMIT: Final = 10_000  # workflows inside of a whole workflow
 
 
 class Expansion(msgspec.Struct, frozen=True):
-    """The jobs to submit, and where each is described."""
+    """The jobs to submit, and where each is described, and the workflow itself."""
 
     workflow: NewWorkflow
     jobs: list[JobSpec]
     nodes: list[Node]
+    tree: Node
 
     def place_of(self, job: int, field: str) -> Place:
-        """Where a field of a job stands, as the server names it: `retries`, `args.argv[1]`."""
+        """Returns the position of a field by the server's name: `retries`, `args.argv[1]`."""
         return place_in(self.nodes[job], field)
 
 
 def expand(
     description: Mapping[str, Any], parameters: Mapping[str, Any]
 ) -> tuple[NewWorkflow, list[JobSpec]]:
-    """The workflow that a description as data means, with these parameters."""
+    """Expands a description given as data, with these parameters."""
     made = expand_tree(of_plain(description), parameters, NoFiles())
     return made.workflow, made.jobs
 
 
 def expand_file(path: Path, parameters: Mapping[str, Any]) -> Expansion:
-    """The workflow that a file describes, with these parameters."""
+    """Expands the workflow in a file, with these parameters."""
     files = LocalFiles()
     name, tree = files.open(path)
     return expand_tree(tree, parameters, files, name)
@@ -59,14 +61,14 @@ def expand_file(path: Path, parameters: Mapping[str, Any]) -> Expansion:
 def expand_tree(
     tree: Node, parameters: Mapping[str, Any], files: Files, file: str = ""
 ) -> Expansion:
-    """The workflow that a document describes; `file` tells it apart from others."""
+    """Expands a parsed document; `file` names it in errors and references."""
     made = Made()
     given = {name: of_plain(value) for name, value in parameters.items()}
     level = _Level(tree, given, "", files, (file,), made)
     workflow = level.workflow()
     level.expand()
     refuse_cycles(made)
-    return Expansion(workflow, made.requests(workflow.namespace), made.nodes)
+    return Expansion(workflow, made.requests(workflow.namespace), made.nodes, tree)
 
 
 class _Level:
@@ -86,7 +88,8 @@ class _Level:
         check(tree, RELAXED[ROOT], RELAXED, "")
         self._tree = tree
         self._bound = bind(tree.get("parameters"), given, tree.place)
-        self._scope = Scope({f"parameters.{n}": node for n, node in self._bound.items()})
+        named_values = {f"parameters.{n}": node for n, node in self._bound.items()}
+        self._scope = Scope(named_values, made.budget)
         self._prefix = prefix
         self._files = files
         self._chain = chain
@@ -95,22 +98,24 @@ class _Level:
         self._forgiving = forgiving  # its jobs may fail
 
     def workflow(self) -> NewWorkflow:
-        """The workflow itself."""
+        """Returns the workflow itself."""
         tree = self._tree.entries()
-        said = {
+        given = {
             name: substitute(tree[name], self._scope, name)
             for name in ("name", "namespace", "priority", "key", "fail_fast", "labels", *REACTIONS)
             if name in tree and tree[name].value is not None
         }
-        for name, node in said.items():
+        for name, node in given.items():
             check(node, STRICT[ROOT]["properties"][name], STRICT, name)
-        plainly = {name: plain(node) for name, node in said.items()}
-        if "labels" in said:
-            plainly["labels"] = {n: node.text for n, node in said["labels"].entries().items()}
-        return NewWorkflow(**plainly, parameters=values(self._bound))
+        plainly = {name: plain(node) for name, node in given.items()}
+        if "labels" in given:
+            plainly["labels"] = {n: node.text for n, node in given["labels"].entries().items()}
+        new = NewWorkflow(**plainly, parameters=values(self._bound))
+        check_workflow(new, mapping(given, self._tree.place, self._tree.keys))
+        return new
 
     def expand(self) -> None:
-        """Make the jobs of all entries, once it is known how many they are, then tie them."""
+        """Counts the jobs of all entries, creates them, and links them."""
         entries: dict[str, Entry] = {}
         chosen: dict[str, list[Combination]] = {}
         jobs = self._tree.entries()["jobs"]
@@ -147,7 +152,7 @@ class _Level:
             entry.add(instance)
 
     def _own(self, node: Node, part: str, field: str) -> Node | None:
-        """The matrix or count of an entry, which parameters may be part of."""
+        """Returns the matrix or count of an entry, which may contain parameters."""
         found = node.get(part)
         if found is None or found.value is None:
             return None
@@ -156,7 +161,7 @@ class _Level:
         return settled
 
     def _settle(self, node: Node, scope: Scope, field: str) -> Node:
-        """An entry for one of its jobs. What it holds of another workflow has names of its own."""
+        """Substitutes the values of one job in an entry, except inside a nested workflow."""
         parts = {n: c for n, c in node.entries().items() if n not in ("matrix", "count")}
         inner = parts.get("workflow")
         kept = inner if inner is not None and isinstance(inner.value, dict) else None
@@ -186,7 +191,7 @@ class _Level:
         return Instance(combination, node, [number], [number])
 
     def _inside(self, entry: Entry, combination: Combination, node: Node, alike: int) -> Instance:
-        """The jobs of another workflow."""
+        """Returns the jobs of a nested workflow."""
         for name in node.entries():
             if name not in OF_SUBWORKFLOWS:
                 expected = f"with {', '.join(sorted(OF_SUBWORKFLOWS))} alone beside workflow"
@@ -196,6 +201,10 @@ class _Level:
         given = node.get("parameters")
         priority = node.get("priority") or tree.get("priority") or self._priority
         forgiven = node.get("allow_failure")
+        self._made.nested += 1
+        if self._made.nested > NESTED_LIMIT:
+            expected = f"within the {NESTED_LIMIT} nested workflows of a workflow"
+            raise node.refuse(entry.field, expected, "more")
         before = len(self._made.nodes)
         level = _Level(
             tree, given.entries() if given is not None else {},

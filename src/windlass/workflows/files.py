@@ -15,7 +15,7 @@ class Files(Protocol):
     """Finds the file that `workflow:` names."""
 
     def find(self, name: Node, field: str) -> tuple[str, Node]:
-        """What tells the file apart from others, and its document."""
+        """Returns the file's identity and its document."""
         ...
 
 
@@ -36,7 +36,7 @@ class LocalFiles:
         return real, self._read[real]
 
     def open(self, path: Path) -> tuple[str, Node]:
-        """The file that is to be submitted; `-` is what comes in by standard input."""
+        """Opens the file to submit; `-` is standard input."""
         if str(path) == STANDARD_INPUT:
             return STANDARD_INPUT, read_text(sys.stdin.buffer.read(SIZE_LIMIT + 1), "stdin")
         named = Node(str(path), Place(str(path)))

@@ -54,19 +54,19 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 def entry_of(name: str) -> str:
-    """The entry that a job of a matrix belongs to: `test` of `test[3.12,linux]`."""
+    """Returns the entry that a job of a matrix belongs to: `test` of `test[3.12,linux]`."""
     return name[: name.rindex("[")] if name.endswith("]") and "[" in name else name
 
 
 def graph_of_requests(name: str, jobs: Sequence[JobSpec]) -> Graph:
-    """The graph of a workflow that is not submitted yet."""
+    """Returns the graph of a workflow before it is submitted."""
     names = [job.name or "" for job in jobs]
     ties = [(list(map(str, job.after)), list(map(str, job.after_any))) for job in jobs]
     return _graph(name, names, ties, [None] * len(jobs))
 
 
 def graph_of_jobs(name: str, jobs: Sequence[Job]) -> Graph:
-    """The graph of a submitted one; jobs that another took the place of are left out."""
+    """Returns the graph of a submitted workflow, without superseded jobs."""
     left = sorted((job for job in jobs if job.superseded_by is None), key=lambda job: job.id)
     names = {job.id: job.name or f"job {job.id}" for job in left}
 
@@ -108,7 +108,7 @@ def _graph(
 
 
 def as_dot(graph: Graph) -> str:
-    """For Graphviz: `dot -Tsvg`."""
+    """Returns the graph for Graphviz (`dot -Tsvg`)."""
     ids = _ids(graph)
     lines = [f"digraph {_quoted(graph.name)} {{", "  rankdir=LR;", "  node [shape=box];"]
     for box in graph.boxes:
@@ -122,7 +122,7 @@ def as_dot(graph: Graph) -> str:
 
 
 def as_mermaid(graph: Graph) -> str:
-    """For pages that draw Mermaid."""
+    """Returns the graph as Mermaid."""
     ids = _ids(graph)
     lines = ["flowchart LR"]
     styles: list[str] = []
@@ -154,7 +154,7 @@ def _label(box: Box, line: str) -> str:
 
 
 def _worst(states: Mapping[str, int]) -> str:
-    """The state that gives a box its colour."""
+    """Returns the state that gives a box its colour."""
     order = ("failed", "rejected", "timed_out", "aborted", "running", "assigned", "canceling",
              "retrying", "queued", "blocked", "canceled", "completed")  # fmt: skip
     return next((state for state in order if state in states), "")

@@ -18,7 +18,7 @@ _AS_WRITTEN: Final = frozenset({"run", "env", "labels", "matrix"})
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """The description that `expand` takes; what does not fit the schema is refused."""
+    """Returns the description that `expand` takes; refuses what does not fit the schema."""
     files = LocalFiles()
     name, tree = files.open(path)
     return _describe(tree, files, (name,))
@@ -59,7 +59,7 @@ def _job(node: Node, files: LocalFiles, chain: tuple[str, ...], field: str) -> d
 
 
 def _parameter(node: Node) -> Any:
-    """A declaration that says its type, for its values become text."""
+    """Returns a declaration with an explicit type, since values become text."""
     return {**_texts(node), "type": kind_of(node)}
 
 
@@ -68,7 +68,7 @@ def _data(name: str, node: Node) -> Any:
 
 
 def _texts(node: Node) -> Any:
-    """The value with numbers as text."""
+    """Returns the value with numbers as text."""
     if isinstance(node.value, dict):
         return {name: _texts(child) for name, child in node.value.items()}
     if isinstance(node.value, list):

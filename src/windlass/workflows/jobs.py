@@ -23,16 +23,16 @@ _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 def make_job(name: str, node: Node, field: str, priority: Node | None) -> JobSpec:
     """Returns the job that an entry describes, without the jobs it waits for."""
-    said = {n: part for n, part in node.entries().items() if part.value is not None}
-    fields = {n: _value(part, OPTIONS[n].form) for n, part in said.items() if n in _KEYS}
-    if "run" in said:
-        fields |= _command(said, node, field)
-    elif "task" not in said:
+    given = {n: part for n, part in node.entries().items() if part.value is not None}
+    fields = {n: _value(part, OPTIONS[n].form) for n, part in given.items() if n in _KEYS}
+    if "run" in given:
+        fields |= _command(given, node, field)
+    elif "task" not in given:
         raise node.refuse(field, "a job with run, task or workflow", "none of them")
     else:
-        _refuse_parts(said, node, field, OF_COMMANDS, "run")
-    _refuse_parts(said, node, field, ("parameters",), "workflow")
-    if priority is not None and "priority" not in said:
+        _refuse_parts(given, node, field, OF_COMMANDS, "run")
+    _refuse_parts(given, node, field, ("parameters",), "workflow")
+    if priority is not None and "priority" not in given:
         fields["priority"] = plain(priority)
     try:
         return JobSpec(name=name, **canonical_options(fields))
@@ -48,9 +48,9 @@ def _value(node: Node, form: Form) -> Any:
 
 
 def check_job(request: JobSpec, node: Node, field: str) -> None:
-    """Refuse what the server would refuse, with the line it stands on."""
+    """Refuses what the server would refuse, and names the line."""
     try:
-        _VALIDATOR.validate(request, "job")
+        VALIDATOR.validate(request, "job")
     except InvalidInput as error:
         raise _in_file(error, node, field) from None
 
@@ -63,7 +63,7 @@ def _in_file(error: InvalidInput, node: Node, field: str) -> Misdescribed:
 
 
 def check_job_name(name: str, node: Node, field: str) -> None:
-    """Refuse what cannot be a name."""
+    """Refuses an invalid name."""
     try:
         check_name("name", name)
     except InvalidInput as error:
@@ -71,7 +71,7 @@ def check_job_name(name: str, node: Node, field: str) -> None:
 
 
 def place_in(node: Node, field: str) -> Place:
-    """Where a field of a job stands, or what it is part of."""
+    """Returns the position of a field of a job, or of what contains it."""
     found, place = node, node.place
     for name, number in _STEP.findall(_shown(field)):
         if name:
@@ -97,20 +97,20 @@ def _shown(field: str) -> str:
     return ("run" if name == "argv" else name) + rest
 
 
-def _command(said: dict[str, Node], node: Node, field: str) -> dict[str, Any]:
-    _refuse_parts(said, node, field, ("task", "args"), None)
-    args: dict[str, Any] = {"argv": [word.text for word in said["run"].items()]}
-    if "env" in said:
-        args["env"] = {name: part.text for name, part in said["env"].entries().items()}
-    if "inputs" in said:
-        args["inputs"] = [_input(item, field) for item in said["inputs"].items()]
-    if "artifacts" in said:
-        args["artifacts"] = plain(said["artifacts"])
+def _command(given: dict[str, Node], node: Node, field: str) -> dict[str, Any]:
+    _refuse_parts(given, node, field, ("task", "args"), None)
+    args: dict[str, Any] = {"argv": [word.text for word in given["run"].items()]}
+    if "env" in given:
+        args["env"] = {name: part.text for name, part in given["env"].entries().items()}
+    if "inputs" in given:
+        args["inputs"] = [_input(item, field) for item in given["inputs"].items()]
+    if "artifacts" in given:
+        args["artifacts"] = plain(given["artifacts"])
     return {"task": "shell", "args": args}
 
 
 def _input(item: Node, field: str) -> dict[str, Any]:
-    """An input; one that names a job is completed when that is known (`references.py`)."""
+    """Returns an input; one that names a job is completed later (`references.py`)."""
     fields: dict[str, Any] = plain(item)
     if not isinstance(fields.get("job"), str):
         return fields
@@ -121,13 +121,13 @@ def _input(item: Node, field: str) -> dict[str, Any]:
 
 
 def _refuse_parts(
-    said: dict[str, Node], node: Node, field: str, names: tuple[str, ...], needs: str | None
+    given: dict[str, Node], node: Node, field: str, names: tuple[str, ...], needs: str | None
 ) -> None:
     for name in names:
-        if name in said:
+        if name in given:
             expected = f"without {name} beside run" if needs is None else f"with {name} for {needs}"
             raise Misdescribed(node.place_of(name), field, expected, name)
 
 
 _KINDS: Final = (FfmpegTask(), GstreamerTask(), MediaTask(), PythonTask(), ShellTask())
-_VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in _KINDS})
+VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in _KINDS})

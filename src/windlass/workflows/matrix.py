@@ -19,7 +19,7 @@ Combination = Mapping[str, Node]
 
 
 def combinations(matrix: Node | None, count: Node | None, field: str) -> list[Combination]:
-    """The values of each job, by axis; one without any for a job that is no matrix."""
+    """Returns the values of each job, by axis; one empty combination without a matrix."""
     chosen = [{}] if matrix is None else _of_matrix(matrix, f"{field}.matrix")
     if count is None or count.value is None:
         return chosen
@@ -32,12 +32,12 @@ def combinations(matrix: Node | None, count: Node | None, field: str) -> list[Co
 
 
 def named(entry: str, values: Combination) -> str:
-    """The name of one of an entry's jobs: `test[3.12,linux]`."""
+    """Returns the name of one of an entry's jobs: `test[3.12,linux]`."""
     return f"{entry}[{','.join(node.text for node in values.values())}]" if values else entry
 
 
 def scope_of(values: Combination) -> dict[str, Node]:
-    """What `${{ … }}` finds in one of the jobs."""
+    """Returns what `${{ … }}` finds in one of the jobs."""
     return {name if name == INDEX else f"matrix.{name}": node for name, node in values.items()}
 
 

@@ -69,36 +69,36 @@ class Node:
         self.live = isinstance(value, str) and MARK in value
 
     def get(self, name: str) -> "Node | None":
-        """An entry of a mapping."""
+        """Returns an entry of a mapping."""
         return self.value.get(name) if isinstance(self.value, dict) else None
 
     def entries(self) -> "Mapping[str, Node]":
-        """The entries of a mapping; nothing else has any."""
+        """Returns the entries of a mapping; other nodes have none."""
         return self.value if isinstance(self.value, dict) else {}
 
     def items(self) -> "list[Node]":
-        """The items of a list; a single value is a list of one."""
+        """Returns the items of a list; a single value is a list of one."""
         return self.value if isinstance(self.value, list) else [self]
 
     def place_of(self, name: str) -> Place:
-        """Where an entry's name stands."""
+        """Returns the position of an entry's name."""
         return self.keys.get(name, self.place)
 
     def refuse(self, field: str, expected: str, got: object = None, hint: str = "") -> Misdescribed:
-        """The error about this value; by default it is what came."""
+        """Returns the error about this value; `got` is the value by default."""
         came = plain(self) if got is None else got
         return Misdescribed(self.place, field, expected, came, hint)
 
 
 def sequence(items: list[Node], place: Place) -> Node:
-    """A list of nodes as a node."""
+    """Returns a list of nodes as a node."""
     node = Node(items, place)
     _gather(node, items)
     return node
 
 
 def mapping(entries: dict[str, Node], place: Place, keys: Mapping[str, Place]) -> Node:
-    """Named nodes as a node."""
+    """Returns named nodes as a node."""
     node = Node(entries, place)
     node.keys = keys
     _gather(node, entries.values())
@@ -107,7 +107,7 @@ def mapping(entries: dict[str, Node], place: Place, keys: Mapping[str, Place]) -
 
 
 def plain(node: Node) -> Any:
-    """The value without places."""
+    """Returns the value without positions."""
     value = node.value
     if isinstance(value, dict):
         return {name: plain(child) for name, child in value.items()}
@@ -117,7 +117,7 @@ def plain(node: Node) -> Any:
 
 
 def of_plain(value: Any, place: Place = NOWHERE) -> Node:
-    """A value of a program as a node, every part of it at the same place."""
+    """Returns a Python value as a node; every part has the same position."""
     if isinstance(value, Mapping):
         entries = {str(name): of_plain(child, place) for name, child in value.items()}
         return mapping(entries, place, {})
@@ -127,7 +127,7 @@ def of_plain(value: Any, place: Place = NOWHERE) -> Node:
 
 
 def as_text(value: object) -> str:
-    """A scalar as a file would have it."""
+    """Returns a scalar as a file would write it."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

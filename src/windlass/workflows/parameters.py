@@ -18,7 +18,7 @@ _EXPECTED: Final = {
 
 
 def bind(declared: Node | None, given: Mapping[str, Node], at: Place) -> dict[str, Node]:
-    """A value for every declared parameter; raises `Misdescribed` if one is missing or misfits."""
+    """Returns a value for every parameter; raises `Misdescribed` if one is missing or misfits."""
     entries = declared.entries() if declared is not None else {}
     for name, node in given.items():
         if name not in entries:
@@ -31,7 +31,7 @@ def bind(declared: Node | None, given: Mapping[str, Node], at: Place) -> dict[st
 
 
 def values(bound: Mapping[str, Node]) -> dict[str, Any]:
-    """What is kept with the workflow."""
+    """Returns what is stored with the workflow."""
     return {name: plain(node) for name, node in bound.items()}
 
 
@@ -54,10 +54,10 @@ def _value(name: str, declaration: Node, given: Node | None) -> Node:
 
 
 def kind_of(declaration: Node) -> str:
-    """The declared type, else that of the default, else text."""
-    said, default = declaration.get("type"), declaration.get("default")
-    if said is not None and said.value is not None:
-        return str(said.value)
+    """Returns the declared type, else that of the default, else text."""
+    declared, default = declaration.get("type"), declaration.get("default")
+    if declared is not None and declared.value is not None:
+        return str(declared.value)
     value = None if default is None else default.value
     if isinstance(value, list):
         return "list"
@@ -78,7 +78,7 @@ def _chosen(node: Node, kind: str, allowed: list[Node], field: str) -> Node:
 
 
 def _list(node: Node, allowed: list[Node], field: str) -> Node:
-    """A list whose values count as they are written; within a text they have commas between."""
+    """Returns a list with its values as written; inside a text they are comma-separated."""
     if isinstance(node.value, str):
         texts = [text.strip() for text in node.text.split(",")] if node.text.strip() else []
         items = [Node(text, node.place, text) for text in texts]
@@ -92,7 +92,7 @@ def _list(node: Node, allowed: list[Node], field: str) -> Node:
 
 
 def _convert(node: Node, kind: str, field: str) -> Node:
-    """The value in its type. Text is read as a file would be; numbers are text as written."""
+    """Converts the value to its type; numbers keep their text as written."""
     value, text = node.value, node.text
     if kind == "string":
         if isinstance(value, str) or _is_number(value):

@@ -33,7 +33,7 @@ _PAIR: Final = re.compile(
 
 
 def read_text(content: bytes | str, file: str) -> Node:
-    """The document in a file; `file` is how errors name it."""
+    """Reads the document in a file; `file` names it in errors."""
     if len(content) > SIZE_LIMIT:
         raise _refuse(file, 0, f"at most {SIZE_LIMIT} bytes", f"{len(content)} bytes")
     text = _decode(content, file)
@@ -65,7 +65,7 @@ def _decode(content: bytes | str, file: str) -> str:
 
 
 def _checked_json(text: str, file: str) -> str:
-    """The same JSON as YAML reads it: no tabs, and characters beyond 16 bits as themselves."""
+    """Returns the JSON so that YAML reads it alike: no tabs, no surrogate pairs."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -107,7 +107,7 @@ class _Builder:
         self._nodes = 0
 
     def take(self, event: Any) -> None:
-        """The next event."""
+        """Returns the next event."""
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent) and self.document is not None:
             raise _refuse(self._file, line, "one document", "a second one")
@@ -194,7 +194,7 @@ def _scalar(event: Any, place: Place) -> Node:
 
 
 def scalar_of(text: str) -> str | int | float | bool | None:
-    """What an unquoted word means."""
+    """Returns the meaning of an unquoted word."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):

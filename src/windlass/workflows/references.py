@@ -17,6 +17,7 @@ from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.matrix import Combination, named
 from windlass.workflows.nodes import Node, plain
+from windlass.workflows.substitution import Budget
 
 EDGE_LIMIT: Final = 2_500_000  # of a whole workflow
 MATCHING: Final = "[*]"
@@ -30,6 +31,8 @@ class Made:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.budget = Budget()
+        self.nested = 0  # workflows inside
         self.numbers: dict[str, int] = {}
         self._jobs: list[JobSpec] = []
         self._waits: list[list[Numbers]] = []  # for both kinds, as the order needs it
@@ -39,7 +42,7 @@ class Made:
         self._edges = 0
 
     def add(self, request: JobSpec, node: Node) -> int:
-        """Take a job in."""
+        """Adds a job."""
         number = len(self._jobs)
         name = request.name or ""
         if name in self.numbers:
@@ -53,16 +56,16 @@ class Made:
         return number
 
     def job(self, number: int) -> JobSpec:
-        """One of them, without what it waits for."""
+        """Returns one of them, without its dependencies."""
         return self._jobs[number]
 
     def give(self, number: int, argument: str, value: object) -> None:
-        """Change an argument of a job."""
+        """Changes an argument of a job."""
         job = self._jobs[number]
         self._jobs[number] = msgspec.structs.replace(job, args={**job.args, argument: value})
 
     def wait_for(self, job: int, numbers: Numbers, field: str, where: tuple[Node, str]) -> None:
-        """Let a job wait for others; `where` is what says so, and how errors name it."""
+        """Lets a job wait for others; `where` is the position that errors name."""
         ref, path = where
         known = self._after[job].setdefault(field, [])
         self._edges += len(numbers)
@@ -75,19 +78,19 @@ class Made:
         self._awaited.update(numbers)
 
     def wait_for_existing(self, job: int, other: int, field: str) -> None:
-        """Let a job wait for one that was submitted before."""
+        """Lets a job wait for one that was submitted before."""
         self._after[job].setdefault(field, []).append(other)
 
     def starts(self, numbers: Numbers) -> list[int]:
-        """Those that wait for no other job of the workflow."""
+        """Returns those that wait for no other job of the workflow."""
         return [number for number in numbers if not self._waits[number]]
 
     def ends(self, numbers: Numbers) -> list[int]:
-        """Those that no other job waits for."""
+        """Returns those that no other job waits for."""
         return [number for number in numbers if number not in self._awaited]
 
     def requests(self, namespace: str | None) -> list[JobSpec]:
-        """The jobs with their dependencies, in the namespace of their workflow."""
+        """Returns the jobs with their dependencies, in the namespace of their workflow."""
         made: list[JobSpec] = []
         for job, after in zip(self._jobs, self._after, strict=True):
             changes: dict[str, Any] = {
@@ -131,7 +134,7 @@ class Entry:
         self._alike: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
 
     def add(self, instance: Instance) -> None:
-        """Take one in."""
+        """Adds an entry's job."""
         self.instances.append(instance)
         self._named[named(self.name, instance.combination)] = instance
         self._all += instance.ends
@@ -142,11 +145,11 @@ class Entry:
         return self._all
 
     def one(self, name: str) -> Instance | None:
-        """The one with this name."""
+        """Returns the one with this name."""
         return self._named.get(name)
 
     def alike(self, combination: Combination) -> list[int] | None:
-        """The ends of those that agree with these values; None without an axis in common."""
+        """Returns the ends of those that agree with these values; None without a common axis."""
         axes = tuple(name for name in self.instances[0].combination if name in combination)
         if not axes:
             return None
@@ -159,7 +162,7 @@ class Entry:
 
 
 def link(entries: Mapping[str, Entry], prefix: str, made: Made) -> None:
-    """Let the jobs of one workflow wait for each other, as their entries say."""
+    """Lets the jobs of one workflow wait for each other as their entries say."""
     linker = _Linker(entries, prefix, made)
     for entry in entries.values():
         for instance in entry.instances:
@@ -167,7 +170,7 @@ def link(entries: Mapping[str, Entry], prefix: str, made: Made) -> None:
 
 
 def refuse_cycles(made: Made) -> None:
-    """Raise `Misdescribed` if jobs wait for each other in a circle, naming it."""
+    """Raises `Misdescribed` if jobs wait for each other in a circle, naming it."""
     around = made.find_cycle()
     if around:
         names = {number: name for name, number in made.numbers.items()}
@@ -186,7 +189,7 @@ class _Linker:
         self._made = made
 
     def link(self, entry: Entry, instance: Instance) -> None:
-        """Tie one of an entry's jobs to others."""
+        """Links one of an entry's jobs to others."""
         before: set[int] = set()
         for field in ("after", "after_any"):
             found = instance.node.get(field)
@@ -214,7 +217,7 @@ class _Linker:
         return before
 
     def _take_in(self, entry: Entry, instance: Instance, inputs: Node, before: set[int]) -> None:
-        """Let inputs name the job whose artifact they are, as the server looks it up."""
+        """Sets the job whose artifact an input is, as the server looks it up."""
         made: list[dict[str, Any]] = []
         for index, item in enumerate(inputs.items()):
             fields = plain(item)

@@ -28,7 +28,7 @@ def _components() -> dict[str, Any]:
 
 
 def _relaxed(schema: Any) -> Any:
-    """The same schema, which also takes a `${{ … }}` where a value other than text stands."""
+    """Returns the schema, extended to accept `${{ … }}` for values other than text."""
     if not isinstance(schema, dict):
         return schema
     options = schema.get("anyOf")
@@ -46,7 +46,7 @@ def _relaxed(schema: Any) -> Any:
 
 
 def _relaxed_inside(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same for what a list or mapping holds."""
+    """Does the same for what a list or mapping holds."""
     changed = dict(schema)
     for name in ("items", "additionalProperties"):
         if name in changed:
@@ -68,7 +68,7 @@ RELAXED: Final[Mapping[str, Any]] = {
 
 
 def published() -> dict[str, Any]:
-    """docs/reference/workflow.schema.json."""
+    """Returns what docs/reference/workflow.schema.json contains."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Windlass workflow",
@@ -78,7 +78,7 @@ def published() -> dict[str, Any]:
 
 
 def resolve(schema: Schema, definitions: Mapping[str, Any]) -> Schema:
-    """The part that a reference stands for; any other schema as it is."""
+    """Returns the part that a reference points to; any other schema as it is."""
     reference = schema.get("$ref")
     if reference is None:
         return schema

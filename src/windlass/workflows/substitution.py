@@ -14,41 +14,58 @@ from windlass.workflows.checking import listed
 from windlass.workflows.nodes import MARK, Misdescribed, Node, Place, mapping, sequence
 
 _FOUND: Final = re.compile(r"\$\$\{\{|\$\{\{(?:\s*([A-Za-z0-9_.-]+)\s*\}\})?")
+TEXT_LIMIT: Final = 64 << 20  # characters that parameters fill in, in a whole workflow
 _WHOLE: Final = re.compile(r"\$\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
+
+
+class Budget:
+    """How much text may be filled in for names: a short file can ask for more than memory holds."""
+
+    def __init__(self) -> None:
+        self._left = TEXT_LIMIT
+
+    def spend(self, node: Node, field: str, place: Place) -> None:
+        """Counts the use of a value; raises `Misdescribed` if that is too much."""
+        self._left -= _weight(node)
+        if self._left < 0:
+            expected = f"within the {TEXT_LIMIT >> 20} MiB that parameters may fill in"
+            raise Misdescribed(place, field, expected, "more")
 
 
 class Scope:
     """What names stand for. It remembers which of them were asked for."""
 
-    def __init__(self, values: Mapping[str, Node]) -> None:
+    def __init__(self, values: Mapping[str, Node], budget: Budget) -> None:
         self._values = values
+        self._budget = budget
         self._used: set[str] = set()
 
     def with_values(self, more: Mapping[str, Node]) -> "Scope":
-        """A scope with more names."""
-        return Scope({**self._values, **more})
+        """Returns a scope with more names."""
+        return Scope({**self._values, **more}, self._budget)
 
     def knows(self, name: str) -> bool:
-        """Whether a name stands for something."""
+        """Returns whether a name is defined."""
         return name in self._values
 
     def uses_more_than(self, other: "Scope") -> bool:
-        """Whether something was asked for that the other one does not have."""
+        """Returns whether a name was looked up that the other scope lacks."""
         return not all(map(other.knows, self._used))
 
     def find(self, name: str, place: Place, field: str) -> Node:
-        """What a name stands for."""
+        """Returns the value of a name."""
         found = self._values.get(name)
         if found is None:
             expected = f"without names other than {listed(self._values)}"
             hint = did_you_mean(name, self._values)
             raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}", hint)
         self._used.add(name)
+        self._budget.spend(found, field, place)
         return found
 
 
 def substitute(node: Node, scope: Scope, field: str) -> Node:
-    """The node with everything replaced; one without marks is the same node."""
+    """Returns the node with every expression replaced; the same node if there is none."""
     if not node.live:
         return node
     value = node.value
@@ -68,7 +85,7 @@ def substitute(node: Node, scope: Scope, field: str) -> Node:
 
 
 def substitute_text(text: str, scope: Scope, place: Place, field: str) -> str:
-    """A text with everything replaced by text."""
+    """Returns a text with every expression replaced."""
 
     def replace(match: re.Match[str]) -> str:
         if match[0].startswith("$$"):
@@ -79,6 +96,11 @@ def substitute_text(text: str, scope: Scope, place: Place, field: str) -> str:
         return scope.find(match[1], place, field).text
 
     return _FOUND.sub(replace, text)
+
+
+def _weight(node: Node) -> int:
+    items = node.value if isinstance(node.value, list) else ()
+    return 1 + len(node.text) + sum(map(_weight, items))
 
 
 def _entries(node: Node, scope: Scope, field: str) -> Node:

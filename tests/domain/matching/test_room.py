@@ -1,4 +1,4 @@
-"""What a worker has left: counting many at once equals asking for one after the other."""
+"""What a worker has left: counting many at once equals asking one by one."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -16,6 +16,7 @@ from windlass.domain.values.errors import (
     Overloaded,
     StoreUnavailable,
     WindlassError,
+    causes_of,
     shorten,
 )
 
@@ -129,3 +130,13 @@ def test_no_input_makes_an_error_long_unprintable_or_impossible_to_send(value: o
     assert len(shorten(value)) <= GOT_LIMIT
     assert str(error).isprintable()
     msgspec.json.encode(error.describe())
+
+
+def test_causes_are_told_once_even_if_they_lead_back() -> None:
+    first, second, third = ValueError("first"), OSError("second"), KeyError("third")
+    first.__cause__, second.__context__ = second, third
+    assert list(causes_of(first)) == [first, second, third]
+    third.__cause__ = first
+    assert list(causes_of(first)) == [first, second, third]
+    first.__cause__ = first
+    assert list(causes_of(first)) == [first]

@@ -105,3 +105,21 @@ async def test_the_reason_is_kept_with_the_attempt(rig: Rig) -> None:
     await agent.release(await agent.take_one(), "machine shuts down")
     (attempt,) = (await rig.snapshot()).attempts
     assert (attempt.job, attempt.number, attempt.message) == (job, 1, "machine shuts down")
+
+
+async def test_what_the_server_lacks_is_waited_for_without_blame_and_explained(rig: Rig) -> None:
+    job = await rig.submit()
+    agent = await rig.agent()
+    reason = "the disk that holds /blobs is full, make room on it"
+    for wait in (5, 10, 20, 40, 80, 160, 300, 300):
+        await agent.release(await agent.take_one(), reason, back_off=True)
+        assert await rig.state(job) == "retrying"
+        (waiting,) = (await rig.engine.explain.job(job)).waiting_for
+        assert (waiting.kind, waiting.because) == ("backoff", (reason,))
+        await rig.advance(wait * SECOND - 1)
+        assert await agent.take() == ()
+        await rig.advance(1)
+    facts = (await rig.record(job)).facts
+    assert (facts.failed, facts.lost, facts.returned, facts.attempt) == (0, 0, 0, 8)
+    (worker,) = (await rig.snapshot()).workers
+    assert (worker.troubles, worker.reason) == (None, None)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
+from windlass.domain.config import Config
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
@@ -316,3 +317,36 @@ async def test_a_goodbye_counts_for_its_own_incarnation_and_without_jobs(rig: Ri
     await rig.engine.workers.set_status(agent.id, WorkerStatus.DISABLED)
     assert not await rig.engine.workers.leave(agent.id, agent.incarnation)
     assert (await rig.worker(agent.id)).status == WorkerStatus.DISABLED
+
+
+async def test_a_worker_that_comes_back_is_not_called_lost_or_stopped(rig: Rig) -> None:
+    await rig.end_grace()
+    agent = await rig.agent("w")
+    await rig.pass_time(95 * SECOND)
+    assert [w.reason for w in (await rig.snapshot()).workers] == ["lost"]
+    agent = await rig.agent("w")
+    assert [w.reason for w in (await rig.snapshot()).workers] == [None]
+    await rig.engine.workers.leave(agent.id, agent.incarnation)
+    await rig.agent("w")
+    assert [w.reason for w in (await rig.snapshot()).workers] == [None]
+
+
+@pytest.mark.parametrize("seconds", [6, 8, 11, 14, 16, 20])
+async def test_no_outage_of_the_servers_ends_a_lease_however_long_it_is(
+    memory_rig: Rig, seconds: int
+) -> None:
+    rig = memory_rig
+    config = Config(
+        heartbeat_interval_ms=2 * SECOND, heartbeat_timeout_ms=14 * SECOND, term_grace_ms=SECOND
+    )
+    await rig.restart(config)
+    await rig.pass_time(20 * SECOND, SECOND)  # past the grace that follows a start
+    agent = await rig.agent()
+    job = await rig.submit()
+    await agent.take_one()
+    await rig.health()
+    await rig.advance(seconds * SECOND)  # no server runs
+    await rig.health()
+    assert await rig.state(job) == "running"
+    await rig.pass_time(5 * SECOND, SECOND)
+    assert await rig.state(job) == "running"

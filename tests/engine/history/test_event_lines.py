@@ -1,11 +1,31 @@
-"""The tailer: every event once, in order, with gaps waited for."""
+"""The server's log of events: every event once, in order, by level, and bounded in a burst."""
 
 import asyncio
+from collections.abc import Sequence
 
-from tests.engine.support.rig import Rig
+from tests.engine.support.rig import SECOND, Rig
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.rows.event_levels import Level
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.history.event_lines import CHUNK, EventTailer, read_new
+from windlass.engine.history.event_lines import MOST_LINES, EventLines, Line, WorkerNames
+from windlass.engine.history.read_events import (
+    CHUNK,
+    EventFilter,
+    number_before,
+    number_before_last,
+    read_new,
+)
 from windlass.ports.store import WriteTx
+from windlass.server.feed import Feed
+from windlass.server.metrics import Meters
+
+
+async def log_of(rig: Rig, said: list[Line], level: Level = Level.DEBUG) -> Feed:
+    """A server's loop that writes the lines of what comes from now on."""
+    lines = EventLines(WorkerNames(rig.store), said.append, level)
+    feed = Feed(rig.store, Meters(), lines)
+    await feed.begin()
+    return feed
 
 
 async def test_reading_goes_on_where_it_ended(rig: Rig) -> None:
@@ -19,43 +39,47 @@ async def test_reading_goes_on_where_it_ended(rig: Rig) -> None:
 
 
 async def test_each_line_is_given_once(rig: Rig) -> None:
-    said: list[str] = []
-    tail = EventTailer(rig.store, said.append)
+    said: list[Line] = []
+    feed = await log_of(rig, said)
     await rig.submit()
-    assert (await tail.run_once(rig.now)).lines == 1
-    assert (await tail.run_once(rig.now)).lines == 0
+    assert (await feed.run_once(rig.now)).events == 1
+    assert (await feed.run_once(rig.now)).events == 0
     agent = await rig.agent("late")
     await agent.take_one()
-    report = await tail.run_once(rig.now)
-    assert (report.events, report.lines) == (3, 3)
-    assert said[-1] == "[FSM] Job 1: ASSIGNED → RUNNING (reason: Started on worker late)"
+    assert (await feed.run_once(rig.now)).events == 3
+    assert len(said) == 4
+    assert said[-1].text == "[FSM] Job 1: ASSIGNED → RUNNING (reason: Started on worker late)"
+    assert said[-1].worker == "late"
 
 
 async def test_a_round_reads_all_there_is(rig: Rig) -> None:
+    said: list[Line] = []
+    feed = await log_of(rig, said)
     await rig.submit_all(*[{"args": n} for n in range(CHUNK + 5)])
-    said: list[str] = []
-    assert (await EventTailer(rig.store, said.append).run_once(rig.now)).events == CHUNK + 5
+    assert (await feed.run_once(rig.now)).events == CHUNK + 5
     assert len(said) == CHUNK + 5
 
 
 async def test_a_removed_worker_keeps_its_name_in_lines_to_come(rig: Rig) -> None:
-    said: list[str] = []
-    tail = EventTailer(rig.store, said.append)
+    said: list[Line] = []
+    feed = await log_of(rig, said)
     await rig.submit()
     agent = await rig.agent("gone")
     await agent.take_one(prefetch=True)
-    await tail.run_once(rig.now)
+    await feed.run_once(rig.now)
     given = (await rig.snapshot()).leases[0]
     assert given.worker == agent.id
     await rig.engine.workers.remove(agent.id, force=True)
-    await tail.run_once(rig.now)
-    assert said[-1].startswith("[Health] Worker gone removed")
+    await feed.run_once(rig.now)
+    assert said[-1].text.startswith("[Health] Worker gone removed")
 
 
 async def test_an_event_that_becomes_visible_late_is_not_passed_by(rig: Rig) -> None:
     """A transaction that drew its numbers first commits last."""
     if rig.store.inline:
         return  # transactions follow one another
+    said: list[Line] = []
+    feed = await log_of(rig, said)
     drawn, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(tx: WriteTx) -> None:
@@ -66,14 +90,71 @@ async def test_an_event_that_becomes_visible_late_is_not_passed_by(rig: Rig) -> 
     late = asyncio.ensure_future(rig.store.transact(slow))
     await drawn.wait()
     await rig.store.transact(lambda tx: tx.log.append([_event("fast")]))
-    said: list[str] = []
-    tail = EventTailer(rig.store, said.append)
-    await tail.run_once(rig.now)
+    await feed.run_once(rig.now)
     assert said == []
     go_on.set()
     await late
-    await tail.run_once(rig.now)
-    assert said == ["[Watchdog] slow", "[Watchdog] fast"]
+    await feed.run_once(rig.now)
+    assert [line.text for line in said] == ["[Watchdog] slow", "[Watchdog] fast"]
+
+
+async def test_a_burst_is_summed_up_but_warnings_are_not(memory_rig: Rig) -> None:
+    rig = memory_rig
+    said: list[Line] = []
+    feed = await log_of(rig, said, Level.INFO)
+    await rig.submit_all(*[{"args": n} for n in range(MOST_LINES + 50)])
+    agent = await rig.agent()
+    await agent.fail(await agent.take_one(), FailureClass.NETWORK, "broken pipe")
+    await feed.run_once(rig.now)
+    shown = [line for line in said if line.level == Level.INFO]
+    assert len(shown) == MOST_LINES + 1
+    assert shown[-1].text.startswith("[FSM] 53 more events: 50 × NEW → QUEUED, ")
+    assert any("broken pipe" in line.text for line in said if line.level == Level.WARNING)
+    await rig.submit()
+    await feed.run_once(rig.now)
+    assert said[-1].text.endswith("NEW → QUEUED (reason: Submitted)")
+
+
+async def test_a_level_leaves_out_what_is_less_important(memory_rig: Rig) -> None:
+    rig = memory_rig
+    said: list[Line] = []
+    feed = await log_of(rig, said, Level.WARNING)
+    await rig.end_grace()
+    agent = await rig.agent("w0", metadata={"system:hostname": "node"})
+    stopped = await rig.agent("stopped")
+    await rig.engine.workers.leave(stopped.id, stopped.incarnation)
+    await rig.submit()
+    await agent.fail(await agent.take_one(), FailureClass.NETWORK, "broken pipe")
+    await rig.pass_time(100 * SECOND)
+    await feed.run_once(rig.now)
+    assert [line.text for line in said] == [
+        "[FSM] Job 1: RUNNING → RETRYING (reason: broken pipe)",
+        "[Retry] Job 1: attempt 2 in 5s (retry 1 of 3, reason: broken pipe)",
+        "[Health] Worker w0 missed a heartbeat",
+        "[Health] Worker w0 (node) dead - no heartbeat for 1m40s (threshold: 1m30s)",
+    ]
+
+
+async def test_the_log_is_found_by_time_and_from_its_end(rig: Rig) -> None:
+    await rig.submit_all(*[{"args": n} for n in range(CHUNK)])
+    await rig.advance(SECOND)
+    later = rig.now
+    job = await rig.submit()
+    await rig.submit_all(*[{"args": n} for n in range(CHUNK)])
+    newest = await rig.store.read(lambda tx: tx.log.newest())
+    middle = await number_before(rig.store, later)
+    (first,), _ = await read_new(rig.store, middle, 1)
+    assert first.job == job
+    assert await number_before(rig.store, 0) == 0
+    assert await number_before(rig.store, later + 1) == newest
+
+    async def of_job(events: Sequence[Event]) -> Sequence[Event]:
+        wanted = EventFilter(job=job, kinds=frozenset({EventKind.JOB}))
+        return [event for event in events if wanted.takes(event)]
+
+    assert await number_before_last(rig.store, of_job, 1, 0) == 0
+    assert await number_before_last(rig.store, of_job, 0, 0) == first.seq
+    assert await number_before_last(rig.store, of_job, 1, newest) == newest
 
 
 def _event(reason: str) -> Event:

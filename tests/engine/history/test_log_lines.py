@@ -8,13 +8,15 @@ from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.event_lines import WorkerName, render
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.history.event_lines import EventTailer
+from windlass.engine.history.event_lines import EventLines, WorkerNames
+from windlass.engine.history.read_events import read_new
 
 
 async def lines(rig: Rig) -> list[str]:
-    """The whole log as a tailer renders it."""
+    """The whole log as a server writes it."""
     said: list[str] = []
-    await EventTailer(rig.store, said.append).run_once(rig.now)
+    events, _ = await read_new(rig.store, 0)
+    await EventLines(WorkerNames(rig.store), lambda line: said.append(line.text)).write(events)
     return said
 
 

@@ -1,9 +1,12 @@
 """Jobs as callers see them: their ties after retries, and facts of every transition."""
 
+from collections.abc import Sequence
+
 from tests.engine.support.rig import Rig
 from windlass.api.queries import Queries
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
 from windlass.wire.jobs import TiedJob
 from windlass.workflows.graph import Edge, graph_of_jobs
@@ -76,15 +79,20 @@ async def test_every_transition_has_a_reason_an_actor_and_its_worker(rig: Rig) -
     ]
 
 
+async def nobody(jobs: Sequence[JobRecord]) -> dict[int, str]:
+    """Refuses no job."""
+    return {}
+
+
 async def test_dead_letters_that_were_retried_are_gone(rig: Rig) -> None:
     job = await rig.submit()
     await fail_one(rig)
     dead = JobFilter(dead=True)
     queries = Queries(rig.engine)
     assert [one.id for one in (await queries.jobs(dead, 0, 10)).jobs] == [job]
-    assert (await rig.engine.bulk.retry(dead, 0, "me")).applied == 1
+    assert (await rig.engine.bulk.retry(dead, 0, "me", nobody)).applied == 1
     assert (await queries.jobs(dead, 0, 10)).jobs == []
-    again = await rig.engine.bulk.retry(dead, 0, "me")
+    again = await rig.engine.bulk.retry(dead, 0, "me", nobody)
     assert (again.matched, again.applied) == (0, 0)
-    failed = await rig.engine.bulk.retry(JobFilter(queue="default"), 0, "me")
+    failed = await rig.engine.bulk.retry(JobFilter(queue="default"), 0, "me", nobody)
     assert failed.matched == 0

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.config import Config
@@ -81,7 +82,7 @@ async def test_the_metrics_tell_when_a_loop_last_ran(rig: Rig, name: str) -> Non
 
 
 class Rounds:
-    """A loop that is unavailable once and then stops its own ticker."""
+    """A loop that is unavailable for two rounds and then stops its own ticker."""
 
     name = "rounds"
     interval_ms = 1
@@ -93,10 +94,10 @@ class Rounds:
 
     async def run_once(self, now: int) -> None:
         self.ran.append(now)
-        if len(self.ran) == 1:
+        if len(self.ran) <= 2:
             raise StoreUnavailable("away", outcome_unknown=False)
         assert self.ticker is not None
-        if len(self.ran) == 3:
+        if len(self.ran) == 4:
             self.ticker.stop_soon()
             self.over.set()
 
@@ -115,7 +116,9 @@ class StillClock:
 async def test_a_ticker_goes_on_after_an_unavailable_store(memory_rig: Rig) -> None:
     rounds = Rounds()
     rounds.ticker = Ticker(rounds, StillClock())
-    rounds.ticker.start()
-    await rounds.over.wait()
-    await rounds.ticker.stop(limit_ms=1_000)
-    assert rounds.ran == [0, 1, 2]
+    with capture_logs() as logged:
+        rounds.ticker.start()
+        await rounds.over.wait()
+        await rounds.ticker.stop(limit_ms=1_000)
+    assert rounds.ran == [0, 1, 2, 3]
+    assert [entry["event"] for entry in logged] == ["loop failed", "loop recovered"]

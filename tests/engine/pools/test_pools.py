@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.engine.support.cloud import Names, Sky
+from tests.engine.support.cloud import Sky
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.access.roles import Role
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.times import month_of
-from windlass.engine.access import Access
+from windlass.engine.fleet.credentials import set_token
 from windlass.engine.history.statistics import SETTLED_MS
 from windlass.engine.loops.statistics import StatisticsLoop
 
@@ -82,9 +81,8 @@ async def test_a_worker_goes_its_whole_way(rig: Rig) -> None:
     (agent,) = await sky.boot(metadata={"system:architectures": ["amd64"], "tool": "x"})
     await sky.round()
     assert await sky.states() == ["online"]
-    access = Access(rig.engine, Names("token"))
-    await access.create_token("worker", Role.WORKER, worker=agent.id)
     worker = await rig.worker(agent.id)
+    await rig.engine.run(lambda work: set_token(work, worker, "digest"))
     assert worker.static == '{"pool:name":"p","system:architectures":["arm64"],"zone":"a"}'
     taken = await agent.take_one()
     for _ in range(3):

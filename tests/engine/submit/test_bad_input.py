@@ -155,12 +155,13 @@ async def test_a_job_of_another_namespace_reads_as_if_it_did_not_exist(
     memory_rig: Rig, field: str
 ) -> None:
     other = await memory_rig.submit(namespace="theirs")
-    told = []
+    answers = []
     for job in (other, 999):
+        wanted: dict[str, Any] = {field: (job,)}
         with pytest.raises(InvalidInput) as refused:
-            await memory_rig.submit(namespace="mine", **{field: (job,)})
-        told.append(str(refused.value).replace(str(job), "ID"))
-    assert told[0] == told[1]
+            await memory_rig.submit(namespace="mine", **wanted)
+        answers.append(str(refused.value).replace(str(job), "ID"))
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("text", ["six typed characters: \\u0000", "null and nan", "\\x00"])

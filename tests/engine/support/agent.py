@@ -87,9 +87,11 @@ class Agent:
         name = None if failure is None else failure.value
         return await self.finish(job, "failed", failure=name, message=message)
 
-    async def release(self, job: Assignment, reason: str | None = None) -> SyncReply:
+    async def release(
+        self, job: Assignment, reason: str | None = None, back_off: bool = False
+    ) -> SyncReply:
         """Give an attempt back."""
-        return await self.sync(released=(Released(job.job, job.attempt, reason),))
+        return await self.sync(released=(Released(job.job, job.attempt, reason, back_off),))
 
     async def audit(self, held: Sequence[Assignment]) -> SyncReply:
         """Say what the agent believes it holds."""

@@ -4,26 +4,11 @@ from pathlib import Path
 
 from tests.engine.support.rig import Base
 from tests.store.conformance.driver import START_MS, SettableClock
+from tests.support import saved_tables
 from windlass.ports.store import Store
 from windlass.store.memory.store import MemoryStore
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
-
-# Everything but the clock and the record of migrations, so that one database serves all
-# tests; on tables this small DELETE is a hundred times faster than TRUNCATE.
-EMPTY = """
-DO $$
-DECLARE found text;
-BEGIN
-    FOR found IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
-        WHERE schemaname = 'windlass' AND tablename NOT IN ('migrations', 'injected_clock')
-    LOOP
-        EXECUTE 'DELETE FROM ' || found;
-    END LOOP;
-    PERFORM setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)
-    FROM pg_sequences WHERE schemaname = 'windlass';
-END $$
-"""
 
 
 class MemoryBase(Base):
@@ -74,7 +59,7 @@ class PostgresBase(Base):
         is_first = self._store is None
         self._store = await PostgresStore.connect(self._dsn, server=server)
         if is_first:
-            await self._execute(EMPTY)
+            await self._execute(saved_tables.EMPTY)
             await self.set_clock(START_MS)
         return self._store
 
@@ -83,10 +68,8 @@ class PostgresBase(Base):
 
     async def _execute(self, statement: str, *args: object) -> None:
         assert self._store is not None
-        pool = self._store._pool
-        link = await pool.acquire()
-        await link.connection.execute(statement, *args)
-        pool.release(link)
+        async with self._store.connection() as connection:
+            await connection.execute(statement, *args)
 
 
 async def migrate(dsn: str) -> None:
@@ -94,4 +77,6 @@ async def migrate(dsn: str) -> None:
     store = await PostgresStore.connect(dsn, server="migrating")
     await store.upgrade()
     await store.set_clock(START_MS)
+    async with store.connection() as connection:
+        await saved_tables.install(connection)
     await store.close()

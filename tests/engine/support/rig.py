@@ -7,6 +7,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import uvloop
+
 from tests.engine.support.agent import Agent
 from tests.store.conformance.driver import START_MS
 from tests.support.specs import spec_of
@@ -70,7 +72,7 @@ class Rig:
         self.kind = base.kind
         self.now = START_MS
         self._base = base
-        self._runner = asyncio.Runner()
+        self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         self._opened: list[tuple[Engine, Store]] = []
         self.store: Store
         self.engine: Engine

@@ -1,4 +1,4 @@
-"""Hot commands do what the ordinary way does: equal answers, equal state, equal log.
+"""Hot commands do what the normal path does: equal answers, equal state, equal log.
 
 Histories are drawn so that most commands are common ones: only those are hot. How many of each
 kind were is asserted, since a history without them would prove nothing.
@@ -57,7 +57,7 @@ class History:
                 told.append((error.code, error.message))
             await self._settle()
         events = await self._rig.events()
-        if self._gated:  # Of jobs that end in one sync, the ordinary way takes plain ones first.
+        if self._gated:  # Of jobs that end in one sync, the normal path takes plain ones first.
             events.sort(key=lambda event: (event.at, event.job))
         log = [event._replace(seq=n) for n, event in enumerate(events)]
         return [*told, await self._rig.snapshot(), log, await self._rig.engine.metrics()]

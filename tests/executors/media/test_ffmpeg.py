@@ -42,7 +42,7 @@ def test_there_is_an_ffmpeg() -> None:
 def test_a_clip_is_transcoded_and_kept(on_bench: OnBench) -> None:
     async def body(bench: Workbench) -> None:
         result, made = await transcode(
-            bench, inputs=[clip(3)], output="out/clip.mp4", codec="libx264", duration=3
+            bench, inputs=[clip(3)], output="out/clip.mp4", codec="h264", duration=3
         )
         assert (result.outcome, result.exit_code) == ("completed", 0)
         assert made.uploaded == ["out/clip.mp4"]

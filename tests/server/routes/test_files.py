@@ -15,7 +15,11 @@ from tests.support.running_server import (
     job,
     running_server,
 )
+from windlass.client.service import LOG_PART, HttpService
+from windlass.client.transport import Transport
+from windlass.domain.access.roles import Role
 from windlass.domain.values.errors import Conflict
+from windlass.engine.attempts.log_segments import SEGMENT_LIMIT
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Finished
 
@@ -74,6 +78,64 @@ def test_a_followed_log_comes_as_it_grows_and_ends_with_the_job() -> None:
                 await worker.gateway.end_log(holder, 8, "committed")
                 await _finish(worker, holder)
                 assert [chunk async for chunk in chunks] == []
+
+    run(scenario())
+
+
+def test_a_client_reads_a_log_of_any_length_in_parts() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            pieces = [bytes([ord("a") + n]) * SEGMENT_LIMIT for n in range(3)]
+            for n, piece in enumerate(pieces):
+                await worker.gateway.append_log(holder, n * SEGMENT_LIMIT, piece)
+            service = HttpService(Transport(server.address, await server.token(Role.VIEWER)))
+            parts = [part async for part in service.log(holder.job, follow=False)]
+            assert b"".join(parts) == b"".join(pieces)
+            assert max(map(len, parts)) <= LOG_PART
+            whole = await server.admin.get(f"/api/v1/jobs/{holder.job}/log")
+            assert whole.content == b"".join(pieces)
+            await service.close()
+
+    run(scenario())
+
+
+def test_a_log_is_read_to_where_it_ended_when_reading_began() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            await worker.gateway.append_log(holder, 0, b"a" * (LOG_PART + 1))
+            service = HttpService(Transport(server.address, await server.token(Role.VIEWER)))
+            parts = service.log(holder.job, follow=False)
+            read = len(await anext(parts))
+            await worker.gateway.append_log(holder, LOG_PART + 1, b"b" * LOG_PART)
+            read += sum([len(part) async for part in parts])
+            assert LOG_PART + 1 <= read <= 2 * LOG_PART
+            await service.close()
+
+    run(scenario())
+
+
+def test_the_next_part_of_a_log_says_where_to_read_on_and_when_it_is_over() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            await worker.gateway.append_log(holder, 0, b"one\n")
+            path = f"/api/v1/jobs/{holder.job}/log"
+
+            async def ask(**query: int) -> tuple[bytes, str, str, str]:
+                reply = await server.admin.get(path, params={"wait": 0, **query})
+                names = ("Attempt", "Next", "Over")
+                attempt, there, over = (reply.headers[f"Windlass-Log-{name}"] for name in names)
+                return reply.content, attempt, there, over
+
+            assert await ask() == (b"one\n", "1", "4", "false")
+            assert await ask(offset=4, offset_attempt=1) == (b"", "1", "4", "false")
+            # The place was in the log of another attempt: this one is read from its start.
+            assert await ask(offset=4, offset_attempt=7) == (b"one\n", "1", "4", "false")
+            await worker.gateway.end_log(holder, 4, "committed")
+            await _finish(worker, holder)
+            assert await ask(offset=4, offset_attempt=1) == (b"", "1", "4", "true")
 
     run(scenario())
 

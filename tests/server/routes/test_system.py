@@ -1,13 +1,16 @@
 """What operators and their tools ask: health, metrics, events, verification."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from tests.support.running import run
-from tests.support.running_server import RunningServer, job, running_server
+from tests.support.running_server import RunningServer, error_of, job, running_server
+from windlass.engine.transaction.counters import Metrics
+from windlass.server.metrics import Meters
 from windlass.wire.sync import Finished
 
 METRICS = (
@@ -114,3 +117,38 @@ def test_verify_finds_nothing_wrong(tmp_path: Path) -> None:
             assert (reply.status_code, reply.json()) == (200, {"violations": []})
 
     run(scenario())
+
+
+def test_events_can_be_filtered(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_server(f"sqlite://{tmp_path}/windlass.db") as server:
+            number = await _one_done_one_waiting(server)
+            everything = await _events(server.admin)
+            jobs = [e for e in everything if e["kind"] == "job"]
+            assert await _events(server.admin, kind=["job"]) == jobs
+            assert await _events(server.admin, kind=["job", "worker"], last=2) == jobs[-2:]
+            of_job = [e for e in jobs if e["job"] == number]
+            assert await _events(server.admin, job=number) == of_job
+            assert await _events(server.admin, state="completed") == of_job[-1:]
+            of_worker = [e for e in everything if e["worker"]]
+            assert await _events(server.admin, worker="w1") == of_worker
+            assert "Assigned to worker w1" in of_worker[1]["line"]
+            assert await _events(server.admin, since="1h") == everything
+            assert await _events(server.admin, since="2999-01-01T00:00:00Z") == []
+            for wrong, field in (("kind=jobs", "kind"), ("since=noon", "since")):
+                reply = await server.admin.get(f"/api/v1/events?{wrong}")
+                assert (reply.status_code, error_of(reply)["field"]) == (422, field)
+            assert (await server.admin.get("/api/v1/events?worker=w9")).status_code == 404
+
+    run(scenario())
+
+
+def test_counters_begin_with_the_server_and_not_with_the_first_scrape() -> None:
+    meters = Meters()
+    began = time.time()  # noqa: TID251 - the library reads this clock
+    while time.time() == began:  # noqa: TID251
+        pass
+    lines = meters.render(Metrics(), None).decode().splitlines()
+    created = [line for line in lines if line.startswith("windlass_assignments_created{")]
+    assert len(created) == 2
+    assert all(float(line.split()[-1]) <= began for line in created)

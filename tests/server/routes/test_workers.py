@@ -6,11 +6,12 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import JSON, RAW, RunningServer, error_of, job, running_server
-from windlass.client.gateway import HttpGateway
+from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import ServerError, Transport
+from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Role
+from windlass.wire.enrolment import EnrolRequest
 from windlass.wire.sync import Finished, SyncRequest
-from windlass.wire.workers import EnrolRequest
 
 
 async def _code(server: RunningServer) -> str:
@@ -40,7 +41,7 @@ def test_a_code_enrols_one_worker_once() -> None:
 def test_without_a_code_a_worker_waits_for_approval() -> None:
     async def scenario() -> None:
         async with running_server() as server:
-            gateway = HttpGateway(Transport(server.address))
+            gateway = HttpGateway(Transport(server.address), WorkerToken(RealSecrets().secret))
             try:
                 enrolled = await gateway.enrol(EnrolRequest(name="w1"))
                 assert enrolled.status == "pending_approval"
@@ -98,6 +99,24 @@ def test_a_sync_gives_jobs_and_takes_results() -> None:
             shown = await server.show(number)
             assert (shown["state"], shown["result"]) == ("completed", {"answer": 42})
             assert shown["attempts"][0]["worker"] == "w1"
+
+    run(scenario())
+
+
+def test_a_worker_and_its_job_show_which_indices_are_held() -> None:
+    async def scenario() -> None:
+        async with running_server("memory:") as server:
+            worker = await server.worker()
+            told = {"system:gpus": 2, "indices:gpus": ["0", "1"]}
+            await worker.sync(metadata=told)
+            number = await server.submit(job(resources={"gpus": 1}))
+            (given,) = (await worker.sync(want=1)).jobs
+            assert given.indices == {"gpus": ("0",)}
+            assert (await server.show(number))["indices"] == {"gpus": ["0"]}
+            (shown,) = (await server.admin.get("/api/v1/workers")).json()["workers"]
+            assert shown["indices"] == {"gpus": {"held": {"0": number}, "free": ["1"]}}
+            await worker.sync(received=given.lease, finished=(Finished(number, 1),))
+            assert (await server.show(number))["indices"] == {}
 
     run(scenario())
 

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from windlass.domain.job.job import JobSpec
+from windlass.domain.matching.indices import pick
+from windlass.engine.claim import gates
+from windlass.simulator import simulate
 from windlass.simulator.actors.agent import Agent
 from windlass.simulator.actors.jobs import Traits
 from windlass.simulator.actors.processes import ProcessRegistry
@@ -18,6 +21,7 @@ from windlass.simulator.world.faulty_store import StoreFaults
 from windlass.simulator.world.network import Network, Weather
 from windlass.simulator.world.stores import Stores
 from windlass.simulator.world.world import World
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.core import agent_core, deadline, slots, sync_loop
 
 METADATA = {"gpu": True, "system:cpus": 8}
@@ -139,3 +143,15 @@ def test_a_job_that_runs_before_its_start_is_answered_is_found(
         sync_loop,
     )  # fmt: skip
     assert "S7" in break_with_lost_replies()
+
+
+def test_processors_that_two_processes_hold_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server forgets what is taken, and agents do not wait for it: each is enough alone."""
+
+    async def take(*_: object) -> None:
+        """Does not wait."""
+
+    assert simulate(5).violations == []
+    monkeypatch.setattr(gates, "pick", lambda needs, has, _: pick(needs, has, {}))
+    monkeypatch.setattr(IndexUse, "take", take)
+    assert {violation.invariant for violation in simulate(5).violations} == {"S13"}

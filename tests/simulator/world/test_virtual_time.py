@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from windlass.simulator.actors.processes import Process, ProcessRegistry
+from windlass.simulator.actors.processes import CPUS, JOB, Process, ProcessRegistry
 from windlass.simulator.world.clock import START_MS, VirtualClock
 from windlass.simulator.world.loop import BusyLoopError, IdleLoopError, VirtualLoop
 from windlass.simulator.world.world import World
@@ -55,12 +55,12 @@ def test_two_live_processes_of_one_job_are_seen() -> None:
     """S7 is proven by the registry of processes, so it must see a second one."""
     world = World(seed=1)
     registry = ProcessRegistry(world)
-    first = Process(world, registry, 7, "worker-1", lambda code: None)
+    first = Process(world, registry, {JOB: "7"}, "worker-1", lambda code: None)
     assert world.violations == []
-    Process(world, registry, 7, "worker-2", lambda code: None)
+    Process(world, registry, {JOB: "7"}, "worker-2", lambda code: None)
     assert [(v.invariant, v.job) for v in world.violations] == [("S7", 7)]
     first.kill()
-    Process(world, registry, 8, "worker-1", lambda code: None)
+    Process(world, registry, {JOB: "8"}, "worker-1", lambda code: None)
     assert len(world.violations) == 1
     world.loop.close()
 
@@ -77,3 +77,17 @@ def test_an_unexpected_error_in_a_task_is_a_finding() -> None:
     world.loop.run_until_complete(main())
     world.loop.close()
     assert [v.invariant for v in world.violations] == ["crash"]
+
+
+def test_two_processes_with_one_processor_are_seen() -> None:
+    world = World(seed=1)
+    registry = ProcessRegistry(world)
+    first = Process(world, registry, {JOB: "7", CPUS: "0,1"}, "worker-1", lambda code: None)
+    Process(world, registry, {JOB: "8", CPUS: "0"}, "worker-2", lambda code: None)
+    assert world.violations == []
+    Process(world, registry, {JOB: "9", CPUS: "1"}, "worker-1", lambda code: None)
+    assert [(v.invariant, v.job) for v in world.violations] == [("S13", 9)]
+    first.kill()
+    Process(world, registry, {JOB: "10", CPUS: "0"}, "worker-1", lambda code: None)
+    assert len(world.violations) == 1
+    world.loop.close()

@@ -14,7 +14,7 @@ from tests.store.conformance.conftest import Stores
 from tests.store.conformance.driver import KINDS, Driver
 from tests.store.conformance.everything import ASK, CHANGE, FILL, Step
 from tests.store.conformance.moves import Dice
-from tests.store.conformance.test_differential_rows import perform, play
+from tests.store.conformance.test_differential_rows import draws, perform
 from windlass.ports.store import WriteTx
 from windlass.store.memory.table import DuplicateRowError
 
@@ -59,7 +59,9 @@ def test_every_method_of_every_role_is_called_and_compared(stores: Stores) -> No
             store.transact(partial(recorded, step=step, called=called))
     for seed in SEEDS:
         with stores.open("memory") as store:
-            for moves in play(Dice(seed), store):
+            dice = Dice(seed)
+            for draw in draws(dice):
+                moves = draw(dice, store.snapshot())
                 called |= {(move.role, move.method) for move in moves}
                 perform(store, moves, DuplicateRowError)
     offered = {

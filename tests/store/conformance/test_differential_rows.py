@@ -1,9 +1,10 @@
 """Random row operations through the memory store and each other one: no difference is seen.
 
-Every answer and, at the end of each transaction, everything the stores hold is compared.
+Every answer and, at the end of a transaction, everything the stores hold is compared.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from tests.store.conformance import (
 )
 from tests.store.conformance.conftest import Stores
 from tests.store.conformance.driver import KINDS, Driver
-from tests.store.conformance.moves import Dice, Move
+from tests.store.conformance.moves import Dice, Maker, Move
 from windlass.ports.store import Snapshot, WriteTx
 from windlass.store.memory.table import DuplicateRowError
 
@@ -33,7 +34,13 @@ UNORDERED = {"heads", "peek", "marked", "parked"}
 
 TRANSACTIONS = 100
 
+# Rows are compared after so many transactions; answers after each. On PostgreSQL comparing takes
+# longer than all the rest. A row that differs is still there a few transactions later.
+COMPARED_EVERY = {"sqlite": 1, "postgres": 4}
+
 REFUSED = "the transaction was refused"
+
+Draw = Callable[[Dice, Snapshot], list[Move]]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "memory"])
@@ -43,21 +50,28 @@ REFUSED = "the transaction was refused"
 def test_a_store_does_what_memory_does(stores: Stores, kind: str, seed: int) -> None:
     with stores.open("memory") as reference, stores.open(kind) as other:
         dice = Dice(seed)
-        for number, moves in enumerate(play(dice, reference)):
+        held = reference.snapshot()
+        for number, draw in enumerate(draws(dice)):
+            moves = draw(dice, held)
             at = f"transaction {number}: {moves}"
             expected = perform(reference, moves, DuplicateRowError)
             assert perform(other, moves, Exception) == expected, at
-            assert differences(other.snapshot(), reference.snapshot()) == {}, at
+            held = reference.snapshot()
+            if number % COMPARED_EVERY[kind] == 0:
+                assert differences(other.snapshot(), held) == {}, at
+        assert differences(other.snapshot(), reference.snapshot()) == {}
         events = reference.transact(lambda tx: tx.log.read(0, 1_000))
         assert other.transact(lambda tx: tx.log.read(0, 1_000)) == events
 
 
-def play(dice: Dice, reference: Driver) -> Iterator[list[Move]]:
-    """Transactions, each drawn from what the ones before have led to."""
-    for maker in dice.shuffled(OPENING):
-        yield [maker(dice, reference.snapshot())]
-    for _ in range(TRANSACTIONS):
-        yield draw_transaction(dice, reference.snapshot())
+def draws(dice: Dice) -> list[Draw]:
+    """How to draw each transaction from what the ones before have led to."""
+    opening = [partial(draw_one, maker) for maker in dice.shuffled(OPENING)]
+    return [*opening, *[draw_transaction] * TRANSACTIONS]
+
+
+def draw_one(maker: Maker, dice: Dice, held: Snapshot) -> list[Move]:
+    return [maker(dice, held)]
 
 
 def draw_transaction(dice: Dice, held: Snapshot) -> list[Move]:

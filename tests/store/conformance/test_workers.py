@@ -23,7 +23,7 @@ FULL = Worker(
 
 
 def enrol(store: Driver, *rows: Worker) -> list[Worker]:
-    """Insert these workers, one after the other; what now stands for each."""
+    """Inserts these workers in order and returns the row of each."""
 
     async def work(tx: WriteTx) -> list[Worker]:
         return [row._replace(id=await tx.workers.insert(row)) for row in rows]

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import asyncpg
 import pytest
 
 from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
+from windlass.domain.config import describe_options
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import WriteTx
 from windlass.store.postgres.connections import Link, Pool, PoolLimits
@@ -152,3 +154,44 @@ def test_a_server_that_is_not_there_is_unavailable() -> None:
         assert not refused.value.outcome_unknown
 
     run(check())
+
+
+def test_a_store_opens_one_connection_more_than_work_at_once(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    """The one that listens for notifications, as the option says."""
+    options = {option.name: option for option in describe_options()}
+    assert "one more listens for notifications" in options["pool_open"].description
+
+    async def work() -> None:
+        async with open_store(pool_open=3, pool_idle=3) as store:
+            go_on = asyncio.Event()
+            begun: list[int] = []
+
+            async def hold(tx: WriteTx) -> None:
+                begun.append(tx.now)
+                await go_on.wait()
+
+            holding = [asyncio.create_task(store.transact(hold)) for _ in range(5)]
+            while len(begun) < 3:
+                await asyncio.wait(holding, timeout=0.01)
+            assert await _connections(postgres_dsn) == 3 + 1
+            go_on.set()
+            await asyncio.gather(*holding)
+
+    run(work())
+
+
+async def _connections(dsn: str) -> int:
+    """How many there are besides the one that asks."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        return int(
+            await connection.fetchval(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " AND backend_type = 'client backend'"
+            )
+        )
+    finally:
+        await connection.close()

@@ -1,5 +1,7 @@
 """Connections that break: before, during and after COMMIT. The outcome is never guessed."""
 
+import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 
 import asyncpg
@@ -7,12 +9,14 @@ import pytest
 
 from tests.store.postgres.conftest import OpenStore
 from tests.store.postgres.proxy import Fault, Proxy, proxy_to
+from tests.support.postgres import PostgresServer
 from tests.support.running import run
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import WriteTx
+from windlass.ports.store import News, ReadTx, WriteTx
 from windlass.store.postgres import outcome, transactions
+from windlass.store.postgres.failures import raise_as_unavailable
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.postgres.transactions import PostgresTx
 
@@ -149,6 +153,80 @@ def test_a_server_that_ends_the_session_is_unavailable(open_store: OpenStore) ->
             assert not await written(store)
 
     run(check())
+
+
+@pytest.mark.parametrize("fault", [Fault.LOSE_REQUEST, Fault.LOSE_REPLY])
+def test_a_read_whose_commit_is_lost_may_be_tried_again(
+    open_store: OpenStore, postgres_dsn: str, fault: Fault
+) -> None:
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        for read in (lambda: store.read(lambda tx: tx.catalog.queues()), store.snapshot):
+            proxy.fault = fault
+            with pytest.raises(StoreUnavailable) as lost:
+                await read()
+            assert not lost.value.outcome_unknown
+            await read()
+
+    through_proxy(open_store, postgres_dsn, check)
+
+
+def test_a_read_whose_session_ends_before_its_commit_may_be_tried_again(
+    open_store: OpenStore, postgres_server: PostgresServer
+) -> None:
+    async def check() -> None:
+        async with open_store() as store:
+
+            async def end_oneself(tx: ReadTx) -> None:
+                await tx.catalog.queues()
+                postgres_server.execute(
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                    " WHERE state = 'idle in transaction'"
+                )
+
+            with pytest.raises(StoreUnavailable) as lost:
+                await store.read(end_oneself)
+            assert not lost.value.outcome_unknown
+            assert await store.read(lambda tx: tx.catalog.queues()) == []
+
+    run(check())
+
+
+def test_news_that_cannot_be_sent_are_given_up_quietly(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    complaints: list[object] = []
+
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, about: complaints.append(about))
+        proxy.refuses = True
+        proxy.cut()
+        await store.announce(News(catalog=True))
+        await store.close()
+        gc.collect()
+
+    through_proxy(open_store, postgres_dsn, check)
+    assert complaints == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (asyncpg.TooManyConnectionsError, "store_unavailable"),
+        (asyncpg.DiskFullError, "store_unavailable"),
+        (asyncpg.LockNotAvailableError, "store_unavailable"),
+        (asyncpg.PostgresIOError, "store_unavailable"),
+        (asyncpg.DataCorruptedError, "store_unavailable"),
+        (asyncpg.TransactionTimeoutError, "store_unavailable"),
+        (asyncpg.InvalidPasswordError, "store_refused"),
+        (asyncpg.InvalidCatalogNameError, "store_refused"),
+        (asyncpg.InsufficientPrivilegeError, "store_refused"),
+    ],
+)
+def test_what_the_database_cannot_do_is_not_our_fault(error: type[Exception], code: str) -> None:
+    with pytest.raises(StoreUnavailable, match="PostgreSQL") as told:
+        raise_as_unavailable(error("why"))
+    assert told.value.code == code
 
 
 def test_serialization_failures_and_deadlocks_are_tried_again(open_store: OpenStore) -> None:

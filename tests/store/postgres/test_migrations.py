@@ -58,7 +58,7 @@ def test_a_database_of_version_1_is_accepted_and_gets_the_steps_it_lacks(
         connection = await open_connection(postgres_dsn)
         await migrate.upgrade(connection)
         assert await migrate.applied(connection) == FIRST_VERSION
-        migrate.check(FIRST_VERSION)
+        migrate.check(FIRST_VERSION, postgres_dsn)
         await migrate.upgrade(connection, SECOND)
         await connection.execute("INSERT INTO notes VALUES ('two')")
         await migrate.upgrade(connection, (*SECOND, THIRD))
@@ -130,7 +130,7 @@ def test_an_unprepared_database_is_refused_by_name_of_the_way_out(postgres_dsn: 
         for call in (store.check_schema, store.snapshot):
             with pytest.raises(
                 Conflict,
-                match=r"version 0, .* version 1; run `windlass db upgrade`",
+                match=r"version 0, .* version 1; run `windlass db upgrade --store postgresql://",
             ):
                 await call()
         await store.upgrade()

@@ -317,9 +317,8 @@ def test_a_finish_does_not_walk_over_all_that_its_worker_holds(
         async with open_store(f"hot-{hot}", pool_open=1, fast_path=hot) as store:
             engine = Engine(store, Config(), RealChance())
             await engine.start()
-            link = await store._pool.acquire()
-            await link.connection.execute("VACUUM ANALYZE")  # as it happens by itself at night
-            store._pool.release(link)
+            async with store.connection() as connection:
+                await connection.execute("VACUUM ANALYZE")  # as it happens by itself at night
             worker = await engine.workers.enrol(Enrolment(name=f"w-{hot}", slots=FINISHED))
             who, incarnation = worker.worker, worker.incarnation
             for _ in range(2):  # then the shape is known
@@ -330,15 +329,12 @@ def test_a_finish_does_not_walk_over_all_that_its_worker_holds(
             request = SyncRequest(
                 incarnation=incarnation, seq=2, received=jobs[-1].lease, finished=done
             )
-            link = await store._pool.acquire()
-            before = await read_by_worker(link.connection)
-            store._pool.release(link)
+            async with store.connection() as connection:
+                before = await read_by_worker(connection)
             await engine.sync(who, request)
             await engine.close()
-            link = await store._pool.acquire()
-            read = await read_by_worker(link.connection) - before
-            store._pool.release(link)
-            return read
+            async with store.connection() as connection:
+                return await read_by_worker(connection) - before
 
     for hot in (True, False):
         assert asyncio.run(finish(hot)) == 0

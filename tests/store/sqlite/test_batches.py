@@ -16,7 +16,7 @@ def test_rows_of_every_number_are_inserted_in_order(tmp_path: Path, count: int) 
     store = open_store(tmp_path / "windlass.db")
     rows = [(f"name {number:03}", number) for number in range(count)]
     insert = BulkInsert("INSERT INTO meta (name, value) VALUES (?, ?)")
-    insert.run(store._writer, rows)
+    insert.run(store.writer, rows)
     assert list(read(store, lambda tx: tx.catalog.meta()).items()) == rows
     close(store)
 

@@ -1,5 +1,8 @@
 """The WAL is used again from its beginning, unless somebody still reads from it."""
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -80,4 +83,24 @@ def test_reads_see_what_was_committed_before_them(tmp_path: Path) -> None:
     assert read(store, count) == 0
     write_a_megabyte(store)
     assert read(store, count) == 1_000
+    close(store)
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """No file of this process may grow beyond so many bytes: writing there is an I/O error."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_commit_stands_even_if_no_page_can_be_moved(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "windlass.db")
+    write_a_megabyte(store)
+    with largest_file(store.path.stat().st_size):
+        assert not store.checkpoint()
+    assert store.checkpoint()
     close(store)

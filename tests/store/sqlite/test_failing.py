@@ -41,11 +41,11 @@ def test_a_busy_file_is_told_and_may_be_tried_again(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_told_and_recovers_by_itself(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
-    pages = store._writer.pragma("page_count")
-    store._writer.pragma("max_page_count", pages + 10)
+    pages = store.writer.pragma("page_count")
+    store.writer.pragma("max_page_count", pages + 10)
     assert "is full; free some space" in unavailable(store, "disk_full").message
     assert read(store, lambda tx: tx.catalog.shapes_after(0)) == []
-    store._writer.pragma("max_page_count", 1_000_000)
+    store.writer.pragma("max_page_count", 1_000_000)
     assert list(transact(store, lambda tx: tx.jobs.allocate(1))) == [1]
     assert transact(store, lambda tx: tx.catalog.intern_shapes({"d": b"{}"})) == {"d": 1}
     close(store)
@@ -54,11 +54,11 @@ def test_a_full_disk_is_told_and_recovers_by_itself(tmp_path: Path) -> None:
 def test_an_error_on_the_way_to_the_disk_leaves_the_outcome_open(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
     failing = apsw.IOError("disk I/O error")
-    store._writer.set_commit_hook(lambda: (_ for _ in ()).throw(failing))
+    store.writer.set_commit_hook(lambda: (_ for _ in ()).throw(failing))
     with pytest.raises(StoreUnavailable) as caught:
         transact(store, lambda tx: tx.catalog.set_meta("epoch", 1))
     assert caught.value.outcome_unknown
-    store._writer.set_commit_hook(None)
+    store.writer.set_commit_hook(None)
     assert transact(store, lambda tx: tx.catalog.meta()) == {}
     close(store)
 
@@ -101,9 +101,9 @@ def test_the_newest_event_cannot_be_deleted(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
     event = Event(0, 1, 2, 0, 0, 1, 1, 0, 0, "seen", None, None)
     transact(store, lambda tx: tx.log.append([event] * 3))
-    store._writer.execute("DELETE FROM events WHERE seq < 3")
+    store.writer.execute("DELETE FROM events WHERE seq < 3")
     with pytest.raises(apsw.ConstraintError, match="the newest event must stay"):
-        store._writer.execute("DELETE FROM events")
+        store.writer.execute("DELETE FROM events")
     transact(store, lambda tx: tx.log.append([event]))
     assert [row.seq for row in read(store, lambda tx: tx.log.read(0, 10))] == [3, 4]
     close(store)

@@ -85,7 +85,7 @@ def test_each_stage_of_a_life_is_told_whole_without_reading_the_log(
         executed.append(statement)
         return True
 
-    store._writer.exec_trace = trace
+    store.writer.exec_trace = trace
     assert transact(store, lambda tx: tx.log.of_job(JOB)) == expected
     assert QUERIES["events_of_job_between"] in executed
     assert QUERIES["events_of_job"] not in executed
@@ -128,5 +128,5 @@ def test_older_events_that_retention_removed_do_no_harm(store: SqliteStore) -> N
     transact(store, lambda tx: tx.log.append(noise(-10)))
     for step in LIFE:
         transact(store, step)
-    store._writer.execute("DELETE FROM events WHERE seq <= 1500 OR seq BETWEEN 9000 AND 9500")
+    store.writer.execute("DELETE FROM events WHERE seq <= 1500 OR seq BETWEEN 9000 AND 9500")
     assert transact(store, lambda tx: tx.log.of_job(JOB)) == transact(store, all_of_it)

@@ -33,7 +33,7 @@ def _plain(sql: str) -> str:
 def test_a_new_file_has_version_1_and_is_accepted_again(tmp_path: Path) -> None:
     path = tmp_path / "windlass.db"
     store = open_store(path)
-    assert schema_version(store._writer) == FIRST_VERSION == latest(STEPS)
+    assert schema_version(store.writer) == FIRST_VERSION == latest(STEPS)
     transact(store, lambda tx: tx.catalog.set_meta("epoch", 7))
     close(store)
     store = open_store(path)

@@ -77,10 +77,10 @@ def test_a_file_with_a_wider_mode_is_made_private(tmp_path: Path) -> None:
 def test_the_settings_that_durability_rests_on(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
     pragmas = ("journal_mode", "synchronous", "foreign_keys", "wal_autocheckpoint")
-    assert [store._writer.pragma(name) for name in pragmas] == ["wal", 2, 0, 0]
-    assert store._reader.pragma("query_only") in (0, 1)
+    assert [store.writer.pragma(name) for name in pragmas] == ["wal", 2, 0, 0]
+    assert store.reader.pragma("query_only") in (0, 1)
     with pytest.raises(apsw.ReadOnlyError):
-        store._reader.execute("DELETE FROM jobs")
+        store.reader.execute("DELETE FROM jobs")
     close(store)
 
 

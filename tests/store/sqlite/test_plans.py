@@ -157,7 +157,7 @@ def claim_steps(path: Path, jobs: int) -> int:
     fill(path, jobs)
     store = open_store(path)
     transact(store, _claim_ten)  # Statements are prepared, pages are read.
-    steps = Steps(store._writer)
+    steps = Steps(store.writer)
     transact(store, _claim_ten)
     close(store)
     return steps.count

@@ -15,8 +15,8 @@ from tests.embedded import functions
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.engine.verify import verify
+from windlass.wiring.backend import Backend, ServerOptions, running_without_server
 from windlass.wiring.stores import upgrade_store
-from windlass.wiring.works import ServerOptions, Works, running_beside
 
 PATIENCE_S = 90
 
@@ -88,22 +88,22 @@ def test_the_loops_are_the_servers_while_there_is_one(dsn: str, tmp_path: Path) 
     command = ("server", "--store", dsn, "--blobs", blobs, "--listen", "127.0.0.1:0")
 
     async def scenario() -> None:
-        async with running_beside(ServerOptions(dsn, blobs)) as works:
-            await loops_are(works, here=True)
+        async with running_without_server(ServerOptions(dsn, blobs)) as backend:
+            await loops_are(backend, here=True)
             server = start(program, *command)
             try:
-                await loops_are(works, here=False)
+                await loops_are(backend, here=False)
             finally:
                 end(server, signal.SIGKILL)
-            await loops_are(works, here=True)
-            assert await verify(works.engine.store) == []
+            await loops_are(backend, here=True)
+            assert await verify(backend.engine.store) == []
 
     run(scenario())
 
 
-async def loops_are(works: Works, here: bool) -> None:
+async def loops_are(backend: Backend, here: bool) -> None:
     async def look() -> bool:
-        return works.loops.running is here
+        return backend.loops.running is here
 
     await until(f"the loops run here: {here}", look, PATIENCE_S)
 

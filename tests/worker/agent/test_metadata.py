@@ -8,8 +8,15 @@ import pytest
 
 from tests.support.running import run
 from tests.worker.rig import Rig, play
+from windlass.domain.matching.matching import all_mismatches, canonical_requires
+from windlass.domain.tasks.ffmpeg import FfmpegTask
 from windlass.worker.agent.environment import job_environment
-from windlass.worker.agent.metadata import architecture_of, gather, quick_facts
+from windlass.worker.agent.metadata import (
+    architecture_of,
+    encoder_names,
+    gather,
+    quick_facts,
+)
 
 
 def test_the_quick_facts_need_nobody() -> None:
@@ -30,10 +37,38 @@ def test_architectures_go_by_their_debian_names(machine: str, name: str) -> None
 
 def test_tools_are_asked_for_their_versions() -> None:
     facts = run(gather())
-    assert facts["system:gpus"] >= 0
+    assert run(gather()) == facts  # as when a program starts its worker again
     assert facts["python:version"].startswith("3.")
     assert "ffmpeg:version" not in facts or facts["ffmpeg:available"]
     assert "=" not in facts.get("ffmpeg:encoders", ())
+
+
+LISTED = """\
+Encoders:
+ V..... = Video
+ .F.... = Frame-level multithreading
+ ------
+ V....D libx264              libx264 H.264 / AVC / MPEG-4 AVC / MPEG-4 part 10 (codec h264)
+ V....D mpeg4                MPEG-4 part 2
+ A....D aac                  AAC (Advanced Audio Coding)
+ A....D libmp3lame           libmp3lame MP3 (MPEG audio layer 3) (codec mp3)
+"""
+
+
+def test_names_of_encoders_and_of_their_codecs_count() -> None:
+    assert encoder_names(LISTED) == ["aac", "h264", "libmp3lame", "libx264", "mp3", "mpeg4"]
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{"codec": "h264"}, {"codec": "libx264"}, {"options": ["-c:v", "h264", "-vcodec", "h264"]}],
+)
+def test_a_job_may_name_the_codec_that_ffmpeg_encodes(named: dict[str, object]) -> None:
+    facts = {"ffmpeg:available": True, "ffmpeg:encoders": encoder_names(LISTED)}
+    plan = FfmpegTask().check({"inputs": ["a.mkv"], "output": "b.mp4", **named})
+    assert all_mismatches("ffmpeg", canonical_requires(plan.requires), (), facts) == ()
+    plan = FfmpegTask().check({"inputs": ["a.mkv"], "output": "b.mp4", "codec": "hevc"})
+    assert len(all_mismatches("ffmpeg", canonical_requires(plan.requires), (), facts)) == 1
 
 
 def test_a_worker_tells_what_it_found(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.values.errors import Unreachable
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.agent.direct import DirectGateway
 
 

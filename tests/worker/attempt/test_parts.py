@@ -14,10 +14,12 @@ from windlass.ports.executor import Limits
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.secrets import Secrets
+from windlass.worker.core.deadline import Deadline, Rules
 from windlass.worker.keeper.kept_process import KeptProcess, SpawnFailed
 from windlass.worker.keeper.scratch import Scratch
 
@@ -70,9 +72,11 @@ class NoSocket:
 
 
 def context(folder: Path, gateway: Any, removed: list[Path]) -> AgentContext:
+    deadline = Deadline(Rules(1_000, 60_000, 1_000), lambda: 0.0)
+    deadline.extend(0.0)
     return AgentContext(
         gateway, FakeKeeper(), Scratch(folder, removed.append), RealClock(), 1, 1, 0, 1_000,
-        lambda: False, Secrets(), NoSocket(),
+        deadline, Secrets(), NoSocket(), IndexUse(),
     )  # fmt: skip
 
 

@@ -1,15 +1,16 @@
 """A server and a machine that do what a test says, for the agent core in virtual time."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from windlass.domain.values.errors import WindlassError
 from windlass.ports.loop_time import pass_time
 from windlass.simulator.world.clock import VirtualClock
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
-from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.core.agent_core import AgentCore
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.core.ports import AttemptEnded, Ports, Report, StopReason
@@ -17,6 +18,7 @@ from windlass.worker.core.ports import AttemptEnded, Ports, Report, StopReason
 HEARTBEAT_MS = 5_000
 LEASE_MS = 25_000
 GRACE_MS = 2_000
+DRAIN_LIMIT_MS = 20_000
 
 
 class EvenChance:
@@ -81,6 +83,7 @@ class ScriptedMachine:
         self.starter = ScriptedStarter()
         self.deadlines: list[tuple[float, float]] = []
         self.ended = 0
+        self.stops: list[tuple[Finished, ...]] = []
 
     def introduce(self) -> EnrolRequest:
         return EnrolRequest(name="w")
@@ -95,6 +98,9 @@ class ScriptedMachine:
     def end_incarnation(self) -> None:
         self.ended += 1
 
+    def note_stop(self, finished: Sequence[Finished]) -> None:
+        self.stops.append(tuple(finished))
+
 
 class ScriptedGateway:
     """Answers syncs with `answer`; without one it waits as long as it was asked to."""
@@ -104,18 +110,25 @@ class ScriptedGateway:
         self.syncs: list[SyncRequest] = []
         self.left: list[int] = []
         self.epoch = 0
+        self.status = "idle"
+        self.hangs = False
+        self.refusal: WindlassError | None = None
         self.answer: Callable[[SyncRequest], SyncReply] | None = None
 
     async def enrol(self, request: EnrolRequest) -> EnrolReply:
+        if self.refusal is not None:
+            raise self.refusal
         self.enrolments.append(asyncio.get_running_loop().time())
         return EnrolReply(
-            worker=1, incarnation=len(self.enrolments), status="idle",
+            worker=1, incarnation=len(self.enrolments), status=self.status,
             heartbeat_interval_ms=HEARTBEAT_MS, lease_ms=LEASE_MS, term_grace_ms=GRACE_MS,
-            log_limit=0, epoch=self.epoch,
+            log_limit=0, epoch=self.epoch, drain_limit_ms=DRAIN_LIMIT_MS,
         )  # fmt: skip
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         self.syncs.append(request)
+        if self.hangs:
+            await pass_time(3_600)
         if self.answer is not None:
             await pass_time(0.01)
             return self.answer(request)

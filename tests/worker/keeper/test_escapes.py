@@ -38,6 +38,10 @@ if sys.argv[2] == "stay":
 OWN = own_cgroup() or "/nowhere"
 
 
+def command_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
 async def daemon_of(rig: Rig, job: int) -> Witness:
     return Witness(await pid_of(rig, job))
 
@@ -94,6 +98,41 @@ def test_a_daemon_ends_with_its_agent(tmp_path: Path) -> None:
             daemon = await daemon_of(rig, await submit(rig, "full", "stay"))
             agent.signal(signal.SIGKILL)
             await daemon.gone()
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("environ", ["full", "bare"])
+def test_a_daemon_ends_when_agent_and_keeper_are_killed_together(
+    tmp_path: Path, environ: str
+) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent_process(slots=2) as agent:
+            bystander = await rig.submit("sh", "-c", "echo $$; exec sleep 1000")
+            witness = await daemon_of(rig, bystander)
+            daemon = await daemon_of(rig, await submit(rig, environ, "stay"))
+            agent.signal(signal.SIGSTOP)
+            os.kill(witness.parent, signal.SIGKILL)
+            agent.signal(signal.SIGKILL)
+            await witness.gone()
+            await daemon.gone()
+
+    play(tmp_path, scene)
+
+
+def test_a_keeper_whose_guard_was_killed_is_replaced_with_its_guard(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent() as agent:
+            first_hangs = 'echo $$; [ "$WINDLASS_ATTEMPT" != 1 ] || exec sleep 1000'
+            job = await rig.submit("sh", "-c", first_hangs)
+            await daemon_of(rig, job)
+            keeper = Witness(agent.keeper_pid)
+            os.kill(keeper.parent, signal.SIGKILL)
+            record = await rig.ended(job)
+            assert (state_of(record), record.facts.failed, record.facts.lost) == ("completed", 0, 0)
+            assert not keeper.alive
+            replaced = Witness(agent.keeper_pid)
+            assert command_of(replaced.parent).startswith(b"windlass guard\0")
 
     play(tmp_path, scene)
 

@@ -15,7 +15,7 @@ ALLOWED_TASKS: Final = "tasks_allowlist"
 
 
 @contextmanager
-def suggesting(at: Connection, namespace: str | None = None) -> Iterator[None]:
+def suggesting(at: Connection) -> Iterator[None]:
     """Adds "did you mean X?" to a `NotFound` error about a name."""
     try:
         yield
@@ -23,7 +23,7 @@ def suggesting(at: Connection, namespace: str | None = None) -> Iterator[None]:
         find = _NAMES.get(error.kind)
         if find is None or error.hint:
             raise
-        hint = did_you_mean(str(error.id), find(at, namespace))
+        hint = did_you_mean(str(error.id), find(at))
         raise NotFound(error.kind, error.id, hint) from None
 
 
@@ -61,33 +61,33 @@ def _hint(name: str, known: list[str]) -> str:
     return "" if name in known else did_you_mean(name, known)
 
 
-def _templates(at: Connection, namespace: str | None) -> list[str]:
+def _templates(at: Connection) -> list[str]:
     from windlass.wire.schedules import TemplateList
 
-    found = at.call("GET", "/api/v1/templates", TemplateList, namespace=namespace)
+    found = at.call("GET", "/api/v1/templates", TemplateList)
     return [template.name for template in found.templates]
 
 
-def _schedules(at: Connection, namespace: str | None) -> list[str]:
+def _schedules(at: Connection) -> list[str]:
     from windlass.wire.schedules import ScheduleList
 
-    found = at.call("GET", "/api/v1/schedules", ScheduleList, namespace=namespace)
+    found = at.call("GET", "/api/v1/schedules", ScheduleList)
     return [schedule.name for schedule in found.schedules]
 
 
-def _pools(at: Connection, _namespace: str | None) -> list[str]:
+def _pools(at: Connection) -> list[str]:
     from windlass.wire.pools import PoolList
 
     return [pool.name for pool in at.call("GET", "/api/v1/pools", PoolList).pools]
 
 
-def _workers(at: Connection, _namespace: str | None) -> list[str]:
+def _workers(at: Connection) -> list[str]:
     from windlass.wire.workers import WorkerList
 
     return [worker.name for worker in at.call("GET", "/api/v1/workers", WorkerList).workers]
 
 
-_NAMES: Final[dict[str, Callable[[Connection, str | None], list[str]]]] = {
+_NAMES: Final[dict[str, Callable[[Connection], list[str]]]] = {
     "template": _templates,
     "schedule": _schedules,
     "pool": _pools,

@@ -12,6 +12,7 @@ from cyclopts import App, Group, Parameter
 
 from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import errors
+from windlass.cli.output.escaping import escape
 from windlass.client.settings import data_directory
 from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.processes.workspace import default_root
@@ -139,7 +140,7 @@ def run_step(
 
 def warn(text: str) -> None:
     """Prints a warning on standard error."""
-    errors.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    errors.print(escape(text), style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def set_workflow_outputs(**outputs: str) -> None:

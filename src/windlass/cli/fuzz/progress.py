@@ -7,6 +7,7 @@ from typing import Final
 from rich.status import Status
 
 from windlass.cli.output.consoles import errors
+from windlass.cli.output.escaping import escape
 from windlass.domain.values.quantities import format_duration
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.ports.clock import Clock
@@ -26,7 +27,7 @@ class Progress:
     def notify(self, text: str) -> None:
         """Prints a message."""
         if not self._quiet:
-            errors.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+            errors.print(escape(text), style="dim", markup=False, highlight=False, soft_wrap=True)
 
     def fuzzing_progress(self, statistics: Statistics) -> None:
         """Shows the statistics of a campaign."""

@@ -18,6 +18,7 @@ from windlass.cli.fuzz.app import (
 )
 from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import console
+from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.text import print_json
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
@@ -126,7 +127,9 @@ def _findings(found: PipelineStatus) -> Iterator[Text]:
     lines = []
     for finding in open_context[:SHOWN]:
         since = f"  since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
-        lines.append(Text(f"{finding.key[:SHORT]}  {finding.title}{since}", style="red"))
+        lines.append(
+            Text(escape_line(f"{finding.key[:SHORT]}  {finding.title}{since}"), style="red")
+        )
     yield from _block("findings", [*lines, *_more(len(open_context))])
 
 
@@ -143,7 +146,7 @@ def _row(name: str, content: str | Text) -> Text:
 def _grid(commits: Sequence[str], style: str) -> list[Text]:
     shown = [commit[:SHORT] for commit in commits[:SHOWN]]
     rows = [shown[start : start + PER_LINE] for start in range(0, len(shown), PER_LINE)]
-    return [*(Text(" ".join(row), style=style) for row in rows), *_more(len(commits))]
+    return [*(Text(escape_line(" ".join(row)), style=style) for row in rows), *_more(len(commits))]
 
 
 def _more(count: int) -> list[Text]:
@@ -153,7 +156,9 @@ def _more(count: int) -> list[Text]:
 def _working(one: ActiveLease, doing: str, now_ms: int) -> Text:
     left = format_duration((parse_moment(one.until, "until") - now_ms) // 1000 * 1000)
     again = f", try {one.tries}" if one.tries > 1 else ""
-    return Text(f"being {doing} by {one.holder}, at most {left} left{again}", style="cyan")
+    return Text(
+        escape_line(f"being {doing} by {one.holder}, at most {left} left{again}"), style="cyan"
+    )
 
 
 def _coverage(found: PipelineStatus, now_ms: int) -> str:

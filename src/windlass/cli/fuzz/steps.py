@@ -33,6 +33,7 @@ from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.sources.open import open_commit_source
 from windlass.fuzzing.state.leases import HeldLease
 
+Change = Callable[[str, str | None], Coroutine[Any, Any, bool]]  # of a commit, by its token
 Commit = Annotated[
     str | None, Parameter(help="Add this commit and take it. Default: the next one.")
 ]
@@ -53,9 +54,8 @@ def next_commit(
 ) -> None:
     """Take the next commit to build and print it; print nothing if there is none."""
 
-    async def step(context: FuzzContext) -> HeldLease | None:
+    async def take(context: FuzzContext, wanted: str | None) -> HeldLease | None:
         steps = build_steps(context)
-        wanted = None if commit is None else await resolve_commit(context, commit)
         if wanted is not None:
             await steps.add(wanted)
         length = _length(lease, 2 * context.solver.build.timeout_ms + 600_000)
@@ -64,9 +64,7 @@ def next_commit(
             warn(f"{gone} failed: its builds crashed too often")
         return taken.held
 
-    _print_held(
-        run_step(solver, options, step, dry_run=options.dry_run), "nothing to build", options
-    )
+    _take(solver, commit, options, take, "nothing to build")
 
 
 @builder.command
@@ -79,11 +77,7 @@ def mark_built(
     options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Move a commit from the queue to `built`, after both binaries were uploaded."""
-
-    async def step(context: FuzzContext) -> bool:
-        return await build_steps(context).mark_built(await resolve_in_state(context, commit), token)
-
-    run_and_report(solver, options, step)
+    _give_back(solver, commit, token, options, lambda context: build_steps(context).mark_built)
 
 
 @builder.command
@@ -96,13 +90,7 @@ def mark_failed(
     options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Move a commit from the queue to `failed`, after its build failed."""
-
-    async def step(context: FuzzContext) -> bool:
-        return await build_steps(context).mark_failed(
-            await resolve_in_state(context, commit), token
-        )
-
-    run_and_report(solver, options, step)
+    _give_back(solver, commit, token, options, lambda context: build_steps(context).mark_failed)
 
 
 @builder.command
@@ -135,9 +123,8 @@ def select(
 ) -> None:
     """Take the least fuzzed commit and print it; print nothing if there is none."""
 
-    async def step(context: FuzzContext) -> HeldLease | None:
+    async def take(context: FuzzContext, wanted: str | None) -> HeldLease | None:
         steps = FuzzSteps(context.pipeline)
-        wanted = None if commit is None else await resolve_commit(context, commit)
         if wanted is not None:
             await steps.add(wanted)
         length = _length(lease, context.solver.budget_ms + 1_800_000)
@@ -146,9 +133,7 @@ def select(
             warn(f"{gone} left the schedule: its binary is gone")
         return selected.held
 
-    _print_held(
-        run_step(solver, options, step, dry_run=options.dry_run), "nothing to fuzz", options
-    )
+    _take(solver, commit, options, take, "nothing to fuzz")
 
 
 @fuzzer.command
@@ -190,12 +175,10 @@ def release(
 ) -> None:
     """Release a commit that was not fuzzed, without counting it."""
 
-    async def step(context: FuzzContext) -> bool:
-        return await FuzzSteps(context.pipeline).release_by_name(
-            await resolve_in_state(context, commit), token
-        )
+    def release_one(context: FuzzContext) -> Change:
+        return FuzzSteps(context.pipeline).release_by_name
 
-    run_and_report(solver, options, step)
+    _give_back(solver, commit, token, options, release_one)
 
 
 async def resolve_commit(context: FuzzContext, commit: str) -> str:
@@ -230,6 +213,37 @@ def unique_match(known: Iterable[str], beginning: str, what: str) -> str | None:
 def build_steps(context: FuzzContext) -> BuildSteps:
     """Returns the steps of a builder of this solver."""
     return BuildSteps(context.pipeline, context.solver.build.tries)
+
+
+def _take(
+    solver: str,
+    commit: str | None,
+    options: StepOptions,
+    take: Callable[[FuzzContext, str | None], Coroutine[Any, Any, HeldLease | None]],
+    nothing: str,
+) -> None:
+    """Takes the named commit or the next one and prints it, or says that there is `nothing`."""
+
+    async def step(context: FuzzContext) -> HeldLease | None:
+        wanted = None if commit is None else await resolve_commit(context, commit)
+        return await take(context, wanted)
+
+    _print_held(run_step(solver, options, step, dry_run=options.dry_run), nothing, options)
+
+
+def _give_back(
+    solver: str,
+    commit: str,
+    token: str | None,
+    options: StepOptions,
+    change: Callable[[FuzzContext], Change],
+) -> None:
+    """Ends the work on a commit in one of the ways, and prints whether that changed anything."""
+
+    async def step(context: FuzzContext) -> bool:
+        return await change(context)(await resolve_in_state(context, commit), token)
+
+    run_and_report(solver, options, step)
 
 
 def _length(lease: str | None, usual_ms: int) -> int:

@@ -12,13 +12,25 @@ from cyclopts import Group, Parameter
 
 from windlass.client.settings import KnownServer, find_server, trust_for
 from windlass.client.transport import Transport
+from windlass.domain.values.quantities import parse_duration_ms
 
 if TYPE_CHECKING:
     from windlass.client.client import Client
+    from windlass.client.reconnect import Reconnect
 
 T = TypeVar("T")
 
 CONNECTION: Final = Group("Connection", sort_key=5)
+
+WaitForServer = Annotated[
+    str,
+    Parameter(
+        name="--reconnect",
+        metavar="DURATION",
+        help="How long to wait for a server that went away, such as 5m; 0: not at all.",
+    ),
+]
+RECONNECT: Final = "60s"
 
 
 @Parameter(name="*")
@@ -63,12 +75,18 @@ class Connection:
         found = self.found(token)
         return Transport(found.server, found.token, trust=trust_for(found.server, self.tls_ca))
 
-    def client(self) -> "Client":
-        """Returns a client of the server."""
+    def client(self, reconnect: str | None = None) -> "Client":
+        """Returns a client of the server, which tries again for as long as `reconnect` says."""
         from windlass.client.client import AsyncClient, Client
         from windlass.client.service import HttpService
 
-        return Client(client=AsyncClient(service=HttpService(self.transport())))
+        again = None if reconnect is None else reconnect_for(reconnect)
+        return Client(client=AsyncClient(service=HttpService(self.transport(), again)))
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """Returns what the query of every call has."""
+        return {}
 
     def call(
         self,
@@ -82,6 +100,7 @@ class Connection:
     ) -> T:
         """Makes one request and returns the decoded answer."""
         transport = self.transport()
+        query = {**self.scope, **query}
 
         async def send() -> T:
             try:
@@ -95,3 +114,10 @@ class Connection:
 
 
 HERE: Final = Connection()
+
+
+def reconnect_for(duration: str) -> "Reconnect":
+    """Returns what `--reconnect` asks for."""
+    from windlass.client.reconnect import Reconnect
+
+    return Reconnect(parse_duration_ms(duration, "--reconnect") / 1000)

@@ -4,11 +4,18 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+
+def _at_least_one(_: object, value: int) -> None:
+    if value < 1:
+        raise ValueError("Must be 1 or more.")
+
+
 Flag = Annotated[bool, Parameter(show_default=False)]
 Json = Annotated[bool, Parameter(name="--json", show_default=False, help="Print JSON.")]
 Many = Annotated[list[str] | None, Parameter(consume_multiple=False)]
 Yes = Annotated[bool, Parameter(name=["--yes", "-y"], show_default=False)]
 Priority = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
+Limit = Annotated[int, Parameter(validator=_at_least_one)]
 
 JobId = Annotated[int, Parameter(help="The job's id.")]
 WorkflowId = Annotated[int, Parameter(help="The workflow's id.")]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_origin
 
 import msgspec
 from cyclopts import Parameter
@@ -17,7 +17,34 @@ from windlass.domain.values.errors import InvalidInput
 
 COMMAND_TASK: Final = "shell"  # runs the command after --
 FLAGS: Final = {name: option for name, option in OPTIONS.items() if option.flag is not None}
-_FIELD: Final = re.compile(r"jobs\[\d+\]\.(\w+)(.*)", re.DOTALL)
+
+
+class CommandFlag(NamedTuple):
+    """A flag for an argument of the command's task."""
+
+    flag: str
+    help: str
+
+    def parameter(self, name: str) -> tuple[str, Any, Any]:
+        """Returns a field of the dataclass."""
+        parameter = Parameter(name=self.flag, help=self.help, consume_multiple=False)
+        return name, Annotated[list[str] | None, parameter], None
+
+
+# By their names among the arguments of the task.
+COMMAND_FLAGS: Final = {
+    "artifacts": CommandFlag(
+        "--artifact", "Files of the command to keep, such as 'out/*.log'. Repeatable."
+    ),
+    "inputs": CommandFlag(
+        "--input",
+        "An artifact to put into the working directory first: JOB/NAME or JOB/NAME=PATH. "
+        "The command waits for that job. Repeatable.",
+    ),
+    "env": CommandFlag("--env", "An environment variable of the command, NAME=VALUE. Repeatable."),
+}
+_FIELD: Final = re.compile(r"jobs(?:\[\d+\])?\.(\w+)(.*)", re.DOTALL)
+_ARGUMENT: Final = re.compile(r"\.(\w+)(.*)", re.DOTALL)
 
 
 class _JobOptions:
@@ -32,16 +59,61 @@ class _JobOptions:
         if task is not None and command:
             raise InvalidInput("command", "either --task or a command after --", "both")
         now = RealClock().now_ms()
-        said = {n: _read(FLAGS[n], v, now) for n, v in given.items() if v not in (None, False)}
+        fields = {
+            name: _read(FLAGS[name], value, now)
+            for name, value in given.items()
+            if value is not None and value is not False  # 0 is a value
+        }
+        beside = {name: getattr(self, name) for name in COMMAND_FLAGS if getattr(self, name)}
         if task is None:
-            said |= {"task": COMMAND_TASK, "args": {"argv": list(command)}}
-        return JobSpec(**said)
+            fields |= {"task": COMMAND_TASK} | _of_command(command, beside, fields)
+        elif beside:
+            flag = COMMAND_FLAGS[next(iter(beside))].flag
+            raise InvalidInput(flag, "given with a command after -- only", "a --task")
+        return JobSpec(**fields)
+
+
+def _of_command(
+    command: tuple[str, ...], beside: dict[str, list[str]], fields: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns the arguments of a command, and the jobs that its inputs wait for."""
+    args: dict[str, Any] = {"argv": list(command)}
+    if "args" in fields:
+        raise InvalidInput("--args", "given with --task", "a command after --")
+    if "env" in beside:
+        args["env"] = dict(_variable(text) for text in beside["env"])
+    if "artifacts" in beside:
+        args["artifacts"] = beside["artifacts"]
+    if "inputs" not in beside:
+        return {"args": args}
+    args["inputs"] = [_input(text) for text in beside["inputs"]]
+    waits = {*fields.get("after", ()), *fields.get("after_any", ())}
+    makers = dict.fromkeys(one["job"] for one in args["inputs"] if one["job"] not in waits)
+    return {"args": args, "after": (*fields.get("after", ()), *makers)}
+
+
+def _input(text: str) -> dict[str, Any]:
+    """Parses JOB/NAME or JOB/NAME=PATH."""
+    job, separator, rest = text.partition("/")
+    if not separator or not job.isascii() or not job.isdigit():
+        raise InvalidInput("--input", "JOB/NAME or JOB/NAME=PATH, such as 12/out.txt", text)
+    name, _, path = rest.partition("=")
+    return {"job": int(job), "artifact": name} | ({"path": path} if path else {})
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise InvalidInput("--env", "NAME=VALUE", text)
+    return name, value
 
 
 def _parameter(option: JobOption) -> tuple[str, Any, Any]:
     """Returns a field of the dataclass: the flag of an option."""
     kind: Any = str | None
-    if option.form is SWITCH:
+    if get_origin(option.type) is Literal:
+        kind = option.type
+    elif option.form is SWITCH:
         kind = bool
     elif option.form is NUMBER:
         kind = int | None
@@ -64,7 +136,8 @@ else:
     JobOptions = Parameter(name="*")(
         make_dataclass(
             "JobOptions",
-            [_parameter(option) for option in FLAGS.values()],
+            [_parameter(option) for option in FLAGS.values()]
+            + [flag.parameter(name) for name, flag in COMMAND_FLAGS.items()],
             bases=(_JobOptions,),
             namespace={"__module__": __name__, "__doc__": _JobOptions.__doc__},
             frozen=True,
@@ -76,16 +149,30 @@ PLAIN: Final = JobOptions()
 
 
 @contextmanager
-def named_by_flags() -> Iterator[None]:
-    """Names options by their flags in errors that come from the server."""
+def named_by_flags(is_command: bool = False) -> Iterator[None]:
+    """Names options by their flags in errors that come from the server.
+
+    With `is_command`, some flags stand for arguments of the command's task.
+    """
     try:
         yield
     except InvalidInput as error:
-        match = _FIELD.fullmatch(error.field)
-        option = FLAGS.get(match[1]) if match else None
-        if match is None or option is None:
+        flag = _flag_of(error.field, is_command)
+        if flag is None:
             raise
-        raise InvalidInput(f"{option.flag}{match[2]}", error.expected, error.got) from None
+        raise InvalidInput(flag, error.expected, error.got, error.hint) from None
+
+
+def _flag_of(field: str, is_command: bool) -> str | None:
+    """Returns the flag for a field of a job, as the server names it: `jobs[0].args.env.A`."""
+    match = _FIELD.fullmatch(field)
+    if match is None or match[1] not in FLAGS:
+        return None
+    of_command = is_command and match[1] == "args"
+    argument = _ARGUMENT.fullmatch(match[2]) if of_command else None
+    if argument is not None and argument[1] in COMMAND_FLAGS:
+        return f"{COMMAND_FLAGS[argument[1]].flag}{argument[2]}"
+    return f"{FLAGS[match[1]].flag}{match[2]}"
 
 
 def _read(option: JobOption, value: Any, now: int) -> Any:

@@ -8,9 +8,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from windlass.cli.options.flags import Many
-from windlass.domain.matching.resources import canonical_resources, resource_key
-from windlass.domain.matching.room import CPUS, SHARES
+from windlass.cli.options.flags import Flag, Many
+from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import InvalidInput
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
@@ -34,7 +33,11 @@ class Offers:
     slots
         How many jobs it runs at the same time. Default: 1, or as many as --resources allow.
     resources
-        What jobs share, such as cpus=8,gpus=1,licences=4; as many jobs run as fit.
+        What jobs share, such as cpus=8,licences=4; as many jobs run as fit. With a list, such as
+        gpus=[0,1], ports=[8000-8009] or licences=['a','b'], each job is told which ones it has.
+        Default: the GPUs that nvidia-smi or rocm-smi lists; gpus=[] offers none.
+    pin_cpus
+        Run each job only on the processors it has; needs a list such as cpus=[0-7].
     modules
         A module with tasks (`@windlass.task(name=…)`) to run. Repeatable.
     secret
@@ -48,6 +51,7 @@ class Offers:
 
     slots: int | None = None
     resources: str | None = None
+    pin_cpus: Flag = False
     modules: Imports = None
     secret: Many = None
     secrets: Path | None = None
@@ -59,36 +63,19 @@ class Offers:
         """Returns the worker's options; raises `InvalidInput`."""
         if self.slots is not None and self.slots < 1:
             raise InvalidInput("slots", "at least 1", self.slots)
-        amounts = _amounts(self.resources)
-        told: dict[str, object] = {}
-        slots = self.slots or 1
-        if amounts:  # The server counts usage; a job that asks for no CPUs uses one.
-            amounts = {CPUS: len(os.sched_getaffinity(0)), **amounts}
-            told = {resource_key(name): amount for name, amount in amounts.items()}
-            told[SHARES] = True
-            slots = self.slots or max(1, amounts[CPUS])
+        usable = os.sched_getaffinity(0)
+        offer = parse_offer(self.resources or "", len(usable), usable if self.pin_cpus else None)
         return WorkerOptions(
             name=name,
             state=state,
-            slots=slots,
-            metadata=told,
+            slots=self.slots or (1 if offer is None else offer.slots),
+            metadata={} if offer is None else offer.metadata,
             code=code,
             imports=tuple(self.modules or ()),
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
+            pins=self.pin_cpus,
         )
 
 
 NOTHING: Final = Offers()
-
-
-def _amounts(text: str | None) -> dict[str, int]:
-    given: dict[str, str] = {}
-    for part in (text or "").split(","):
-        if not part:
-            continue
-        name, separator, value = part.partition("=")
-        if not separator:
-            raise InvalidInput("resources", "name=amount, comma-separated", part)
-        given[name.strip()] = value.strip()
-    return dict(canonical_resources(given))

@@ -10,6 +10,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.workflows.expansion import Expansion
 from windlass.workflows.files import STANDARD_INPUT
 from windlass.workflows.nodes import Misdescribed
+from windlass.workflows.workflow_options import locate
 
 
 def _no_option(_: object, path: Path) -> None:
@@ -44,7 +45,9 @@ def parameters_of(texts: list[str] | None) -> dict[str, str]:
 
 
 def locate_error(error: InvalidInput, made: Expansion) -> InvalidInput:
-    """Returns the server's error with the file and line of the job it is about."""
+    """Returns the server's error with the file and line of what it is about."""
+    if error.field.startswith("workflow."):
+        return locate(error, made.tree)
     about = _OF_JOB.fullmatch(error.field)
     if about is None or int(about[1]) >= len(made.jobs):
         return error

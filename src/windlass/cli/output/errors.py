@@ -4,15 +4,16 @@ import os
 import ssl
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from windlass.cli.output.exit_codes import USAGE, exit_code
+from windlass.cli.output.exit_codes import REFUSED, USAGE, exit_code
 from windlass.cli.output.text import RED, warn
-from windlass.domain.values.errors import Unreachable, WindlassError
+from windlass.domain.values.errors import Unreachable, WindlassError, causes_of
 from windlass.domain.values.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError
 
 UNAUTHORIZED: Final = 401
+NUMBERS: Final[dict[type | None, str]] = {int: "a whole number", float: "a number"}
 
 
 def fail(error: WindlassError) -> NoReturn:
@@ -22,6 +23,12 @@ def fail(error: WindlassError) -> NoReturn:
     raise SystemExit(exit_code(shown))
 
 
+def fail_on_file(error: OSError) -> NoReturn:
+    """Prints which file could not be used, and why, and exits."""
+    warn(f"windlass: cannot use {os.fsdecode(error.filename)}: {error.strerror}", RED)
+    raise SystemExit(REFUSED)
+
+
 def fail_usage(error: "CycloptsError") -> NoReturn:
     """Prints what is wrong with the command line and exits."""
     warn(f"windlass: {_usage_message(error)}", RED)
@@ -29,8 +36,11 @@ def fail_usage(error: "CycloptsError") -> NoReturn:
 
 
 def _usage_message(error: "CycloptsError") -> str:
-    from cyclopts import UnusedCliTokensError
+    from cyclopts import CoercionError, UnusedCliTokensError
 
+    if isinstance(error, CoercionError) and error.target_type in NUMBERS and error.token:
+        name = error.token.keyword or (error.argument.name if error.argument else "the argument")
+        return f"expected {name} to be {NUMBERS[error.target_type]}, got {error.token.value}"
     app = error.app
     if not isinstance(error, UnusedCliTokensError) or app is None:
         return str(error).strip()
@@ -61,8 +71,7 @@ def explain_unauthorized(error: WindlassError) -> WindlassError | None:
 
 def explain_untrusted(error: BaseException) -> Unreachable | None:
     """Returns a better error if the server's certificate is not trusted."""
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes_of(error):
         # HTTP libraries wrap the error that knows the reason in others of the same type.
         why = getattr(cause, "verify_message", None)
         if isinstance(cause, ssl.SSLCertVerificationError) and why:
@@ -70,5 +79,4 @@ def explain_untrusted(error: BaseException) -> Unreachable | None:
                 f"the server's certificate is not trusted: {why}; pass the certificate of the "
                 "authority that signed it with --tls-ca FILE or WINDLASS_TLS_CA"
             )
-        cause = cause.__cause__ or cause.__context__
     return None

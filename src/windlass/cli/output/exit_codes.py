@@ -10,6 +10,7 @@ USAGE: Final = 2
 UNREACHABLE: Final = 3
 NOT_FOUND: Final = 4
 REFUSED: Final = 5
+INTERRUPTED: Final = 130
 
 # The reference page prints these.
 EXIT_CODES: Final = {
@@ -19,6 +20,7 @@ EXIT_CODES: Final = {
     UNREACHABLE: "no server is known, none answers, or its certificate is not trusted",
     NOT_FOUND: "the job, worker, … does not exist; no job to prioritize matches the filter",
     REFUSED: "the server or the store refused it, or a part: not allowed, conflict, unavailable",
+    INTERRUPTED: "interrupted from the keyboard",
 }
 
 

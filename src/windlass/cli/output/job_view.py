@@ -9,6 +9,7 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.clock import RealClock
 from windlass.domain.explain.explanation import Estimate
+from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, Priority, RunStatistics, TiedJob
@@ -23,6 +24,7 @@ def print_job(job: Job) -> None:
         ("queue", job.queue),
         ("priority", _priority(job.priority)),
         ("worker", job.worker),
+        ("holds", show_indices(job.indices) or None),
         ("starts", _estimate(job.estimated_start)),
         ("ends", _estimate(job.estimated_end)),
         ("start before", job.start_before),

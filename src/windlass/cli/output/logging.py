@@ -2,24 +2,57 @@
 
 import logging
 import sys
+from collections.abc import MutableMapping
+from typing import Any
 
+import msgspec
 import structlog
 
+from windlass.domain.rows.event_levels import Level
 
-def configure_logging(level: int = logging.INFO) -> None:
-    """Logs readable lines to a terminal and JSON to everything else."""
-    rendering: structlog.types.Processor = (
-        structlog.dev.ConsoleRenderer()
-        if sys.stderr.isatty()
-        else structlog.processors.JSONRenderer()
-    )
+Entry = MutableMapping[str, Any]
+
+
+def configure_logging(level: Level = Level.INFO, *, json: bool | None = None) -> None:
+    """Logs lines for people or JSON; by default lines on a terminal and JSON elsewhere."""
+    plain = sys.stderr.isatty() if json is None else not json
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            rendering,
+            _drop_facts if plain else _spread_facts,
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+            if plain
+            else structlog.processors.JSONRenderer(serializer=_to_json),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger(int(level)),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+    # What libraries log gets the same form.
+    logging.basicConfig(handlers=[_Forward()], level=max(level, Level.WARNING), force=True)
+
+
+class _Forward(logging.Handler):
+    """Passes what libraries log to our log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log = structlog.get_logger()
+        log.log(record.levelno, record.getMessage(), exc_info=record.exc_info, by=record.name)
+
+
+def _drop_facts(logger: Any, method: str, entry: Entry) -> Entry:
+    """Leaves out what the line says already."""
+    del logger, method
+    entry.pop("facts", None)
+    return entry
+
+
+def _spread_facts(logger: Any, method: str, entry: Entry) -> Entry:
+    """Shows the facts of an event as fields of their own."""
+    del logger, method
+    return {**entry.pop("facts", {}), **entry}
+
+
+def _to_json(entry: Entry, **_options: Any) -> str:
+    return msgspec.json.encode(entry, enc_hook=str).decode()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.text import DIM, say
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _fitted(column: str, cell: str) -> "Text":
     """Cuts reasons to the room that is left, so that each row stays on one line."""
     from rich.text import Text
 
-    text = Text.from_markup(cell)
+    text = Text(cell, style=STYLES.get(cell, ""))
     if column == "reason":
         text.no_wrap, text.overflow = True, "ellipsis"
     return text
@@ -83,8 +84,7 @@ def _fitted(column: str, cell: str) -> "Text":
 
 def _cell(value: object) -> str:
     """Shows times to the second: a table has to fit, and JSON has the rest."""
-    text = "" if value is None else str(value)
+    text = "" if value is None else escape_line(str(value))
     if moment := _MOMENT.fullmatch(text):
         return f"{moment[1]} {moment[2]}Z"
-    style = STYLES.get(text)
-    return f"[{style}]{text}[/]" if style else text.replace("[", "\\[")
+    return text

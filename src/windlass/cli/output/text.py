@@ -8,6 +8,9 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from windlass.cli.output.escaping import escape, escape_json, escape_log
+from windlass.domain.values.errors import InvalidInput
+
 if TYPE_CHECKING:
     from windlass.wire.workers import Changed
 
@@ -16,16 +19,17 @@ DIM: Final = "2"
 RED: Final = "31"
 YELLOW: Final = "33"
 BOLD_GREEN: Final = "1;32"
+RESET: Final = "\x1b[0m"
 
 
 def say(text: object, style: str = "") -> None:
     """Prints one line; `style` is used on a terminal only."""
-    sys.stdout.write(f"{_styled(str(text), style, sys.stdout)}\n")
+    sys.stdout.write(f"{_styled(escape(str(text)), style, sys.stdout)}\n")
 
 
 def warn(text: object, style: str = "") -> None:
     """Prints one line to standard error."""
-    sys.stderr.write(f"{_styled(str(text), style, sys.stderr)}\n")
+    sys.stderr.write(f"{_styled(escape(str(text)), style, sys.stderr)}\n")
 
 
 def print_json(value: Any) -> None:
@@ -33,7 +37,7 @@ def print_json(value: Any) -> None:
     import msgspec
 
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    sys.stdout.write(text.decode() + "\n")
+    sys.stdout.write(escape_json(text.decode()) + "\n")
 
 
 def print_change(changed: "Changed", json: bool) -> None:
@@ -44,13 +48,21 @@ def print_change(changed: "Changed", json: bool) -> None:
         say("done" if changed.applied else "nothing to do")
 
 
-def copy_log(chunks: Iterable[bytes]) -> None:
-    """Copies a log to standard output as it arrives."""
-    for chunk in chunks:
-        sys.stdout.buffer.write(chunk)
+def copy_log(chunks: Iterable[bytes], raw: bool = False) -> None:
+    """Copies a log to standard output as it arrives.
+
+    Only a pipe or file may get it byte for byte (`raw`): a terminal would act on what it contains.
+    """
+    if raw and sys.stdout.isatty():
+        raise InvalidInput("--raw", "used with a pipe or a file", "a terminal")
+    pieces = chunks if raw else (text.encode() for text in escape_log(chunks))
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
+    if sys.stdout.isatty():
+        sys.stdout.write(RESET)  # colours end with the log
 
 
 def _styled(text: str, style: str, stream: TextIO) -> str:
     plain = not style or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    return text if plain or not stream.isatty() else f"\x1b[{style}m{text}\x1b[0m"
+    return text if plain or not stream.isatty() else f"\x1b[{style}m{text}{RESET}"

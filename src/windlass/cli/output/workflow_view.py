@@ -7,12 +7,11 @@ import msgspec
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.client.client import Client
-from windlass.wire.jobs import Job, JobList
+from windlass.wire.jobs import Job
 from windlass.wire.workflows import Workflow
 
 FAILURES: Final = ("failed", "canceled", "aborted", "rejected")
 ENDED: Final = ("completed", *FAILURES)
-PAGE: Final = 1_000
 
 
 def print_workflow(info: Workflow) -> None:
@@ -61,16 +60,5 @@ def remark_on(job: Job) -> str | None:
 
 def jobs_of(client: Client, number: int, limit: int | None = None) -> list[Job]:
     """Returns a workflow's jobs in submission order; with a limit, the newest ones."""
-    transport = client.asynchronous.transport
-    found: list[Job] = []
-    after: str | None = None
-    while limit is None or len(found) < limit:
-        size = PAGE if limit is None else min(PAGE, limit - len(found))
-        path = f"/api/v1/workflows/{number}/jobs"
-        query = {"limit": size, "after": after}
-        page = client.run(transport.call("GET", path, JobList, query=query))
-        found += page.jobs
-        after = page.next
-        if after is None:
-            break
+    found = client.workflow(number).jobs() if limit is None else client.jobs(limit, workflow=number)
     return sorted(found, key=lambda job: job.id)

@@ -18,6 +18,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from windlass.cli.output.consoles import console
+from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.exit_codes import FAILED, OK
 from windlass.cli.output.tables import STYLES
 from windlass.cli.output.text import say
@@ -40,13 +41,14 @@ SIGNS: Final = {
 
 def follow(client: Client, number: int, json: bool) -> int:
     """Shows a workflow until it ends and returns the exit code."""
-    info = _ask(client, number, 0)
+    workflow = client.workflow(number)
+    info = workflow.info()
     with _view(json) as view:
         while True:
             view.show(info, _worth_showing(client, info))
             if info.state in ENDS:
                 break
-            info = _ask(client, number, POLL_SECONDS)
+            info = workflow.info(POLL_SECONDS)
     return OK if info.state == "completed" else FAILED
 
 
@@ -119,7 +121,7 @@ class _Live:
 
 def draw(info: Workflow, jobs: Iterable[Job]) -> Tree:
     """Groups jobs by entry; jobs of nested workflows go below the nested workflow's name."""
-    tree = Tree(Text(f"workflow {info.id} {info.name}", style="bold"))
+    tree = Tree(Text(escape_line(f"workflow {info.id} {info.name}"), style="bold"))
     branches: dict[str, Tree] = {"": tree}
     entries: dict[str, list[Job]] = {}
     for job in sorted(jobs, key=lambda job: job.id):
@@ -141,7 +143,7 @@ def _branch(branches: dict[str, Tree], path: list[str]) -> Tree:
     for part in path:
         name = f"{name}/{part}"
         if name not in branches:
-            branches[name] = branch.add(Text(part, style="bold"))
+            branches[name] = branch.add(Text(escape_line(part), style="bold"))
         branch = branches[name]
     return branch
 
@@ -150,7 +152,7 @@ def _add_alike(branch: Tree, name: str, jobs: list[Job]) -> None:
     counts: dict[str, int] = {}
     for job in jobs:
         counts[job.state] = counts.get(job.state, 0) + 1
-    label = Text(f"{name} × {len(jobs)}  ")
+    label = Text(f"{escape_line(name)} × {len(jobs)}  ")
     label.append_text(_counted(counts))
     group = branch.add(label)
     shown = (
@@ -162,17 +164,17 @@ def _add_alike(branch: Tree, name: str, jobs: list[Job]) -> None:
 
 def _line(job: Job, name: str) -> Text:
     text = Text(f"{SIGNS.get(job.state, '?')} ", style=STYLES.get(job.state, ""))
-    text.append(name, style="default")
+    text.append(escape_line(name), style="default")
     text.append(f"  {job.state}")
     if job.attempt > 1:
         text.append(f", attempt {job.attempt}")
     if job.state == "running" and isinstance(job.progress, int | float):
         text.append(f", {job.progress:.0%}")
     if job.state == "running" and job.worker:
-        text.append(f" on {job.worker}", style="dim")
+        text.append(f" on {escape_line(job.worker)}", style="dim")
     remark = remark_on(job)
     if remark and job.state != "completed":
-        text.append(f"  {remark}", style="dim")
+        text.append(f"  {escape_line(remark)}", style="dim")
     return text
 
 
@@ -191,12 +193,6 @@ def _counted(counts: Mapping[str, int]) -> Text:
     parts = [Text(f"{count} {state}", style=STYLES.get(state, ""))
              for state, count in counts.items() if count]  # fmt: skip
     return Text(", ").join(parts)
-
-
-def _ask(client: Client, number: int, seconds: int) -> Workflow:
-    transport = client.asynchronous.transport
-    path = f"/api/v1/workflows/{number}/wait"
-    return client.run(transport.call("GET", path, Workflow, query={"timeout": seconds}))
 
 
 def _worth_showing(client: Client, info: Workflow) -> list[Job]:

@@ -54,7 +54,7 @@ def secret_clauses(names: Sequence[str], namespace: str, field: str) -> list[str
 
 def advertise(held: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Returns the metadata of a worker that holds secrets, given as (namespace, name)."""
-    told: dict[str, list[str]] = {}
+    metadata: dict[str, list[str]] = {}
     for namespace, name in sorted(held):
-        told.setdefault(metadata_key(name), []).append(namespace)
-    return told
+        metadata.setdefault(metadata_key(name), []).append(namespace)
+    return metadata

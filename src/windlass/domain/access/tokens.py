@@ -3,7 +3,13 @@
 Stores keep digests only, never the secrets.
 """
 
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
+
+from windlass.domain.values.errors import InvalidInput
+
+TOKEN_PREFIX: Final = "wl_"
+_OWN_TOKEN: Final = re.compile(TOKEN_PREFIX + r"[A-Za-z0-9_-]{43,200}")
 
 
 class Token(NamedTuple):
@@ -27,3 +33,10 @@ class Code(NamedTuple):
     created_at: int
     expires_at: int
     used_at: int
+
+
+def check_own_token(token: str) -> None:
+    """Raises `InvalidInput` unless a worker's own token is long enough for a secret."""
+    if not _OWN_TOKEN.fullmatch(token):
+        expected = f"{TOKEN_PREFIX} and 256 random bits in the base64 of URLs"
+        raise InvalidInput("token", expected, f"{len(token)} characters")

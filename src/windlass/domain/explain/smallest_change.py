@@ -61,25 +61,27 @@ def steps_for(shape: Shape, group: Group | None) -> list[Step]:
 
 def satisfied(shape: Shape, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what must be added to `metadata` so that it meets every clause of `shape`."""
-    said: dict[str, Any] = {}
+    wanted: dict[str, Any] = {}
     clauses = [*shape.requires]
     clauses += [Clause(resource_key(name), ">=", amount) for name, amount in shape.resources]
     matcher = Matcher(shape)
     for clause in clauses:
-        have = {**metadata, **said}
+        have = {**metadata, **wanted}
         failing = {found.key for found in matcher.obstacles(have)}
         if clause.key in failing and not _meets(shape, clause, have):
             value = _value_for(clause)
-            said[clause.key] = _joined(said[clause.key], value) if clause.key in said else value
-    have = {**metadata, **said}
+            wanted[clause.key] = (
+                _joined(wanted[clause.key], value) if clause.key in wanted else value
+            )
+    have = {**metadata, **wanted}
     for found in matcher.obstacles(have):
         if found.key == DENYLIST:
-            said[DENYLIST] = [task for task in _listed(have[DENYLIST]) if task != shape.task]
+            wanted[DENYLIST] = [task for task in _listed(have[DENYLIST]) if task != shape.task]
         elif found.key == ALLOWLIST:
-            said[ALLOWLIST] = [*_listed(have[ALLOWLIST]), shape.task]
+            wanted[ALLOWLIST] = [*_listed(have[ALLOWLIST]), shape.task]
         elif found.key == NAMESPACES:
-            said[NAMESPACES] = [*_listed(have[NAMESPACES]), shape.namespace]
-    return said
+            wanted[NAMESPACES] = [*_listed(have[NAMESPACES]), shape.namespace]
+    return wanted
 
 
 def _meets(shape: Shape, clause: Clause, metadata: Mapping[str, Any]) -> bool:
@@ -140,7 +142,7 @@ def _cost(group: Group) -> int:
 def _add_worker(
     shape: Shape, like: str | None, metadata: Mapping[str, Any], clauses: Sequence[Obstacle]
 ) -> Step:
-    said = satisfied(shape, metadata)
+    wanted = satisfied(shape, metadata)
     needs = [found.needs for found in clauses]
     if like is None:
         needs = [clause.needs for clause in shape.requires]
@@ -150,16 +152,16 @@ def _add_worker(
         text = f"wait for a worker to be free, or {text}"
     return Step(
         action="add_worker", text=text + (f" with {' and '.join(needs)}" if needs else ""),
-        worker=like, metadata=said,
+        worker=like, metadata=wanted,
     )  # fmt: skip
 
 
 def _decide(shape: Shape, group: Group, clauses: Sequence[Obstacle]) -> Step:
-    said = satisfied(shape, group.metadata)
+    wanted = satisfied(shape, group.metadata)
     needs = " and ".join(found.needs for found in clauses)
     return Step(
         action="set_metadata", text=f"set what worker {group.names[0]} may run: {needs}",
-        worker=group.names[0], metadata=said,
+        worker=group.names[0], metadata=wanted,
     )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def _kept(value: Any, canonical: Any) -> Any:
 def _duration(value: object, field: str) -> Any:
     length = seconds(value, field)
     if not length:
-        raise InvalidInput(field, "a duration of at least 1ms", value)
+        raise InvalidInput(field, "a duration longer than 0", value)
     return _kept(value, length)
 
 
@@ -144,11 +144,9 @@ def _converted(value: Any, kind: type[Any], field: str) -> Any:
     """Returns a struct as it is, and a mapping as a struct."""
     if isinstance(value, kind):
         return value
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        names = " and ".join(kind.__struct_fields__)
-        raise InvalidInput(field, f"a mapping with {names} ({error})", value) from None
+    from windlass.domain.values.conversion import convert  # which most programs never need
+
+    return convert(value, kind, field)
 
 
 def _same(value: Any, _field: str) -> Any:
@@ -185,7 +183,7 @@ def _split(texts: Sequence[str]) -> list[str]:
 
 def _read_number(text: str, field: str) -> int:
     if not _is_number(text):
-        raise InvalidInput(field, "a whole number", text)
+        raise InvalidInput(field, "a whole number of 0 or more", text)
     return int(text)
 
 

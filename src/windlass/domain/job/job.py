@@ -131,13 +131,17 @@ class JobSpec(
     ] = ()
     after_any: Annotated[
         tuple[int | str, ...],
-        _option("Jobs that must end first, whether they complete or fail.", REFERENCES),
+        _option(
+            "Jobs that must end first, whether they complete or fail.", REFERENCES, "--after-any"
+        ),
     ] = ()
     allow_failure: Annotated[
-        bool, _option("Let dependents and the workflow go on if it fails.", SWITCH)
+        bool,
+        _option("Let dependents and the workflow go on if it fails.", SWITCH, "--allow-failure"),
     ] = False
     unblock: Annotated[
-        Literal["auto", "manual"], _option("manual: it waits until an operator accepts it.")
+        Literal["auto", "manual"],
+        _option("manual: it waits until an operator accepts it.", TEXT, "--unblock"),
     ] = "auto"
     workflow: Annotated[
         int | None,
@@ -149,10 +153,11 @@ class JobSpec(
     )
     idle_timeout: Annotated[
         Duration | None,
-        _option("How long it may run without log output or progress.", DURATION),
+        _option("How long it may run without log output or progress.", DURATION, "--idle-timeout"),
     ] = None
     duration: Annotated[
-        Duration | None, _option("How long its media plays, which its timeout follows.", DURATION)
+        Duration | None,
+        _option("How long its media plays, which its timeout follows.", DURATION, "--duration"),
     ] = None
     not_before: Annotated[
         str | None,
@@ -205,7 +210,8 @@ class JobSpec(
                 bounds=(0, 1_000)),
     ] = None  # fmt: skip
     retry_on: Annotated[
-        tuple[str, ...], _option("The classes of failures to retry it after.", TEXTS)
+        tuple[str, ...],
+        _option("The classes of failures to retry it after.", TEXTS, "--retry-on"),
     ] = ()
     key: Annotated[
         str | None,
@@ -219,12 +225,17 @@ class JobSpec(
     )
     namespace: Annotated[
         str | None,
-        _option("Its namespace. Default: that of the token, or default.", TEXT, file=False),
+        _option(
+            "Its namespace. Default: that of the token, or default.",
+            TEXT,
+            "--namespace",
+            file=False,
+        ),
     ] = None
     parent: Annotated[
         int | None,
         _option("The id of a job whose effective priority it takes if it has none.", NUMBER,
-                file=False, bounds=IDS),
+                "--parent", file=False, bounds=IDS),
     ] = None  # fmt: skip
     submitted_by: Annotated[
         str | None, _option("Who submitted it. Set by the server.", TEXT, file=False)

@@ -301,21 +301,28 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
     clauses: list[Any] = list(spec.requires)
     for clause in clauses:
         if not isinstance(clause, str):
-            raise InvalidInput("requires", "text such as memory>=4GiB", clause)
+            raise InvalidInput(f"{field}.requires", "text such as memory>=4GiB", clause)
     if spec.target is not None:
         check_name(f"{field}.target", spec.target)
         clauses.append(target(spec.target))
     clauses += secret_clauses(spec.secrets, namespace, field)
     if spec.apart is not None:
         check_name(f"{field}.apart", spec.apart)
+    try:
+        requires = canonical_requires(clauses)
+        resources = canonical_resources(spec.resources or {})
+        prefers = _preferences(spec.prefers)
+    except InvalidInput as error:  # These do not know which job of several they are about.
+        where = f"{field}.{error.field}"
+        raise InvalidInput(where, error.expected, error.got, error.hint) from None
     return Shape(
         namespace=namespace,
         queue=spec.queue,
         task=spec.task,
-        requires=canonical_requires(clauses),
-        resources=canonical_resources(spec.resources or {}),
+        requires=requires,
+        resources=resources,
         apart=spec.apart,
-        prefers=_preferences(spec.prefers),
+        prefers=prefers,
         rate=_rate(spec, f"{field}.rate"),
     )
 
@@ -406,3 +413,20 @@ def _check_number(field: str, value: object, low: int, high: int) -> None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise InvalidInput(field, f"an integer from {low} to {high}", value)
+
+
+def check_workflow_options(
+    name: str,
+    namespace: str | None,
+    key: str | None,
+    priority: int | str | None,
+    labels: Mapping[str, str],
+) -> None:
+    """Raises `InvalidInput` for an option that no workflow can have, as `workflow.NAME`."""
+    check_name("workflow.name", name)
+    for option, value in (("namespace", namespace), ("key", key)):
+        if value is not None:
+            check_name(f"workflow.{option}", value)
+    if priority is not None:
+        parse_priority(priority, "workflow.priority")
+    check_labels(labels, "workflow")

@@ -23,6 +23,7 @@ from windlass.domain.matching.clauses import (
     short_key,
     target,
 )
+from windlass.domain.matching.indices import limit_amounts
 from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.quantities import format_size, parse_size
@@ -69,7 +70,9 @@ def merge_metadata(
     dynamic: Mapping[str, object], static: Mapping[str, object]
 ) -> dict[str, object]:
     """Merges a worker's metadata: what operators set overrides what the agent reports."""
-    return {**dynamic, **static}
+    merged = {**dynamic, **static}
+    limit_amounts(merged)
+    return merged
 
 
 def metadata_digest(metadata: Mapping[str, object]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from windlass.domain.matching.clauses import is_size
+from windlass.domain.matching.indices import offered
 from windlass.domain.matching.matching import Mismatch, amount_of
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import Shape
@@ -32,10 +33,16 @@ def needs_of(shape: Shape, metadata: Mapping[str, object]) -> Needs:
 class Room:
     """The room of one worker: what it has, what its leases use, and what is reserved."""
 
-    __slots__ = ("_amounts", "_apart", "_metadata", "_queues", "_reserved", "_used")
+    __slots__ = ("_amounts", "_apart", "_held", "_metadata", "_queues", "_reserved", "_used")
 
-    def __init__(self, metadata: Mapping[str, object], reserved: Shape | None = None) -> None:
+    def __init__(
+        self,
+        metadata: Mapping[str, object],
+        reserved: Shape | None = None,
+        held: Mapping[str, set[str]] | None = None,
+    ) -> None:
         self._metadata = metadata
+        self._held = held or {}  # indices in use, by resource; only to show them
         self._amounts: dict[str, int] = {}
         self._reserved = reserved
         self._used: Counter[str] = Counter()
@@ -49,6 +56,10 @@ class Room:
         if shape.apart is not None:
             self._apart[shape.namespace, shape.apart] += jobs
         self._queues[shape.queue] += jobs
+
+    def use_at_least(self, name: str, amount: int) -> None:
+        """Counts this much of a resource as used, even if what jobs need has changed since."""
+        self._used[name] = max(self._used[name], amount)
 
     def lacks(self, shape: Shape, per_worker: int = 0) -> Mismatch | None:
         """Returns the first thing that one more job of this shape lacks; None if it fits.
@@ -65,7 +76,7 @@ class Room:
         for name, amount in needs_of(shape, self._metadata):
             has, left = self._left(name, shape)
             if amount > left:
-                return _shortage(name, amount, left, has)
+                return _shortage(name, amount, left, has, self._indices(name))
         return None
 
     def fits(self, shape: Shape, per_worker: int = 0) -> int:
@@ -83,6 +94,14 @@ class Room:
         """Returns how much of a resource its jobs leave free."""
         return self._has(name) - self._used[name]
 
+    def _indices(self, name: str) -> str:
+        """Shows which indices of a resource are in use: "; in use: 0, 1"."""
+        held = self._held.get(name)
+        if not held:
+            return ""
+        order = offered(self._metadata).get(name, ())
+        return "; in use: " + ", ".join([index for index in order if index in held])
+
     def _has(self, name: str) -> int:
         has = self._amounts.get(name)
         if has is None:
@@ -98,9 +117,9 @@ class Room:
         return has, left
 
 
-def _shortage(name: str, amount: int, left: int, has: int) -> Mismatch:
+def _shortage(name: str, amount: int, left: int, has: int, indices: str) -> Mismatch:
     def shown(number: int) -> str:
         return format_size(number) if is_size(name) else str(number)
 
-    free = f"{shown(max(0, left))} of {shown(has)} free"
+    free = f"{shown(max(0, left))} of {shown(has)} free{indices}"
     return Mismatch(f"{name}={amount}", resource_key(name), f"{name} {shown(amount)}", free)

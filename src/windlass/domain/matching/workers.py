@@ -49,10 +49,13 @@ def offline(worker: Worker, reason: str) -> Worker:
     return worker._replace(status=int(WorkerStatus.OFFLINE), reason=reason)
 
 
-def status_after_enrolment(worker: Worker) -> WorkerStatus:
-    """Returns the status with which a known worker begins again: what operators set stays."""
+def status_after_enrolment(worker: Worker, approved: bool) -> WorkerStatus:
+    """Returns the status with which a known worker begins again: what operators set stays.
+
+    One that waits for approval is `approved` by its enrolment if it brought a code.
+    """
     status = WorkerStatus(worker.status)
-    if status in KEPT:
+    if status in KEPT and not (approved and status is WorkerStatus.PENDING_APPROVAL):
         return status
     was_drained = (worker.reason or "").endswith(WHILE_DRAINING)
     if status is WorkerStatus.OFFLINE and was_drained:

@@ -115,16 +115,16 @@ def _retry(event: Event, data: Mapping[str, Any]) -> str:
 
 def _other(event: Event, data: Mapping[str, Any], names: Names) -> str:
     tag = _TAGS.get(event.kind, "Event")
-    said = event.reason or ""
+    text = event.reason or ""
     if event.kind == EventKind.WORKER and data.get("status") == "offline":
         known = _named(event.worker, names)
-        said = f"Worker {data.get('name', known.name)} ({known.node}) {said}"
+        text = f"Worker {data.get('name', known.name)} ({known.node}) {text}"
     elif event.kind == EventKind.WORKFLOW:
-        said = f"Workflow {data.get('workflow', 0)}: {said}"
+        text = f"Workflow {data.get('workflow', 0)}: {text}"
     elif event.job and event.kind == EventKind.PRIORITY:
-        said = f"Job {event.job}: {said}"
+        text = f"Job {event.job}: {text}"
     by = f" (by {event.actor})" if event.actor and event.kind != EventKind.LOOP else ""
-    return f"[{tag}] {said}{by}"
+    return f"[{tag}] {text}{by}"
 
 
 def _named(worker: int, names: Names) -> WorkerName:

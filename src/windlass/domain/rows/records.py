@@ -176,6 +176,7 @@ class Lease(NamedTuple):
     reason: str | None  # why it was told to stop
     queue_limit: int = 0  # the queue limit that it counts against
     suspicion: int = 0  # see `domain/matching/suspects.py`
+    indices: str | None = None  # JSON {resource: [index, …]}: what it holds of indexed resources
 
     @property
     def last_activity_at(self) -> int:

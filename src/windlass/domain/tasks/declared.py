@@ -1,48 +1,13 @@
-"""Reads the arguments that a task declares; each error names its field."""
+"""Checks that the tasks with declared arguments share."""
 
-import re
 from pathlib import PurePosixPath
-from typing import Final, TypeVar
-
-import msgspec
+from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 
-Args = TypeVar("Args")
-
 TEXT_LIMIT: Final = 4_096
 LIST_LIMIT: Final = 1_000
-
-_AT: Final = re.compile(r"(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
-_MISSING: Final = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
-_TYPES: Final = re.compile(r"Expected `?(?P<expected>.+?)`?, got `?(?P<got>.+?)`?", re.DOTALL)
-
-
-def read_declared(kind: type[Args], args: object, field: str) -> Args:
-    """Converts `args` to the type that a task declares; raises `InvalidInput` below `field`."""
-    try:
-        return msgspec.convert(args, kind)
-    except msgspec.ValidationError as error:
-        raise _misfit(kind, str(error), field) from None
-    except RecursionError:
-        raise InvalidInput(field, "nested less deeply", "a very deep value") from None
-
-
-def _misfit(kind: type, message: str, field: str) -> InvalidInput:
-    at = _AT.fullmatch(message)
-    what, path = (at["what"], at["path"] or "") if at else (message, "")
-    where = field + path
-    if unknown := _UNKNOWN.fullmatch(what):
-        fields = ", ".join(getattr(kind, "__struct_fields__", ()))
-        expected = f"left out: the task takes {fields}" if not path else "left out"
-        return InvalidInput(f"{where}.{unknown['name']}", expected, "an unknown field")
-    if missing := _MISSING.fullmatch(what):
-        return InvalidInput(f"{where}.{missing['name']}", "given", "nothing")
-    if types := _TYPES.fullmatch(what):
-        return InvalidInput(where, types["expected"], types["got"])
-    return InvalidInput(where, "as the task declares it", what)
 
 
 def check_text(value: str, field: str, limit: int = TEXT_LIMIT) -> None:

@@ -11,7 +11,6 @@ from windlass.domain.tasks.declared import (
     LIST_LIMIT,
     check_scratch_path,
     check_texts,
-    read_declared,
     read_duration,
 )
 from windlass.domain.tasks.kind import TaskPlan
@@ -24,6 +23,7 @@ from windlass.domain.tasks.sources import (
     literal_glob,
     scheme_of,
 )
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 
 AVAILABLE: Final = "ffmpeg:available==true"
@@ -38,9 +38,9 @@ _STREAM_FORMATS: Final = {
 class FfmpegArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A transcode. `output` is a file that is kept as an artifact, or a stream.
 
-    `codec` and `audio_codec` name encoders; `options` go before the output; `artifacts` are globs
-    of further files to keep; `duration` of the media is in seconds or text ("15m"), and read from
-    the input if it is not given.
+    `codec` and `audio_codec` name encoders (libx264) or codecs (h264); `options` go before the
+    output; `artifacts` are globs of further files to keep; `duration` of the media is in seconds or
+    text ("15m"), and read from the input if it is not given.
     """
 
     inputs: list[str | Source]
@@ -66,7 +66,7 @@ class FfmpegTask:
 
 def read_args(args: object, field: str = "args") -> FfmpegArgs:
     """Checks the arguments of an ffmpeg job."""
-    declared = read_declared(FfmpegArgs, args, field)
+    declared = convert(args, FfmpegArgs, field)
     if not 1 <= len(declared.inputs) <= LIST_LIMIT:
         count = len(declared.inputs)
         raise InvalidInput(f"{field}.inputs", f"a list of 1 to {LIST_LIMIT} inputs", count)
@@ -90,7 +90,7 @@ def duration_ms(args: FfmpegArgs, field: str = "args") -> int | None:
 
 
 def requirements(args: FfmpegArgs) -> tuple[str, ...]:
-    """Returns what a worker must have: ffmpeg, each named encoder, a GPU for some."""
+    """Returns what a worker must have: ffmpeg, each named encoder or codec, a GPU for some."""
     encoders = sorted(set(_encoders(args)))
     clauses = [AVAILABLE, *(f"ffmpeg:encoders has {name}" for name in encoders)]
     if any(name.endswith("_nvenc") for name in encoders):

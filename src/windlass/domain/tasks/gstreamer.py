@@ -9,11 +9,11 @@ from windlass.domain.tasks.declared import (
     LIST_LIMIT,
     check_scratch_path,
     check_texts,
-    read_declared,
     read_duration,
 )
 from windlass.domain.tasks.kind import TaskPlan
 from windlass.domain.tasks.sources import scheme_of
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 
 AVAILABLE: Final = "gstreamer:available==true"
@@ -47,7 +47,7 @@ class GstreamerTask:
 
 def read_args(args: object, field: str = "args") -> GstreamerArgs:
     """Checks the arguments of a gstreamer job."""
-    declared = read_declared(GstreamerArgs, args, field)
+    declared = convert(args, GstreamerArgs, field)
     words = declared.pipeline
     if not words or words[0].startswith("-"):
         expected = f"a list of 1 to {LIST_LIMIT} words that begins with an element"

@@ -5,7 +5,7 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.tasks import ffmpeg, gstreamer
-from windlass.domain.tasks.declared import check_texts, read_declared, read_duration
+from windlass.domain.tasks.declared import check_texts, read_duration
 from windlass.domain.tasks.ffmpeg import FfmpegArgs
 from windlass.domain.tasks.gstreamer import GstreamerArgs
 from windlass.domain.tasks.kind import TaskPlan
@@ -18,27 +18,39 @@ from windlass.domain.tasks.sources import (
     literal_glob,
     scheme_of,
 )
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 
 Tool = Literal["ffmpeg", "gstreamer"]
 
 LIVE: Final = "live"
 
-# The GStreamer elements for ffmpeg's encoders, with settings for streams.
+# The GStreamer elements for ffmpeg's encoders and for codecs, with settings for streams.
+_X264: Final = ("x264enc", "tune=zerolatency", "!", "h264parse")
+_X265: Final = ("x265enc", "tune=zerolatency", "!", "h265parse")
+_VP8: Final = ("vp8enc", "deadline=1")
+_VP9: Final = ("vp9enc", "deadline=1")
+_MP3: Final = ("lamemp3enc", "!", "mpegaudioparse")
 _VIDEO: Final = {
-    "h264": ("x264enc", "tune=zerolatency", "!", "h264parse"),
-    "libx264": ("x264enc", "tune=zerolatency", "!", "h264parse"),
-    "libx265": ("x265enc", "tune=zerolatency", "!", "h265parse"),
+    "h264": _X264,
+    "libx264": _X264,
+    "hevc": _X265,
+    "libx265": _X265,
     "libopenh264": ("openh264enc", "!", "h264parse"),
-    "libvpx": ("vp8enc", "deadline=1"),
-    "libvpx-vp9": ("vp9enc", "deadline=1"),
+    "vp8": _VP8,
+    "libvpx": _VP8,
+    "vp9": _VP9,
+    "libvpx-vp9": _VP9,
     "h264_nvenc": ("nvh264enc", "!", "h264parse"),
     "hevc_nvenc": ("nvh265enc", "!", "h265parse"),
 }
 _AUDIO: Final = {
     "aac": ("voaacenc", "!", "aacparse"),
-    "libmp3lame": ("lamemp3enc", "!", "mpegaudioparse"),
+    "mp3": _MP3,
+    "libmp3lame": _MP3,
+    "opus": ("opusenc",),
     "libopus": ("opusenc",),
+    "vorbis": ("vorbisenc",),
     "libvorbis": ("vorbisenc",),
 }
 _COLOURS: Final = "video/x-raw,format=I420"  # what every player supports
@@ -51,8 +63,9 @@ _MUXERS: Final = {
 class MediaArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A conversion. `output` is a file that is kept as an artifact, or a stream.
 
-    `codec` and `audio_codec` are names of ffmpeg encoders. `video` and `audio` say which of the
-    two the output has. `tool` overrides the automatic choice. `options` are for ffmpeg only.
+    `codec` and `audio_codec` are names of ffmpeg encoders or of codecs. `video` and `audio` say
+    which of the two the output has. `tool` overrides the automatic choice. `options` are for ffmpeg
+    only.
     """
 
     input: str | Source
@@ -80,7 +93,7 @@ class MediaTask:
 
 def read_args(args: object, field: str = "args") -> MediaArgs:
     """Checks the arguments of a media job."""
-    declared = read_declared(MediaArgs, args, field)
+    declared = convert(args, MediaArgs, field)
     check_source(declared.input, f"{field}.input")
     check_output(declared.output, f"{field}.output")
     check_name(declared.codec, f"{field}.codec")

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.tasks.declared import read_declared
 from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 
 PATH_LIMIT: Final = 500
@@ -39,7 +39,7 @@ def read_args(args: object, field: str) -> PythonArgs:
         known = isinstance(function, str) and function in _SEEN
         if known and isinstance(listed, list) and named == {}:
             return PythonArgs(str(function), listed, {})
-    call = read_declared(PythonArgs, args, field)
+    call = convert(args, PythonArgs, field)
     if call.function not in _SEEN:
         _check_path(call.function, f"{field}.function")
         if len(_SEEN) >= 1_000:

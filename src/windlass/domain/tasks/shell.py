@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
 
@@ -53,11 +54,7 @@ class ShellTask:
 
 def read_args(args: object, field: str = "args") -> ShellArgs:
     """Checks the arguments of a shell job."""
-    try:
-        shell = msgspec.convert(args, ShellArgs)
-    except msgspec.ValidationError as error:
-        problem, _, where = str(error).partition(" - at `$")
-        raise InvalidInput(f"{field}{where.rstrip('`')}", "a shell job", problem) from None
+    shell = convert({} if args is None else args, ShellArgs, field)
     _check_words(shell.argv, field)
     if shell.env:
         _check_env(shell.env, field)

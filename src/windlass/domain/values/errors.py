@@ -6,9 +6,11 @@ are values in an answer, never errors.
 
 import math
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 GOT_LIMIT = 80
+NOT_KNOWN: Final = object()  # what came is not known
 _LONGEST_INT_BITS = 256
 
 
@@ -51,10 +53,13 @@ class InvalidInput(WindlassError):
     @property
     def message(self) -> str:
         end = f"; {self.hint}" if self.hint else ""
-        return f"expected {self.field} to be {self.expected}, got {shorten(self.got)}{end}"
+        got = "" if self.got is NOT_KNOWN else f", got {shorten(self.got)}"
+        return f"expected {self.field} to be {self.expected}{got}{end}"
 
     def details(self) -> dict[str, object]:
-        told = {"field": self.field, "expected": self.expected, "got": _plain(self.got)}
+        told: dict[str, object] = {"field": self.field, "expected": self.expected}
+        if self.got is not NOT_KNOWN:
+            told["got"] = _plain(self.got)
         return {**told, "hint": self.hint} if self.hint else told
 
 
@@ -183,6 +188,16 @@ class Unreachable(WindlassError):
     def __init__(self, message: str, sent: bool = True) -> None:
         super().__init__(message)
         self.sent = sent
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yields an error and what led to it, each once: such a chain may lead back to itself."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def shorten(value: object, limit: int = GOT_LIMIT) -> str:

@@ -14,7 +14,9 @@ DURATION_LIMIT_MS: Final = 36_525 * _DAY_MS
 SIZE_LIMIT: Final = 2**62
 
 _TEXT_LIMIT: Final = 64
-_DURATION_UNITS: Final = {"d": _DAY_MS, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_DURATION_UNITS: Final = {
+    "w": 7 * _DAY_MS, "d": _DAY_MS, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1,
+}  # fmt: skip
 _DURATION: Final = re.compile(
     "".join(rf"(?:(?P<{unit}>[0-9]+(?:\.[0-9]+)?){unit})?" for unit in _DURATION_UNITS)
 )
@@ -31,7 +33,7 @@ _SIZE_UNITS: Final = {
 }
 _SIZE: Final = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[a-z]*)")
 
-_DURATION_EXPECTED: Final = "a duration such as 90 (seconds), 500ms, 90s, 15m, 6h, 2d or 2m30s"
+_DURATION_EXPECTED: Final = "a duration such as 90 (seconds), 500ms, 90s, 15m, 6h, 2d, 1w or 2m30s"
 _SIZE_EXPECTED: Final = "a size such as 1024 (bytes), 512MiB, 4GiB or 1GB"
 
 

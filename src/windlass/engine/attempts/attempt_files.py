@@ -75,8 +75,13 @@ def lease_lost(holder: Holder) -> Conflict:
     )
 
 
-async def may_log(tx: ReadTx, holder: Holder, lease: Lease | None) -> None:
-    """Raises unless this is the holder, or the worker that reported the end."""
+async def may_log(
+    tx: ReadTx, holder: Holder, lease: Lease | None, *, only_lost: bool = False
+) -> None:
+    """Raises unless this is the holder, or the worker that reported the end.
+
+    With `only_lost`, a worker that has lost its lease may say that the log is lost with it.
+    """
     if lease is not None:
         return
     facts = (await tx.jobs.read([holder.job])).get(holder.job)
@@ -87,7 +92,8 @@ async def may_log(tx: ReadTx, holder: Holder, lease: Lease | None) -> None:
             return
     attempts = (await tx.jobs.attempts([holder.job])).get(holder.job, [])
     if any(
-        (row.number, row.worker, row.incarnation) == mine and row.failure != WORKER_LOST
+        (row.number, row.worker, row.incarnation) == mine
+        and (only_lost or row.failure != WORKER_LOST)
         for row in attempts
     ):
         return
@@ -124,7 +130,7 @@ def finish_log(size: int, state: LogState, peak_memory: int = 0) -> Apply:
     """Returns an update that marks a log as complete, or its rest as lost."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
-        await may_log(work.tx, holder, lease)
+        await may_log(work.tx, holder, lease, only_lost=state is LogState.LOST)
         row = await log_of(work.tx, holder)
         if is_ended(row):
             return

@@ -234,7 +234,7 @@ async def _apply(
         if isinstance(item, Finished):
             _finish(closing, facts, lease, item, outcome, limit, shared)
         elif isinstance(item, Released):
-            closing.hand_back(facts, lease, _clean(item.reason))
+            closing.hand_back(facts, lease, _clean(item.reason), item.back_off)
         elif isinstance(item, NotHeld):
             message = "The worker does not hold this job"
             closing.fail(facts, lease, Failure(FailureClass.WORKER_LOST, message, shared=shared))

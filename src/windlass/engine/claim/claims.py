@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.matching.suspects import NOBODY, Company
@@ -120,7 +122,12 @@ async def _search(work: Work, search: Search, prefetch: bool, claimed: Claimed) 
     await _grant(work, given, prefetch, claimed)
     if search.any_suspects:
         await mark_suspects(work, given)
-    await search.settle()
+    indices = await search.settle()
+    if indices:
+        for worker, mine in claimed.items():
+            claimed[worker] = [
+                replace(it, indices=indices[it.job]) if it.job in indices else it for it in mine
+            ]
 
 
 def _rest(demands: list[Demand], given: Given) -> list[Demand]:

@@ -10,8 +10,9 @@ from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 
 from windlass.domain.matching.claim_planning import Demand
+from windlass.domain.matching.indices import Indices, held_by, pick, write_indices
 from windlass.domain.matching.rates import Rate, opens_at, read_starts, room_in, write_starts
-from windlass.domain.matching.room import MANY, Room
+from windlass.domain.matching.room import MANY, Room, needs_of
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import RateRow, Ticket
 from windlass.engine.transaction.catalog import Profile
@@ -32,6 +33,7 @@ class Gates:
         self._queues: dict[str, int] = {}  # limited queue → how many more may run
         self._rates: dict[RateKey, list[int]] = {}
         self._opened: dict[int, Shape] = {}
+        self._held: dict[int, dict[str, set[str]]] = {}  # worker → indices in use, by resource
         self.busy: set[int] = set()  # shapes whose limit or rate another transaction holds
 
     def unopened(self, shapes: Iterable[int]) -> list[int]:
@@ -61,6 +63,19 @@ class Gates:
             held[load.worker][load.shape] = load.leases
         for worker, shapes in held.items():
             self._work.effects.loads[worker] = WorkerLoad(shapes)
+        if self._profile.indexed:
+            await self._open_indices()
+
+    async def _open_indices(self) -> None:
+        """Reads which indices leases hold; they count even if the metadata has changed since."""
+        texts: dict[int, list[str]] = {worker: [] for worker in self.left}
+        for row in await self._work.tx.placement.indices(list(self.left)):
+            texts[row.worker].append(row.indices)
+        for worker, found in texts.items():
+            held = self._held[worker] = held_by(found)
+            for resource, names in self._profile.indexed.items():
+                used = held.setdefault(resource, set())
+                self._rooms[worker].use_at_least(resource, len(used.intersection(names)))
 
     async def _open_queues(self, shapes: Mapping[int, Shape]) -> None:
         limits = {
@@ -145,8 +160,11 @@ class Gates:
                 if left > 0 and self._rooms[worker].lacks(shape, per_worker) is not None:
                     effects.refused.append((worker, number))
 
-    async def settle(self, given: Sequence[tuple[Ticket, Demand]]) -> None:
-        """Counts these jobs, which are leased now, under their limits and rates."""
+    async def settle(self, given: Sequence[tuple[Ticket, Demand]]) -> dict[int, Indices]:
+        """Counts these jobs, which are leased now, under their limits and rates.
+
+        Returns the indices that jobs were given.
+        """
         bound: dict[int, list[int]] = {}
         rates: dict[RateKey, int] = {}
         for ticket, demand in given:
@@ -173,6 +191,24 @@ class Gates:
             self._work.effects.catalog = True
         if rates:
             await self._work.slots.put_rates([self._rate_row(*rate) for rate in rates.items()])
+        return await self._give_indices(given) if self._held else {}
+
+    async def _give_indices(self, given: Sequence[tuple[Ticket, Demand]]) -> dict[int, Indices]:
+        """Gives each job the first free indices of what it needs, and keeps them in its lease."""
+        profile, chosen = self._profile, {}
+        for ticket, demand in given:
+            shape = self._opened.get(ticket.shape)
+            if shape is None:
+                continue
+            held = self._held[demand.worker]
+            picked = pick(needs_of(shape, profile.metadata), profile.indexed, held)
+            if picked is not None:
+                chosen[ticket.job] = picked
+                for resource, names in picked.items():
+                    held[resource].update(names)
+        rows = [(job, write_indices(picked)) for job, picked in chosen.items()]
+        await self._work.tx.placement.hold(rows)
+        return chosen
 
     def _rate_row(self, key: RateKey, keep: int) -> RateRow:
         keep = max(keep, self._work.slots.kept_starts(key))

@@ -26,7 +26,7 @@ class RateTimer:
         self._set_alarm()
 
     def close(self) -> None:
-        """Never rings again."""
+        """Stops the timer for good."""
         self._times.clear()
         self._alarm.close()
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from windlass.domain.matching.claim_planning import Demand, assign, excludes, settled
+from windlass.domain.matching.indices import Indices
 from windlass.domain.rows.records import Ticket
 from windlass.engine.claim.fair_shares import in_fair_order
 from windlass.engine.claim.gates import Gates
@@ -92,10 +93,9 @@ class Search:
             if place is not None:
                 self._work.effects.arrive_at(shape, *place, 1)
 
-    async def settle(self) -> None:
-        """Counts the assigned jobs, which are leased now, under their limits and rates."""
-        if self._gates is not None:
-            await self._gates.settle(self.given)
+    async def settle(self) -> dict[int, Indices]:
+        """Counts the assigned jobs, which are leased now; returns the indices they were given."""
+        return {} if self._gates is None else await self._gates.settle(self.given)
 
     async def _fetch(self, width: int) -> tuple[Place | None, bool]:
         """Reads new shapes, and further into those that are used up."""

@@ -4,7 +4,7 @@ A page is newest first, so jobs that a retry makes are not met again. The caller
 from `next` until it is None.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.lifecycle.states import State
@@ -46,7 +46,8 @@ class BulkPage(NamedTuple):
     next: int | None  # None at the end
 
 
-Allow = Callable[[JobRecord], str | None]  # why the caller may not change a job
+# Returns why the caller may not change some of the jobs, by their ids.
+Refuse = Callable[[Sequence[JobRecord]], Awaitable[Mapping[int, str]]]
 
 
 class Bulk:
@@ -61,44 +62,65 @@ class Bulk:
         jobs, following = await self._page(wanted, cursor)
         return BulkPage(len(jobs), 0, 0, [], following)
 
-    async def cancel(self, wanted: JobFilter, cursor: int, reason: str, actor: str) -> BulkPage:
-        """Cancels the jobs of the next page."""
+    async def cancel(
+        self, wanted: JobFilter, cursor: int, reason: str, actor: str, refuse: Refuse
+    ) -> BulkPage:
+        """Cancels the jobs of the next page that the caller may change."""
         jobs, following = await self._page(_default(wanted, OPEN), cursor)
-        done = await self._jobs.cancel([_id(view) for view in jobs], reason, actor)
-        return BulkPage(len(jobs), sum(answer.applied for answer in done), 0, [], following)
+        refused = await refuse(jobs)
+        ids = [_id(view) for view in jobs if _id(view) not in refused]
+        done = await self._jobs.cancel(ids, reason, actor)
+        applied = sum(answer.applied for answer in done)
+        return _answer(jobs, applied, refused, following)
 
-    async def retry(self, wanted: JobFilter, cursor: int, actor: str) -> BulkPage:
+    async def retry(self, wanted: JobFilter, cursor: int, actor: str, refuse: Refuse) -> BulkPage:
         """Retries the jobs of the next page; those that another failed job aborted are refused."""
         jobs, following = await self._page(states_for("retry", wanted), cursor)
-        applied, refused = 0, []
-        for view in jobs:
-            try:
-                applied += (await self._jobs.retry(_id(view), actor)).applied
-            except WindlassError as error:
-                refused.append(RefusedJob(_id(view), str(error)))
-        return BulkPage(len(jobs), applied, len(refused), refused[:REPORTED], following)
+
+        async def retry(job: int) -> bool:
+            return (await self._jobs.retry(job, actor)).applied
+
+        return await _each(jobs, following, retry, await refuse(jobs))
 
     async def prioritize(
-        self, wanted: JobFilter, cursor: int, adjustment: int, actor: str, allow: Allow
+        self, wanted: JobFilter, cursor: int, adjustment: int, actor: str, refuse: Refuse
     ) -> BulkPage:
         """Adjusts the jobs of the next page that the caller may change."""
         jobs, following = await self._page(_default(wanted, OPEN), cursor)
-        applied, refused = 0, []
-        for view in jobs:
-            why = allow(view)
-            if why is not None:
-                refused.append(RefusedJob(_id(view), why))
-                continue
-            try:
-                done = await self._jobs.adjust_priority(_id(view), adjustment, actor)
-                applied += done.applied
-            except WindlassError as error:
-                refused.append(RefusedJob(_id(view), str(error)))
-        return BulkPage(len(jobs), applied, len(refused), refused[:REPORTED], following)
+
+        async def adjust(job: int) -> bool:
+            return (await self._jobs.adjust_priority(job, adjustment, actor)).applied
+
+        return await _each(jobs, following, adjust, await refuse(jobs))
 
     async def _page(self, wanted: JobFilter, cursor: int) -> tuple[Sequence[JobRecord], int | None]:
         page = await self._store.read(lambda tx: tx.views.jobs(wanted, cursor, PART))
         return page.jobs, page.next or None
+
+
+async def _each(
+    jobs: Sequence[JobRecord],
+    following: int | None,
+    change: Callable[[int], Awaitable[bool]],
+    refused: Mapping[int, str],
+) -> BulkPage:
+    """Changes jobs one by one, without those that are refused."""
+    applied, reasons = 0, dict(refused)
+    for job in map(_id, jobs):
+        if job in reasons:
+            continue
+        try:
+            applied += await change(job)
+        except WindlassError as error:
+            reasons[job] = str(error)
+    return _answer(jobs, applied, reasons, following)
+
+
+def _answer(
+    jobs: Sequence[JobRecord], applied: int, refused: Mapping[int, str], following: int | None
+) -> BulkPage:
+    first = [RefusedJob(job, refused[job]) for job in map(_id, jobs) if job in refused][:REPORTED]
+    return BulkPage(len(jobs), applied, len(refused), first, following)
 
 
 def _default(wanted: JobFilter, states: tuple[int, ...]) -> JobFilter:

@@ -6,8 +6,10 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.fleet import workers
+from windlass.engine.sync.stopped import settle_stopped
 from windlass.engine.transaction.arguments import check_id, check_metadata, check_text
 from windlass.engine.transaction.group_commit import RunStep
+from windlass.engine.transaction.unit_of_work import Work
 
 
 class Workers:
@@ -22,7 +24,12 @@ class Workers:
         """Begins a new incarnation of a worker."""
         workers.check_enrolment(enrolment)
         check_metadata(enrolment.metadata)
-        enrolled = await self._run(lambda work: workers.enrol(work, enrolment))
+
+        async def step(work: Work) -> workers.Enrolled:
+            await settle_stopped(work, enrolment)
+            return await workers.enrol(work, enrolment)
+
+        enrolled = await self._run(step)
         self._syncs.forget(enrolled.worker)
         return enrolled
 

@@ -15,6 +15,7 @@ from windlass.domain.explain.reasons import (
     status_obstacles,
 )
 from windlass.domain.matching.claim_planning import excludes
+from windlass.domain.matching.indices import held_by
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
 from windlass.domain.matching.suspects import Company, suspicion_of
@@ -35,6 +36,7 @@ class Rooms:
         self._catalog = catalog
         self._held: dict[int, list[tuple[Shape, int]]] = {}
         self._kept: dict[int, Reservation] = {}
+        self._indices: dict[int, list[str]] = {}  # what leases hold of indexed resources
 
     async def read(self, workers: Sequence[int]) -> None:
         """Reads it for these workers."""
@@ -42,6 +44,8 @@ class Rooms:
         kept = await self._tx.placement.reservations()
         await self._catalog.know(self._tx, [*(x.shape for x in loads), *(x.shape for x in kept)])
         self._kept = {row.worker: row for row in kept}
+        for row in await self._tx.placement.indices(workers):
+            self._indices.setdefault(row.worker, []).append(row.indices)
         for worker, shape, leases in loads:
             self._held.setdefault(worker, []).append((self._catalog.shapes[shape], leases))
 
@@ -64,7 +68,7 @@ class Rooms:
         yield from room_obstacles(missing)
 
     def _room(self, worker: int, metadata: dict[str, Any], reserved: Shape | None) -> Room:
-        room = Room(metadata, reserved)
+        room = Room(metadata, reserved, held_by(self._indices.get(worker, ())))
         for shape, leases in self._held.get(worker, ()):
             room.take(shape, leases)
         return room
@@ -146,7 +150,7 @@ class Fleet:
     async def _read_rooms(self) -> Rooms:
         if self._rooms is None:
             self._rooms = Rooms(self._tx, self._catalog)
-            await self._rooms.read([worker for worker, *_ in self._rows])
+            await self._rooms.read([worker for worker, _, _, _, _, _, _, _ in self._rows])
         return self._rooms
 
     def name_of(self, worker: int) -> str:
@@ -171,7 +175,9 @@ class Fleet:
     def slots(self, workers: Sequence[int]) -> tuple[int, int]:
         """Returns how many slots these workers have, and how many of them are free."""
         wanted = set(workers)
-        mine = [(slots, held) for worker, _, _, slots, held, *_ in self._rows if worker in wanted]
+        mine = [
+            (slots, held) for worker, _, _, slots, held, _, _, _ in self._rows if worker in wanted
+        ]
         return sum(slots for slots, _ in mine), sum(max(0, slots - held) for slots, held in mine)
 
     def profiles(self, workers: Sequence[int]) -> list[Profile]:
@@ -179,7 +185,7 @@ class Fleet:
         wanted = set(workers)
         found = [
             self._catalog.profile_by(static, dynamic)
-            for worker, *_, static, dynamic in self._rows
+            for worker, _, _, _, _, _, static, dynamic in self._rows
             if worker in wanted
         ]
         return list({profile.digest: profile for profile in found}.values())

@@ -177,7 +177,9 @@ class Explainer:
         what = "its backoff after a failure" if backing_off else "its start time"
         text = f"{what}: {format_duration(left)} left, until {until}"
         step = Step(action="wait", text=f"wait until {until}", until=until)
-        return Reasons((Waiting(kind=kind, text=text, until=until),), (step,))
+        failed = view.attempts[-1].message if backing_off and view.attempts else None
+        because = () if failed is None else (failed,)
+        return Reasons((Waiting(kind=kind, text=text, until=until, because=because),), (step,))
 
     async def _queue(self, name: str) -> QueueRow | None:
         rows = await self._tx.catalog.queues()

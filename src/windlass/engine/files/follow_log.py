@@ -1,41 +1,80 @@
 """Follows a job's log as it grows, across its attempts."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
+from windlass.engine.files.logs import LogReading
 
 READ_LIMIT: Final = 8 * 1024 * 1024
-FOLLOW_MS: Final = 1_000
+FOLLOW_MS: Final = 500
 RECHECK_MS: Final = 100
+
+
+class LogPosition(NamedTuple):
+    """Where to read on: a place in the log of one attempt; attempt 0: of any."""
+
+    attempt: int
+    offset: int
+
+
+class NextPart(NamedTuple):
+    """What comes next in a job's log; `is_over` if nothing more can come."""
+
+    reading: LogReading
+    is_over: bool
 
 
 async def follow_growing(
     engine: Engine, files: Files, job: int, attempt: int | None = None, offset: int = 0
 ) -> AsyncIterator[bytes]:
     """Yields the log until it ends; across attempts unless one is named, each from its start."""
-    current = attempt
+    position = LogPosition(attempt or 0, offset)
+    while True:
+        part = await next_part(engine, files, job, attempt, position, FOLLOW_MS)
+        async for chunk in part.reading.chunks:
+            yield chunk
+        if part.is_over or engine.is_stopping:
+            return
+        position = LogPosition(part.reading.row.attempt, part.reading.next)
+
+
+async def next_part(
+    engine: Engine,
+    files: Files,
+    job: int,
+    attempt: int | None,
+    position: LogPosition,
+    wait_ms: int,
+    limit: int = READ_LIMIT,
+) -> NextPart:
+    """Returns what comes after `position`; waits for it, at most `wait_ms`.
+
+    An engine that stops waits for nothing.
+    """
+    clock = asyncio.get_running_loop()
+    deadline = clock.time() + wait_ms / 1000
     while True:
         row = await files.log(job, attempt)
-        if current not in (None, row.attempt):
-            offset = 0
-        current = row.attempt or None
-        if row.bytes > offset:
-            reading = await files.read_log(job, row.attempt, offset, READ_LIMIT)
-            async for chunk in reading.chunks:
-                yield chunk
-            offset = reading.next
-        elif row.state == LogState.STREAMING:
-            await files.follow_log(job, attempt, offset, FOLLOW_MS)
-        elif await _is_over(engine, job, row):
-            return
+        offset = position.offset if position.attempt in (0, row.attempt) else 0
+        left_ms = int((deadline - clock.time()) * 1000)
+        is_over = row.bytes <= offset and await _is_over(engine, files, row, attempt)
+        if row.bytes > offset or is_over or left_ms <= 0 or engine.is_stopping:
+            reading = await files.read_log(job, row.attempt, offset, limit)
+            return NextPart(reading, is_over)
+        if row.state == LogState.STREAMING:
+            await files.follow_log(job, attempt, offset, min(left_ms, FOLLOW_MS))
         else:  # It has not begun, or another attempt may come.
-            await engine.jobs.wait_ended(job, RECHECK_MS)
+            await engine.jobs.wait_ended(job, min(left_ms, RECHECK_MS))
 
 
-async def _is_over(engine: Engine, job: int, row: LogRow) -> bool:
+async def _is_over(engine: Engine, files: Files, row: LogRow, attempt: int | None) -> bool:
     """Returns True if nothing more can come: the job has ended, and so has its log."""
-    facts = (await engine.store.read(lambda tx: tx.jobs.read([job])))[job]
-    return bool(facts.state) and row.state != LogState.STREAMING
+    if row.state == LogState.STREAMING:
+        return False
+    facts = (await engine.store.read(lambda tx: tx.jobs.read([row.job])))[row.job]
+    # Bytes that came after we read the row, and before the job ended, still have to be read.
+    return bool(facts.state) and await files.log(row.job, attempt) == row

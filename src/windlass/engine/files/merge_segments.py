@@ -86,7 +86,7 @@ class FragmentedLogs:
         self._segments = self._bytes = 0
 
     def see(self, infos: Sequence[BlobInfo]) -> None:
-        """Looks at the next segments; those of one log come one after the other."""
+        """Looks at the next segments; those of one log come in order."""
         for info in infos:
             owner = owner_of(info.key)
             if owner != self._owner:

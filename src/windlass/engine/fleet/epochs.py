@@ -7,13 +7,16 @@ one is told to stop. No job is assigned before all workers of the old epoch have
 
 from typing import Final, NamedTuple
 
+from windlass.domain.config import Config
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store.fleet.catalog import BACKUP
 
 EPOCH: Final = "epoch"
 HOLD: Final = "hold_until"
+HOLD_MS: Final = "hold_ms"  # how long, by the settings of the server that started last
 RETRY_MS: Final = 10_000
 
 
@@ -24,19 +27,36 @@ class Restored(NamedTuple):
     hold_until: int
 
 
-async def begin_epoch(work: Work, actor: str | None) -> Restored:
-    """Raises the epoch. By the returned time, workers have ended the jobs of the old one."""
+async def note_settings(work: Work) -> None:
+    """Stores how long workers of this server may run jobs without it, for `begin_epoch`."""
+    meta = await work.tx.catalog.meta()
+    if meta.get(HOLD_MS) != _hold_ms(work.config):
+        await work.tx.catalog.set_meta(HOLD_MS, _hold_ms(work.config))
+
+
+async def begin_epoch(work: Work, actor: str | None, own_settings: bool = True) -> Restored:
+    """Raises the epoch. By the returned time, workers have ended the jobs of the old one.
+
+    Without `own_settings`, the time follows those of the server that started last.
+    """
     meta = await work.tx.catalog.meta()
     epoch = max(meta.get(EPOCH, 0), work.catalog.seen_epoch) + 1
-    hold_until = work.now + work.config.heartbeat_timeout_ms + work.config.term_grace_ms
+    own = _hold_ms(work.config)
+    hold_until = work.now + (own if own_settings else meta.get(HOLD_MS, own))
     await work.tx.catalog.set_meta(EPOCH, epoch)
     await work.tx.catalog.set_meta(HOLD, hold_until)
+    if meta.get(BACKUP):
+        await work.tx.catalog.set_meta(BACKUP, 0)
     work.effects.catalog = True
     work.say(
         EventKind.LOOP, f"Epoch {epoch} began: a backup was restored", actor=actor,
         data={"epoch": epoch, "hold_until": hold_until},
     )  # fmt: skip
     return Restored(epoch, hold_until)
+
+
+def _hold_ms(config: Config) -> int:
+    return config.heartbeat_timeout_ms + config.term_grace_ms
 
 
 def first_incarnation(work: Work) -> int:

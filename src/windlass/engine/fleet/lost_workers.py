@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from windlass.domain.config import outage_ms
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import LEASED, WorkerStatus, offline
@@ -40,7 +41,7 @@ async def note_server_alive(work: Work) -> bool:
     heard_at = meta.get("heard_at", 0)
     grace_until = meta.get("grace_until", 0)
     gap = work.now - heard_at
-    if gap > work.config.heard_gap_ms or gap < 0:
+    if gap > outage_ms(work.config) or gap < 0:
         grace_until = work.now + work.config.heartbeat_timeout_ms
         await work.tx.catalog.set_meta("grace_until", grace_until)
     await work.tx.catalog.set_meta("heard_at", work.now)

@@ -18,9 +18,11 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.fleet.capability import note_past
+from windlass.engine.fleet.credentials import set_token, use_code
 from windlass.engine.fleet.epochs import first_incarnation
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.wire.enrolment import Stopped
 
 ASSIGNED = State.ASSIGNED.code
 
@@ -43,7 +45,9 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     the newest incarnation recorded there: a late or duplicate enrolment must not end an
     incarnation that began after it. None means that it cannot be either. A worker that is not
     `approved` waits for an operator. `holder` is the worker whose token was presented: 0 for
-    none, `ANYONE` for a token that may act for all workers.
+    none, `ANYONE` for a token that may act for all workers. `code` is used up, and `token` is
+    the worker's from now on (both digests); without `renews` only a worker that did not present
+    its own token gets this one. `stopped` is what its last process could not report.
     """
 
     name: str
@@ -53,6 +57,10 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     replaces: int | None = None
     approved: bool = True
     holder: int = ANYONE
+    code: str | None = None
+    token: str | None = None
+    renews: bool = False
+    stopped: Stopped | None = None
 
     def proves_dead(self, incarnation: int) -> bool:
         """Returns True if nothing of this incarnation can be left."""
@@ -60,12 +68,13 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Enrolled(NamedTuple):
-    """The worker's id and the number of its new incarnation."""
+    """The worker's id and the number of its new incarnation; whether it got a new token."""
 
     worker: int
     incarnation: int
     status: int = int(WorkerStatus.ONLINE)
     epoch: int = 0
+    has_new_token: bool = False
 
 
 def check_enrolment(enrolment: Enrolment) -> None:
@@ -79,6 +88,16 @@ def check_enrolment(enrolment: Enrolment) -> None:
 
 async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
     """Begins a new incarnation; an older one must have ended or be provably dead."""
+    if enrolment.code is not None:
+        await use_code(work, enrolment.code)
+    worker = await _begin_incarnation(work, enrolment)
+    new_token = enrolment.renews or worker.id != enrolment.holder
+    if enrolment.token is not None and new_token:
+        await set_token(work, worker, enrolment.token)
+    return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch, new_token)
+
+
+async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
     dynamic = _encode(enrolment.metadata).decode()
     worker = await work.tx.workers.lock_name(enrolment.name)
     if worker is None:
@@ -92,7 +111,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
         )  # fmt: skip
         worker = row._replace(id=await work.tx.workers.insert(row))
         if not worker.id:  # Another enrolment of this name was faster, and is now visible.
-            return await enrol(work, enrolment)
+            return await _begin_incarnation(work, enrolment)
     else:
         if enrolment.holder not in (ANYONE, worker.id):
             raise Conflict(
@@ -101,7 +120,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
             )
         await _end_incarnation(work, worker, enrolment)
         await note_past(work, worker, worker._replace(dynamic=dynamic))
-        status = status_after_enrolment(worker)
+        status = status_after_enrolment(worker, enrolment.approved)
         worker = worker._replace(
             incarnation=max(worker.incarnation + 1, first_incarnation(work)),
             seq=0,
@@ -122,7 +141,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
         data={"name": worker.name, "status": "enrolled", "slots": worker.slots,
               "metadata": dynamic, **waits},
     )  # fmt: skip
-    return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch)
+    return worker
 
 
 async def _expect_few_pending(work: Work) -> None:

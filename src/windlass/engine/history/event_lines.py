@@ -1,87 +1,112 @@
-"""Follows the event log, off the hot path, and writes its events to a sink as lines.
+"""Writes events to a log as lines, off the hot path: a loop reads them after their commit.
 
-If a store's events become visible out of order, it reads only settled ones, so that no event can
-appear before one that was already read.
+A burst must not cost more than the work it reports: of what is merely informative, a round writes
+a limited number of lines and sums up the rest.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.rows.event_levels import Level, level_of
 from windlass.domain.rows.event_lines import WorkerName, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import Worker
 from windlass.ports.store import Store
 
-CHUNK = 1_000  # events read at once
-HOSTNAME = "system:hostname"
-
-Sink = Callable[[str], object]
+HOSTNAME: Final = "system:hostname"
+MOST_LINES: Final = 200  # of one level in one round, unless everything is wanted
 
 
-@runtime_checkable
-class SettledLog(Protocol):
-    """A store whose events may become visible late, and which knows when they cannot."""
+class Line(NamedTuple):
+    """One line for the log. `event` is None for a summary of many."""
 
-    async def read_settled(self, after: int, count: int) -> list[Event]: ...
-
-
-class EventLinesReport(msgspec.Struct, frozen=True):
-    """What one round wrote to the sink."""
-
-    events: int
-    lines: int
+    level: Level
+    text: str
+    event: Event | None
+    worker: str  # its name, or empty
 
 
-async def read_new(store: Store, after: int, count: int = CHUNK) -> tuple[Sequence[Event], int]:
-    """Returns the next events after number `after`, and the number to continue from."""
-    if isinstance(store, SettledLog):
-        events = await store.read_settled(after, count)
-    else:
-        events = await store.read(lambda tx: tx.log.read(after, count))
-    return events, events[-1].seq if events else after
+Sink = Callable[[Line], object]
 
 
-class EventTailer:
-    """A loop that writes new events to the sink in each round.
+class WorkerNames:
+    """The names of the workers in events; a removed worker keeps its name."""
 
-    `sink` is any function of a line, such as the `info` of a structlog logger.
-    """
-
-    name = "tail"
-
-    def __init__(self, store: Store, sink: Sink, after: int = 0, interval_ms: int = 1_000) -> None:
-        self.interval_ms = interval_ms
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._sink = sink
-        self._after = after
-        self._names: dict[int, WorkerName] = {}
+        self.known: dict[int, WorkerName] = {}
 
-    async def run_once(self, now: int) -> EventLinesReport:
-        """Writes all new events."""
-        del now
-        events = lines = 0
-        while True:
-            new, self._after = await read_new(self._store, self._after)
-            if not new:
-                return EventLinesReport(events, lines)
-            await self._learn_names(new)
-            for event in new:
-                for line in render(event, self._names):
-                    self._sink(line)
-                    lines += 1
-            events += len(new)
-
-    async def _learn_names(self, events: Sequence[Event]) -> None:
-        """Reads the workers again if one is new or has an event of its own."""
-        if any(
-            event.kind == EventKind.WORKER or (event.worker and event.worker not in self._names)
+    async def learn(self, events: Sequence[Event]) -> None:
+        """Reads the workers that are new or have an event of their own."""
+        asked = {
+            event.worker
             for event in events
-        ):
-            workers = await self._store.read(lambda tx: tx.workers.all())
-            self._names.update({worker.id: _name_of(worker) for worker in workers})
+            if event.worker and (event.kind == EventKind.WORKER or event.worker not in self.known)
+        }
+        if asked:
+            found = await self._store.read(lambda tx: tx.workers.read(sorted(asked)))
+            self.known.update({worker.id: _name_of(worker) for worker in found.values()})
+
+    def name_of(self, worker: int) -> str:
+        """Returns a worker's name; empty for none."""
+        if not worker:
+            return ""
+        known = self.known.get(worker)
+        return str(worker) if known is None else known.name
+
+
+class EventLines:
+    """Writes the events of at least one level to the sink."""
+
+    def __init__(self, names: WorkerNames, sink: Sink, level: Level = Level.DEBUG) -> None:
+        self._names = names
+        self._sink = sink
+        self._level = level
+        self._most = None if level == Level.DEBUG else MOST_LINES
+        self._written = [0] * len(Level)  # in this round, by level; an enum is slow as a key
+        self._left_out: Counter[tuple[int, int, int]] = Counter()  # by kind and states
+
+    async def write(self, events: Sequence[Event]) -> None:
+        """Writes these events, or counts those beyond the limit of a round."""
+        shown = [event for event in events if self._has_room(event)]
+        await self._names.learn(shown)
+        for event in shown:
+            worker = self._names.name_of(event.worker)
+            for text in render(event, self._names.known):
+                self._sink(Line(level_of(event), text, event, worker))
+
+    def end_round(self) -> None:
+        """Sums up what was left out, and starts a new round."""
+        if self._left_out:
+            found = self._left_out.most_common()
+            parts = ", ".join(f"{count} × {_kind_of(*what)}" for what, count in found)
+            text = f"[FSM] {self._left_out.total()} more events: {parts}"
+            self._sink(Line(Level.INFO, text, None, ""))
+            self._left_out.clear()
+        self._written = [0] * len(Level)
+
+    def _has_room(self, event: Event) -> bool:
+        level = level_of(event)
+        if level < self._level:
+            return False
+        place = level // 10 - 1
+        self._written[place] += 1
+        if self._most is None or self._written[place] <= self._most:
+            return True
+        self._left_out[event.kind, event.frm, event.to] += 1
+        return False
+
+
+def _kind_of(kind: int, frm: int, to: int) -> str:
+    after, before = STATE_BY_CODE[to], STATE_BY_CODE[frm]
+    if kind != EventKind.JOB or after is None:
+        return EventKind(kind).name.lower()
+    return f"{'NEW' if before is None else before.upper()} → {after.upper()}"
 
 
 def _name_of(worker: Worker) -> WorkerName:

@@ -17,6 +17,7 @@ from windlass.domain.lifecycle.retries import (
     GiveUp,
     Retry,
     RetryPolicy,
+    backoff_ms,
     decide_retry,
     decide_return,
 )
@@ -60,6 +61,7 @@ class Failure(NamedTuple):
     blameless: bool = False
     shared: bool = False  # the worker was lost with other jobs, any of which may be the cause
     misfit: bool = False  # the arguments are wrong, and nothing was run
+    back_off: bool = False  # without blame, but the next attempt would fail as well
 
 
 class Closing:
@@ -126,17 +128,18 @@ class Closing:
             lease = lease._replace(state=CANCELING)
         self._end_canceled(facts, lease, Failure(FailureClass.CANCELED, reason))
 
-    def hand_back(self, facts: JobFacts, lease: Lease, reason: str | None) -> None:
+    def hand_back(
+        self, facts: JobFacts, lease: Lease, reason: str | None, back_off: bool = False
+    ) -> None:
         """Ends an attempt that the worker hands back, through no fault of the job."""
         if lease.state == CANCELING:
             self.cancel(facts, lease, lease.reason or "Canceled")
         elif lease.state == TIMED_OUT:
             self.fail(facts, lease, Failure(FailureClass.TIMEOUT, lease.reason))
         elif lease.state == RUNNING:
-            stopped = Failure(
-                FailureClass.WORKER_LOST, reason or "Stopped by its worker", None, True
-            )
-            self.fail(facts, lease, stopped)
+            kind = FailureClass.RESOURCE if back_off else FailureClass.WORKER_LOST
+            message = reason or "Stopped by its worker"
+            self.fail(facts, lease, Failure(kind, message, blameless=True, back_off=back_off))
         else:
             self._return(facts, lease, reason)
 
@@ -166,6 +169,9 @@ class Closing:
             return GiveUp(Late.FINISH.reason)
         if spec.retries is not None:
             policy = msgspec.structs.replace(policy, max_retries=spec.retries)
+        if failure.back_off:
+            starved = sum(a.failure == RESOURCE_CODE for a in self._history.get(facts.id, ()))
+            return Retry(backoff_ms(policy, starved, self._chance(policy)), "none")
         lost = WORKER_LOST_CODE
         lost_on = {a.worker for a in self._history.get(facts.id, ()) if a.failure == lost}
         return decide_retry(
@@ -425,6 +431,7 @@ def _apart_text(excluded: str) -> str:
 
 
 WORKER_LOST_CODE = FailureClass.WORKER_LOST.code
+RESOURCE_CODE = FailureClass.RESOURCE.code
 
 
 def ticket_of(facts: JobFacts, lease: Lease) -> Ticket:

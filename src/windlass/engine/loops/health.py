@@ -2,6 +2,7 @@
 
 import msgspec
 
+from windlass.domain.config import health_pause_ms
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.lost_workers import end_overdue, judge_silence, note_server_alive
 from windlass.engine.transaction.unit_of_work import Work
@@ -24,7 +25,7 @@ class HealthLoop:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.interval_ms = engine.config.health_interval_ms
+        self.interval_ms = health_pause_ms(engine.config)
 
     async def run_once(self, now: int) -> HealthReport:
         """Runs one round in several transactions, each on a bounded number of rows."""

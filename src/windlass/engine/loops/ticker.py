@@ -33,6 +33,7 @@ class Ticker(Generic[R_co]):
         self._clock = clock
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._failed: str | None = None  # why the last round did
 
     def start(self) -> None:
         """Starts the first round."""
@@ -58,10 +59,21 @@ class Ticker(Generic[R_co]):
                 report = await self._loop.run_once(self._clock.now_ms())
                 if isinstance(report, msgspec.Struct):
                     log.debug("loop ran", loop=self._loop.name, **msgspec.structs.asdict(report))
+                self._note(None)
             except WindlassError as error:
                 # The next round tries again. A loop never ends because the store was unavailable.
-                log.warning("loop failed", loop=self._loop.name, error=str(error))
+                self._note(str(error))
             await self._pause()
+
+    def _note(self, failed: str | None) -> None:
+        """Logs a failure once, however many rounds it lasts, and its end."""
+        if failed == self._failed:
+            return
+        self._failed = failed
+        if failed is None:
+            log.info("loop recovered", loop=self._loop.name)
+        else:
+            log.warning("loop failed", loop=self._loop.name, error=failed)
 
     async def _pause(self) -> None:
         sleep = asyncio.ensure_future(self._clock.sleep_ms(self._loop.interval_ms))

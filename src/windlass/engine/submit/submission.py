@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.job.job import check_labels, check_name, encode_spec
-from windlass.domain.job.validation import ValidatedJob
-from windlass.domain.lifecycle.rank import parse_priority
+from windlass.domain.job.job import encode_spec
+from windlass.domain.job.validation import ValidatedJob, check_workflow_options
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.records import KeyRow, Spans
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
@@ -50,13 +49,7 @@ class Duplicate(WindlassError):
 
 def check_workflow(spec: WorkflowSpec, most_bytes: int) -> None:
     """Raises `InvalidInput` for a workflow that cannot be stored."""
-    check_name("workflow.name", spec.name)
-    check_name("workflow.namespace", spec.namespace)
-    if spec.key is not None:
-        check_name("workflow.key", spec.key)
-    if spec.priority is not None:
-        parse_priority(spec.priority, "workflow.priority")
-    check_labels(spec.details.labels, "workflow")
+    check_workflow_options(spec.name, spec.namespace, spec.key, spec.priority, spec.details.labels)
     try:
         body = msgspec.json.encode(spec.details)
     except NOT_JSON as error:

@@ -238,7 +238,9 @@ class FastPath:
     ) -> Opening | None:
         """Returns how many jobs of gated shapes a worker may get, if that is known."""
         room = self._gates.room(worker, request.received, done)
-        return None if room is None else self._gates.open(room, gated, request.want)
+        if room is None:
+            return None
+        return self._gates.open(room, self._catalog.profile(worker), gated, request.want)
 
     def _asked(
         self, worker: Worker, call: SyncCall, done: list[Finished], plan: _Plan

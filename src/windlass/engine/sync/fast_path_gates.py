@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from windlass.domain.matching.room import Room
+from windlass.domain.matching.room import Room, needs_of
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import Worker
-from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.engine.transaction.effects import WorkerLoad
 from windlass.ports.store.fast_path import Limited
 from windlass.wire.sync import Assignment
@@ -76,7 +76,7 @@ class FastGates:
             room.take(shapes[shape])
         return room
 
-    def open(self, room: Room, gated: Iterable[int], want: int) -> Opening | None:
+    def open(self, room: Room, profile: Profile, gated: Iterable[int], want: int) -> Opening | None:
         """Returns what a worker may have of these shapes; None if the normal path must run.
 
         If several gated shapes compete for the room, any mix of them must fit.
@@ -89,7 +89,7 @@ class FastGates:
         for number in gated:
             shape = catalog.shapes[number]
             most[number] = room.fits(shape, catalog.per_worker(shape.queue))
-            if most[number] and shape.rate is not None:
+            if most[number] and (shape.rate is not None or _takes_indices(shape, profile)):
                 return None
             limit = catalog.limit_of(shape.queue)
             if most[number] and limit:
@@ -132,6 +132,13 @@ class FastGates:
         for assignment, shape in zip(granted, shapes, strict=True):
             load.given[assignment.job] = shape
             load.last_lease = max(load.last_lease, assignment.lease)
+
+
+def _takes_indices(shape: Shape, profile: Profile) -> bool:
+    """Returns True if a claim must choose which of the worker's indices the job gets."""
+    if not profile.indexed:
+        return False
+    return any(name in profile.indexed for name, _ in needs_of(shape, profile.metadata))
 
 
 def _name_rest(load: WorkerLoad, known: Mapping[int, int]) -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.suspects import Company
 from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
 from windlass.domain.rows.events import EventKind
@@ -265,6 +266,7 @@ def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
         lease.timeout_ms,
         lease.idle_ms,
         msgspec.Raw(spec),
+        read_indices(lease.indices) or None,
     )
 
 
@@ -371,4 +373,5 @@ def _reply(work: Work, turn: _WorkerSync) -> SyncReply:
         drain=turn.worker.status == WorkerStatus.DRAINING,
         epoch=work.catalog.epoch,
         applied=bool(turn.claims) or not turn.repeats,
+        pending=turn.worker.status == WorkerStatus.PENDING_APPROVAL,
     )

@@ -13,6 +13,7 @@ import msgspec
 from windlass.domain.config import Config
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS, queue_weight
+from windlass.domain.matching.indices import offered
 from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.matching.room import SHARES
 from windlass.domain.matching.shapes import Shape, can_run, is_gated, preferred
@@ -28,7 +29,9 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class Profile:
     """One distinct merged metadata, and which shapes it can run."""
 
-    __slots__ = ("_catalog", "_liking", "_matches", "digest", "metadata", "paid", "shares")
+    __slots__ = (
+        "_catalog", "_liking", "_matches", "digest", "indexed", "metadata", "paid", "shares",
+    )  # fmt: skip
 
     def __init__(self, catalog: "Catalog", digest: str, metadata: dict[str, Any]) -> None:
         self._catalog = catalog
@@ -38,6 +41,7 @@ class Profile:
         self.metadata = metadata
         self.shares = bool(metadata.get(SHARES))  # every job here takes a processor
         self.paid = metadata.get(POOL) is not None
+        self.indexed = offered(metadata)  # the indices of resources that have some
 
     def forget(self) -> None:
         """Forgets all matches: shapes may have got other numbers."""

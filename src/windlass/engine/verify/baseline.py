@@ -60,12 +60,12 @@ def load(replay: Replay, rows: Iterable[BaselineRow], counting: bool = True) -> 
             past.workflows[row.id] = _filled(past.workflow(row.id), body)
         elif row.kind == BaselineKind.LIMIT:
             past.limits[row.id] = _filled(past.limit(row.id), body)
-    for job, told in past.jobs.items():
+    for job, logged in past.jobs.items():
         known = replay.known.jobs.get(job)
-        told.tries = [(number, worker, run) for number, worker, run in told.tries]
+        logged.tries = [(number, worker, run) for number, worker, run in logged.tries]
         if known is not None and counting:
-            _count(past, known, told)
-            _hold(replay, known, told)
+            _count(past, known, logged)
+            _hold(replay, known, logged)
 
 
 def seed_ended(replay: Replay) -> None:
@@ -86,11 +86,11 @@ def settle_seeded(replay: Replay) -> None:
     """Counts the seeded jobs, now that we know whether one was superseded."""
     past = replay.past
     for job in past.seeded:
-        record, told = replay.known.jobs[job], past.jobs[job]
-        if told.superseded_by or not record.facts.superseded_by:
-            _count(past, record, told)
+        record, logged = replay.known.jobs[job], past.jobs[job]
+        if logged.superseded_by or not record.facts.superseded_by:
+            _count(past, record, logged)
         else:
-            told.superseded_by = record.facts.superseded_by
+            logged.superseded_by = record.facts.superseded_by
 
 
 def dump(past: Past) -> Dump:
@@ -105,41 +105,41 @@ def dump(past: Past) -> Dump:
     rows += _rows(BaselineKind.WORKFLOW, past.workflows.items(), _WORKFLOW)
     rows += _rows(BaselineKind.LIMIT, past.limits.items(), _LIMIT)
     rows += _rows(BaselineKind.JOB, ((j, p) for j, p in past.jobs.items() if not p.ended), _JOB)
-    return Dump(rows, [job for job, told in past.jobs.items() if told.ended])
+    return Dump(rows, [job for job, logged in past.jobs.items() if logged.ended])
 
 
 def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPast:
-    facts, told = record.facts, JobPast()
-    told.state = facts.state
-    told.attempt = told.closed = facts.attempt
-    told.failed, told.lost, told.returned = facts.failed, facts.lost, facts.returned
-    told.base, told.adjustment = facts.base, facts.adjustment
-    told.worker, told.incarnation = facts.worker, facts.incarnation
-    told.supersedes = facts.supersedes
-    told.tries = tries
-    return told
+    facts, logged = record.facts, JobPast()
+    logged.state = facts.state
+    logged.attempt = logged.closed = facts.attempt
+    logged.failed, logged.lost, logged.returned = facts.failed, facts.lost, facts.returned
+    logged.base, logged.adjustment = facts.base, facts.adjustment
+    logged.worker, logged.incarnation = facts.worker, facts.incarnation
+    logged.supersedes = facts.supersedes
+    logged.tries = tries
+    return logged
 
 
-def _count(past: Past, record: JobRecord, told: JobPast) -> None:
+def _count(past: Past, record: JobRecord, logged: JobPast) -> None:
     """Counts a job wherever the events that led to its state would have counted it."""
     facts = record.facts
     if facts.workflow:
         counts = past.workflow(facts.workflow).counts
-        counts[told.state] += 1
-        if told.ended and told.state != COMPLETED:
+        counts[logged.state] += 1
+        if logged.ended and logged.state != COMPLETED:
             counts[FORGIVEN] += bool(facts.flags & ALLOW_FAILURE)
-    if told.state in ACTIVE_CODES:
+    if logged.state in ACTIVE_CODES:
         if facts.limit:
             past.limit(facts.limit).active += 1
-        past.worker(told.worker).running += told.state != ASSIGNED
+        past.worker(logged.worker).running += logged.state != ASSIGNED
 
 
-def _hold(replay: Replay, record: JobRecord, told: JobPast) -> None:
+def _hold(replay: Replay, record: JobRecord, logged: JobPast) -> None:
     """Counts what an active job holds."""
     shape = record.facts.shape
-    if told.state in ACTIVE_CODES and shape in replay.known.shapes:
+    if logged.state in ACTIVE_CODES and shape in replay.known.shapes:
         queue = replay.known.shapes[shape].queue
-        replay.past.holdings.take(told.worker, shape, queue, 1)
+        replay.past.holdings.take(logged.worker, shape, queue, 1)
 
 
 def _filled(target: Any, body: dict[str, Any]) -> Any:

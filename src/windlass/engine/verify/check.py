@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from windlass.domain.config import Config
 from windlass.domain.rows.events import Event
-from windlass.domain.values.errors import Conflict
 from windlass.engine.verify.baseline import load, seed_ended, settle_seeded
 from windlass.engine.verify.compare import compare
 from windlass.engine.verify.counts import check_counts
 from windlass.engine.verify.findings import Findings, Violation
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.order import check_order
+from windlass.engine.verify.placement import check_indices
 from windlass.engine.verify.places import check_places, check_suspects
 from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
@@ -19,25 +19,21 @@ from windlass.engine.verify.schedules import check_schedules
 from windlass.ports.store import ReadTx, Snapshot, Store
 
 CHUNK = 5_000  # events read at once
-TRIES = 10  # tries to read log and state of the same moment while others write
 
 
 async def verify(store: Store, config: Config | None = None) -> list[Violation]:
     """Returns every violation, an empty list if there is none.
 
-    It reads the whole log; memory grows with the jobs, not with the events. If others write to
-    the store, it reads again until log and state belong to the same moment.
+    It reads the whole log; memory grows with the jobs, not with the events. Log and state come
+    from one snapshot, so others may write meanwhile.
     """
-    for _ in range(TRIES):
-        before = (0, 0) if store.inline else await store.read(_count_events)
-        snapshot = await store.snapshot()
+
+    async def replay(tx: ReadTx, snapshot: Snapshot) -> Replay:
         replay = _replay_over(snapshot, config or Config())
-        await store.read(lambda tx, replay=replay: _replay_log(tx, replay))  # type: ignore[misc]
-        if store.inline or (replay.past.events, replay.past.seq) == before:
-            return _conclude(replay)
-    raise Conflict(
-        "busy", f"the log grew in each of {TRIES} tries: try again when fewer jobs run", 1_000
-    )
+        await _replay_log(tx, replay)
+        return replay
+
+    return _conclude(await store.read_beside(replay))
 
 
 def judge(
@@ -65,15 +61,6 @@ async def _replay_log(tx: ReadTx, replay: Replay) -> None:
         after = chunk[-1].seq
 
 
-async def _count_events(tx: ReadTx) -> tuple[int, int]:
-    """Returns how many events there are, and the number of the newest."""
-    count = after = 0
-    while chunk := await tx.log.read(after, CHUNK):
-        count += len(chunk)
-        after = chunk[-1].seq
-    return count, after
-
-
 def _conclude(replay: Replay) -> list[Violation]:
     known, past, found = replay.known, replay.past, replay.found
     settle_seeded(replay)
@@ -86,4 +73,5 @@ def _conclude(replay: Replay) -> list[Violation]:
     check_schedules(known, past, found)
     check_order(known, found)
     check_pools(known, past, found)
+    check_indices(known, found)
     return found.violations

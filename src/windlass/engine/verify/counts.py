@@ -29,8 +29,8 @@ def check_counts(known: SnapshotIndex, past: Past, found: Findings) -> None:
 def _check_depths(known: SnapshotIndex, past: Past, found: Findings) -> None:
     depths = Counter(
         known.queue_of(job)
-        for job, told in past.jobs.items()
-        if told.state == QUEUED and job in known.jobs
+        for job, logged in past.jobs.items()
+        if logged.state == QUEUED and job in known.jobs
     )
     counted = {
         name.removeprefix(_DEPTH): value
@@ -39,8 +39,8 @@ def _check_depths(known: SnapshotIndex, past: Past, found: Findings) -> None:
     }
     for queue in sorted({*depths, *counted}):
         if depths[queue] != counted.get(queue, 0):
-            said = f"queue {queue} counts {counted.get(queue, 0)} jobs, it holds {depths[queue]}"
-            found.add("S19", said)
+            message = f"queue {queue} counts {counted.get(queue, 0)} jobs, it holds {depths[queue]}"
+            found.add("S19", message)
 
 
 def _check_limits(known: SnapshotIndex, past: Past, found: Findings) -> None:
@@ -48,27 +48,29 @@ def _check_limits(known: SnapshotIndex, past: Past, found: Findings) -> None:
     leased.update(lease.queue_limit for lease in known.snapshot.leases)
     for row in known.snapshot.limits:
         # The log does not say which leases count against a queue's limit.
-        told = past.limit(row.id).active if row.namespace else leased[row.id]
-        if not row.leased == leased[row.id] == told:
-            said = f"limit {row.key} counts {row.leased} leases, there are {leased[row.id]}"
-            found.add("S19", f"{said}; the log says {told}")
+        logged = past.limit(row.id).active if row.namespace else leased[row.id]
+        if not row.leased == leased[row.id] == logged:
+            message = f"limit {row.key} counts {row.leased} leases, there are {leased[row.id]}"
+            found.add("S19", f"{message}; the log says {logged}")
 
 
 def _check_workflows(known: SnapshotIndex, past: Past, found: Findings) -> None:
     recount: dict[int, list[int]] = {}
     for row in known.snapshot.jobs:
-        facts, told = row.facts, past.jobs.get(row.facts.id)
-        if not facts.workflow or facts.superseded_by or told is None:
+        facts, logged = row.facts, past.jobs.get(row.facts.id)
+        if not facts.workflow or facts.superseded_by or logged is None:
             continue
         counts = recount.setdefault(facts.workflow, [0] * COUNTS)
-        counts[told.state] += 1
-        counts[0] += told.ended and told.state != COMPLETED and bool(facts.flags & ALLOW_FAILURE)
+        counts[logged.state] += 1
+        counts[0] += (
+            logged.ended and logged.state != COMPLETED and bool(facts.flags & ALLOW_FAILURE)
+        )
     for workflow in known.snapshot.workflows:
         counts = recount.get(workflow.id, [0] * COUNTS)
-        told_counts = past.workflow(workflow.id).counts
-        if not list(workflow.counts) == counts == told_counts:
-            said = f"workflow {workflow.id} counts {list(workflow.counts)}, there are {counts}"
-            found.add("S19", f"{said}; the log says {told_counts}")
+        logged_counts = past.workflow(workflow.id).counts
+        if not list(workflow.counts) == counts == logged_counts:
+            message = f"workflow {workflow.id} counts {list(workflow.counts)}, there are {counts}"
+            found.add("S19", f"{message}; the log says {logged_counts}")
 
 
 def _check_unmet(known: SnapshotIndex, found: Findings) -> None:
@@ -94,8 +96,8 @@ def _check_unmet(known: SnapshotIndex, found: Findings) -> None:
 def _check_wait(wait: Wait, edges: int, found: Findings) -> None:
     should = edges + wait.needs_operator
     if wait.unmet != should:
-        said = f"waits for {wait.unmet} conditions, {should} are unmet"
-        found.add("S19", said, wait.job)
+        message = f"waits for {wait.unmet} conditions, {should} are unmet"
+        found.add("S19", message, wait.job)
 
 
 def _is_met(owner: JobFacts, any_end: bool) -> bool:
@@ -120,5 +122,5 @@ def _check_keys(known: SnapshotIndex, found: Findings) -> None:
     }
     for key in sorted({*newest, *named}):
         if newest.get(key) != [named.get(key)]:
-            said = f"key {key[1]} names job {named.get(key)}, jobs {newest.get(key)} have it"
-            found.add("S2", said, named.get(key) or 0)
+            message = f"key {key[1]} names job {named.get(key)}, jobs {newest.get(key)} have it"
+            found.add("S2", message, named.get(key) or 0)

@@ -138,7 +138,6 @@ class Past:
         self.slots: dict[tuple[int, int], int] = {}  # schedule and slot → its workflow
         self.pools: dict[str, set[str]] = {}  # the tokens of workers that are not gone
         self.seq = 0
-        self.events = 0
         self.trimmed = 0  # the last event that retention has removed
         self.newest_trimmed_job = 0  # no job above it was submitted by a removed event
         self.seeded: set[int] = set()  # jobs that ended before the baseline

@@ -9,11 +9,14 @@ from bisect import insort
 import msgspec
 
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.rates import room_in
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
 from windlass.domain.rows.events import Event
+from windlass.engine.verify.findings import Findings
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import ACTIVE_CODES, JobPast
 from windlass.engine.verify.replay import Replay
 
@@ -43,8 +46,8 @@ def check_placement(replay: Replay, job: JobPast, event: Event) -> None:
     row = replay.known.jobs.get(event.job)
     shape = None if row is None else replay.known.shapes.get(row.facts.shape)
     if event.to == ASSIGNED and shape is not None:
-        for said in _excesses(replay, shape, event):
-            replay.found.add("S13", said, event.job, event.seq)
+        for message in _excesses(replay, shape, event):
+            replay.found.add("S13", message, event.job, event.seq)
     count_holdings(replay, job, event)
 
 
@@ -69,11 +72,11 @@ def _excesses(replay: Replay, shape: Shape, event: Event) -> list[str]:
 
 def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str | None:
     """Returns what the worker lacks both by the log and by its current metadata."""
-    row, told = replay.known.workers.get(worker), replay.past.worker(worker)
+    row, logged = replay.known.workers.get(worker), replay.past.worker(worker)
     if row is None:
         return None
     lacking = None
-    for dynamic, static in ((told.dynamic, told.static), (row.dynamic, row.static)):
+    for dynamic, static in ((logged.dynamic, logged.static), (row.dynamic, row.static)):
         merged = merge_metadata(
             msgspec.json.decode(row.dynamic if dynamic is None else dynamic),
             msgspec.json.decode(row.static if static is None else static),
@@ -86,3 +89,15 @@ def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str 
             return None
         lacking = lack.text
     return lacking
+
+
+def check_indices(known: SnapshotIndex, found: Findings) -> None:
+    """S13: no two leases of one worker hold the same index of a resource."""
+    holders: dict[tuple[int, str, str], int] = {}
+    for lease in known.snapshot.leases:
+        for resource, names in read_indices(lease.indices).items():
+            for name in names:
+                other = holders.setdefault((lease.worker, resource, name), lease.job)
+                if other != lease.job:
+                    said = f"holds index {name} of {resource}, as job {other} does"
+                    found.add("S13", f"{said}, on worker {lease.worker}", lease.job)

@@ -101,5 +101,5 @@ def _check_ticket(ticket: Ticket, facts: JobFacts, place: str, found: Findings) 
         ("excluded", ticket.excluded, facts.excluded),
     ):
         if has != should:
-            said = f"its ticket in {place} says {name} {has}, the job {should}"
-            found.add("S20", said, ticket.job)
+            message = f"its ticket in {place} says {name} {has}, the job {should}"
+            found.add("S20", message, ticket.job)

@@ -15,8 +15,8 @@ def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) ->
     if "tokens" in data:
         living |= set(data["tokens"])
         if len(living) > data["most"]:
-            said = f"pool {data['pool']} has {len(living)} workers, {data['most']} are allowed"
-            found.add("S13", said, 0, seq)
+            message = f"pool {data['pool']} has {len(living)} workers, {data['most']} are allowed"
+            found.add("S13", message, 0, seq)
     elif data.get("state") == Lifecycle.GONE.name.lower():
         living.discard(data["token"])
 
@@ -34,8 +34,8 @@ def check_pools(known: SnapshotIndex, past: Past, found: Findings) -> None:
         seen.add(row.worker)
     if past.trimmed:
         return  # some of them were requested by events that were removed
-    told = {(pool, token) for pool, tokens in past.pools.items() for token in tokens}
+    logged = {(pool, token) for pool, tokens in past.pools.items() for token in tokens}
     there = {(names.get(row.pool, ""), row.token) for row in living}
-    for pool, token in sorted(told ^ there):
+    for pool, token in sorted(logged ^ there):
         what = "there" if (pool, token) in there else "gone"
         found.add("S20", f"worker {token} of pool {pool} is {what}, the log says otherwise")

@@ -60,7 +60,6 @@ class Replay:
         if event.seq <= past.seq:
             self.found.add("S20", f"event {event.seq} follows {past.seq}", event.job, event.seq)
         past.seq = event.seq
-        past.events += 1
         applier = self._appliers.get(event.kind)
         if applier is not None:
             applier(event)

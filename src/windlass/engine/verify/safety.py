@@ -25,11 +25,11 @@ def check_transition(replay: Replay, job: JobPast, event: Event) -> None:
     """S8: only transitions of the table, from the current state. S11: a join fires once."""
     if event.frm != job.state:
         joined = event.frm == BLOCKED and event.to == QUEUED
-        said = f"left {_name(event.frm)} for {_name(event.to)}, it was {_name(job.state)}"
-        replay.found.add("S11" if joined else "S8", said, event.job, event.seq)
+        message = f"left {_name(event.frm)} for {_name(event.to)}, it was {_name(job.state)}"
+        replay.found.add("S11" if joined else "S8", message, event.job, event.seq)
     elif (event.frm, event.to) not in TRANSITION_CODES:
-        said = f"{_name(event.frm)} may not become {_name(event.to)}"
-        replay.found.add("S8", said, event.job, event.seq)
+        message = f"{_name(event.frm)} may not become {_name(event.to)}"
+        replay.found.add("S8", message, event.job, event.seq)
 
 
 def check_attempt(replay: Replay, job: JobPast, event: Event) -> None:
@@ -39,15 +39,17 @@ def check_attempt(replay: Replay, job: JobPast, event: Event) -> None:
         return
     if event.frm in ACTIVE_CODES:
         if event.to not in ACTIVE_CODES and event.attempt <= job.closed:
-            said = f"attempt {event.attempt} has a second outcome, {_name(event.to)}"
-            replay.found.add("S3", said, event.job, event.seq)
+            message = f"attempt {event.attempt} has a second outcome, {_name(event.to)}"
+            replay.found.add("S3", message, event.job, event.seq)
         holder = job.worker, job.incarnation
         if (event.worker, event.incarnation) != holder:
-            said = f"worker {event.worker}/{event.incarnation} reported, {holder} holds the attempt"
-            replay.found.add("S5", said, event.job, event.seq)
+            message = (
+                f"worker {event.worker}/{event.incarnation} reported, {holder} holds the attempt"
+            )
+            replay.found.add("S5", message, event.job, event.seq)
     if event.attempt != job.attempt:
-        said = f"attempt {event.attempt} reported, but the newest is {job.attempt}"
-        replay.found.add("S5", said, event.job, event.seq)
+        message = f"attempt {event.attempt} reported, but the newest is {job.attempt}"
+        replay.found.add("S5", message, event.job, event.seq)
 
 
 def _check_new_attempt(replay: Replay, job: JobPast, event: Event) -> None:
@@ -55,20 +57,20 @@ def _check_new_attempt(replay: Replay, job: JobPast, event: Event) -> None:
     if attempt == job.attempt:
         found.add("S3", f"attempt {attempt} was assigned twice", event.job, event.seq)
     elif attempt < job.attempt:
-        said = f"attempt {attempt} follows attempt {job.attempt}"
-        found.add("S4", said, event.job, event.seq)
+        message = f"attempt {attempt} follows attempt {job.attempt}"
+        found.add("S4", message, event.job, event.seq)
     if job.active or job.closed != job.attempt:
-        said = f"attempt {attempt} began while attempt {job.attempt} was active"
-        found.add("S6", said, event.job, event.seq)
+        message = f"attempt {attempt} began while attempt {job.attempt} was active"
+        found.add("S6", message, event.job, event.seq)
     if job.told_to_stop:
         found.add("S12", f"attempt {attempt} began after a cancel", event.job, event.seq)
     worker = replay.past.worker(event.worker)
     if worker.incarnation != event.incarnation or worker.removed or not may_claim(worker.status):
-        said = (
+        message = (
             f"assigned to incarnation {event.incarnation} of worker {event.worker}, "
             f"which is in incarnation {worker.incarnation} and status {worker.status}"
         )
-        found.add("S5", said, event.job, event.seq)
+        found.add("S5", message, event.job, event.seq)
 
 
 def check_dependencies(replay: Replay, job: JobPast, event: Event) -> None:
@@ -79,8 +81,8 @@ def check_dependencies(replay: Replay, job: JobPast, event: Event) -> None:
     for conditional, names in ((True, ties.after), (False, ties.after_any)):
         for name in names:
             if isinstance(name, int) and not _met(replay, name, conditional):
-                said = f"assigned before job {name} met its condition"
-                replay.found.add("S10", said, event.job, event.seq)
+                message = f"assigned before job {name} met its condition"
+                replay.found.add("S10", message, event.job, event.seq)
 
 
 def _met(replay: Replay, dependency: int, conditional: bool) -> bool:
@@ -103,13 +105,13 @@ def check_capacity(replay: Replay, job: JobPast, event: Event) -> None:
     if event.to == ASSIGNED and row is not None and row.facts.limit:
         limit = replay.past.limit(row.facts.limit)
         if limit.active + 1 > limit.max:
-            said = f"the {limit.active + 1}th under limit {row.facts.limit}, {limit.max} allowed"
-            replay.found.add("S13", said, event.job, event.seq)
+            message = f"the {limit.active + 1}th under limit {row.facts.limit}, {limit.max} allowed"
+            replay.found.add("S13", message, event.job, event.seq)
     if event.to == RUNNING:
         worker = replay.past.worker(event.worker)
         if worker.slots and worker.running + (job.state != RUNNING) > worker.slots:
-            said = f"worker {event.worker} runs more than its {worker.slots} slots"
-            replay.found.add("S13", said, event.job, event.seq)
+            message = f"worker {event.worker} runs more than its {worker.slots} slots"
+            replay.found.add("S13", message, event.job, event.seq)
 
 
 def check_match(replay: Replay, job: JobPast, event: Event) -> None:
@@ -125,8 +127,8 @@ def check_match(replay: Replay, job: JobPast, event: Event) -> None:
     if replay.known.runs(shape, dynamic, static):
         return
     if not replay.known.runs(shape, worker.dynamic, worker.static):
-        said = f"assigned to worker {event.worker}, which cannot run it"
-        replay.found.add("S14", said, event.job, event.seq)
+        message = f"assigned to worker {event.worker}, which cannot run it"
+        replay.found.add("S14", message, event.job, event.seq)
 
 
 def retry_check(config: Config) -> MoveCheck:
@@ -144,8 +146,8 @@ def retry_check(config: Config) -> MoveCheck:
             ("returned", job.returned, policy.max_returned),
         ):
             if count > limit:
-                said = f"retried after {count} {name} attempts, {limit} are allowed"
-                replay.found.add("S9", said, event.job, event.seq)
+                message = f"retried after {count} {name} attempts, {limit} are allowed"
+                replay.found.add("S9", message, event.job, event.seq)
 
     return check
 

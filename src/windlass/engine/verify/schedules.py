@@ -13,8 +13,8 @@ def note_start(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -
     """Applies the start of a slot, which the log may contain once."""
     place = (data["schedule"], data["slot"])
     if place in past.slots:
-        said = f"schedule {data['name']} started slot {data['slot']} as workflow "
-        found.add("S17", f"{said}{past.slots[place]} and again as {data['workflow']}", 0, seq)
+        message = f"schedule {data['name']} started slot {data['slot']} as workflow "
+        found.add("S17", f"{message}{past.slots[place]} and again as {data['workflow']}", 0, seq)
     past.slots[place] = data["workflow"]
 
 
@@ -30,9 +30,9 @@ def check_schedules(known: SnapshotIndex, past: Past, found: Findings) -> None:
             found.add("S17", f"schedule {run.schedule} has two runs of slot {run.slot}")
         seen.add(place)
         if run.slot > last.get(run.schedule, 0):
-            said = f"schedule {run.schedule} may run slot {run.slot} again: it has run {run.id}"
-            found.add("S17", said)
-        told = past.slots.get(place, run.workflow)
-        if run.state in (RunState.STARTED, RunState.ENDED) and told != run.workflow:
-            said = f"slot {run.slot} of schedule {run.schedule} is workflow {run.workflow}, "
-            found.add("S17", f"{said}the log says {told}")
+            message = f"schedule {run.schedule} may run slot {run.slot} again: it has run {run.id}"
+            found.add("S17", message)
+        logged = past.slots.get(place, run.workflow)
+        if run.state in (RunState.STARTED, RunState.ENDED) and logged != run.workflow:
+            message = f"slot {run.slot} of schedule {run.schedule} is workflow {run.workflow}, "
+            found.add("S17", f"{message}the log says {logged}")

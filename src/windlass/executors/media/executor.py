@@ -41,7 +41,7 @@ class MediaExecutor:
         return await launch(context, as_pipeline(args, uri))
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing: there is nothing to release."""
 
 
 async def _uri(context: JobContext, args: MediaArgs) -> str:

@@ -47,11 +47,11 @@ class FfmpegExecutor:
     task = "ffmpeg"
 
     async def run(self, context: JobContext) -> Result:
-        """Transcode as the job's arguments say."""
+        """Transcodes as the job's arguments say."""
         return await transcode(context, read_args(context.args))
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing: there is nothing to release."""
 
 
 async def transcode(context: JobContext, args: FfmpegArgs) -> Result:
@@ -109,7 +109,7 @@ class Meter:
         self._shown = -1.0
 
     def hear(self, line: bytes) -> None:
-        """One line of ffmpeg's standard output; what is not progress goes to the log."""
+        """Reads a line of ffmpeg's standard output; what is not progress goes to the log."""
         if not _PROGRESS.fullmatch(line):
             self._context.log(line + b"\n")
             return
@@ -120,7 +120,7 @@ class Meter:
             self._show()
 
     def finish(self) -> None:
-        """It is done."""
+        """Reports that all of it is done."""
         self._context.progress(1.0)
 
     def _show(self) -> None:

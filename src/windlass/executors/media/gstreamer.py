@@ -49,7 +49,7 @@ class GstreamerExecutor:
         return await launch(context, args)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing: there is nothing to release."""
 
 
 def _uri(context: JobContext, source: str) -> str:

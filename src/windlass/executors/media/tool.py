@@ -108,15 +108,15 @@ def tail_of(path: Path) -> str:
         return ""
 
 
-def failed(tool: str, end: Exit, said: str) -> Result:
-    """Returns the result of a tool that ended badly, by its exit and what it said."""
+def failed(tool: str, end: Exit, stderr: str) -> Result:
+    """Returns the result of a tool that ended badly, by its exit and what it stderr."""
     if end.out_of_memory:
         return _failed(FailureClass.RESOURCE, f"{tool} ran out of memory", end)
     if end.signal is not None:
         lost = end.signal in _KILLED
         failure = FailureClass.WORKER_LOST if lost else FailureClass.EXECUTION
         return _failed(failure, f"{tool} was killed by signal {end.signal}", end)
-    verdict = judge(said)
+    verdict = judge(stderr)
     message = verdict.message or f"{tool} exited with code {end.code}"
     return _failed(verdict.failure, message, end)
 

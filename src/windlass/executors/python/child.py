@@ -16,6 +16,7 @@ import sys
 import termios
 import threading
 import time
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ from windlass.executors.python.messages import (
     Expect,
     Failed,
     Frames,
+    Last,
     Progress,
     Ready,
     Redirect,
@@ -52,7 +54,7 @@ _EMPTY: Final = array.array("i", [0]).tobytes()
 
 
 def main() -> None:
-    """Connect, take what the executor hands over, and serve until it hangs up."""
+    """Connects to the executor and serves its calls until it hangs up."""
     path, token, mode, *modules = sys.argv[1:]
     _yield_to_the_agent()
     for module in modules:
@@ -78,7 +80,7 @@ def main() -> None:
 
 
 def _yield_to_the_agent() -> None:
-    """Waking this process never takes the processor from the agent that does it.
+    """Lowers this process's claim to the processor, so that waking it does not delay the agent.
 
     Otherwise, with few processors, the agent loses its own for every single call that it
     sends. The share of this process, and of the programs that it starts, stays the same.
@@ -90,7 +92,7 @@ def _yield_to_the_agent() -> None:
 
 
 def _write_lines_out() -> None:
-    """Output leaves line by line, whatever it is written to."""
+    """Flushes output after each line, whatever it is written to."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -132,6 +134,10 @@ class Server:
             if os.getpid() != self._pid:
                 os._exit(0)  # A fork that came back from its job's function has no place here.
             self._flush()
+            if call.variables:
+                # What it opened may still use an index: only its end frees that for others.
+                self._send(_last(report))
+                return
             page[CURRENT] = 0
             self._send(report)
             # Read after the report was sent: the executor marks first and looks second, so
@@ -166,16 +172,17 @@ class Server:
         return self._queue.recv(PACKET_LIMIT)
 
     def _run(self, call: Call) -> Done | Failed | Redirect:
-        value: object = None
         try:
             found = self._functions.find(call.function)
-            if found.is_async:
+            if found.is_async and not call.variables:
                 return Redirect(call.seq)
             self._enter(call)
             self._working = True
             if self._ending:
                 raise Canceled
-            value = found.function(*call.args, **call.kwargs)
+            value: Any = found.function(*call.args, **call.kwargs)
+            if found.is_async:
+                value = _run_async(value)
             self._working = False
         except BaseException as error:
             self._working = False
@@ -189,6 +196,10 @@ class Server:
     def _enter(self, call: Call) -> None:
         job = Current(call.job, call.attempt, call.workflow, call.seq, self, call.secrets)
         enter(job, alone=True)
+        if call.variables:
+            os.environ.update(call.variables)
+        if call.cpus:
+            os.sched_setaffinity(0, call.cpus)
         if call.secrets:
             self._shadowed = {name: os.environ.get(name) for name in call.secrets}
             os.environ.update(call.secrets)
@@ -201,7 +212,7 @@ class Server:
                 os.environ["WINDLASS_WORKFLOW"] = str(call.workflow)
 
     def _forget_secrets(self) -> None:
-        """The next job of this process sees nothing of this one's."""
+        """Removes this job's secrets before the next job of this process."""
         for name, value in self._shadowed.items():
             os.environ.pop(name, None)
             if value is not None:
@@ -248,7 +259,7 @@ class Server:
         return bool(self._page[STOPPED] == seq)
 
     def ask(self, seq: int, body: bytes) -> Answer:
-        """Threads of a function ask one after the other; nothing else comes on this way."""
+        """Threads of a function ask one at a time, and nothing else uses this channel."""
         with self._asking:
             self._asked += 1
             self._send(Ask(seq, self._asked, body))
@@ -261,6 +272,18 @@ class Server:
 
     async def ask_async(self, seq: int, body: bytes) -> Answer:
         return self.ask(seq, body)  # its loop is the function's own, and may wait
+
+
+def _run_async(call: Coroutine[Any, Any, object]) -> object:
+    import asyncio  # few processes need it
+
+    return asyncio.run(call)
+
+
+def _last(report: Done | Failed | Redirect) -> Last:
+    if isinstance(report, Failed):
+        return Last(report.seq, failed=report)
+    return Last(report.seq, report if isinstance(report, Done) else None)
 
 
 if __name__ == "__main__":

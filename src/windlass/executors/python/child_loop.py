@@ -104,7 +104,7 @@ class Server(asyncio.Protocol):
                     task.cancel()
 
     def _look_out(self, until: float) -> None:
-        """Stay awake until something comes, for a moment at most: it is said to come soon."""
+        """Busy-waits for a moment, because a call is expected soon."""
         if not self._tasks and time.monotonic() < until:
             time.sleep(NAP_S)  # The loop's own timers are coarser, and nothing else runs.
             self._loop.call_soon(self._look_out, until)
@@ -165,7 +165,7 @@ class Server(asyncio.Protocol):
         return seq in self._stopped
 
     def ask(self, seq: int, body: bytes) -> Answer:
-        """Only threads may wait for an answer; the loop itself has to go on."""
+        """Lets a thread wait for an answer; the loop itself must not."""
         if threading.current_thread() is threading.main_thread():
             raise Conflict("async", "await the async form of this in async functions")
         asking = asyncio.run_coroutine_threadsafe(self.ask_async(seq, body), self._loop)

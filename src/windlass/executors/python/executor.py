@@ -17,9 +17,10 @@ from windlass.executors.python.loop import Loop
 from windlass.executors.python.messages import Call
 from windlass.executors.python.pool import Pool
 from windlass.executors.python.process import ProcessLauncher, Spawn
-from windlass.ports.executor import JobContext, Limits, Result
+from windlass.ports.executor import Granted, JobContext, Limits, Result
 
 TICK_S: Final = 0.02
+NOTHING: Final = Granted({})
 YOUNG_TICKS: Final = 5  # so old a job becomes before it is watched
 
 
@@ -85,7 +86,7 @@ class PythonExecutor:
         )
 
     def begin(self, context: JobContext, done: Callable[[Result], None]) -> None:
-        """The same as `run`, without a task for each job."""
+        """Starts a job as `run` does, without a task for each job."""
         try:
             self._admit(context).done = done
         except InvalidInput as error:
@@ -107,7 +108,7 @@ class PythonExecutor:
             raise
 
     def expect(self) -> None:
-        """A job may come at once: wake the process that would run it, as the last one was.
+        """Wakes the process that would run the next job, because one may come at once.
 
         Waking takes as long as committing what gives the job to this worker, and can be
         done at the same time.
@@ -135,12 +136,13 @@ class PythonExecutor:
         self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
     ) -> Job:
         self._seq += 1
+        granted = context.granted or NOTHING
         call = Call(
             self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
-            dict(context.secrets),
+            dict(context.secrets), granted.variables, granted.cpus,
         )  # fmt: skip
         job = Job(call, context, self._ticks)
-        self._was_async = function in self._async
+        self._was_async = self._shares_loop(call)
         if self._was_async:
             self._loop.add(job)
         else:
@@ -150,8 +152,12 @@ class PythonExecutor:
             asyncio.get_running_loop().call_later(TICK_S, self._tick)
         return job
 
+    def _shares_loop(self, call: Call) -> bool:
+        """Whether the call runs beside others in one process, and so in one environment."""
+        return call.function in self._async and not call.variables
+
     def _redirect(self, job: Job) -> None:
-        """A function turned out to be async."""
+        """Moves a call whose function turned out to be async to the loop."""
         self._async.add(job.call.function)
         self._was_async = True
         if job.stopped:
@@ -160,7 +166,7 @@ class PythonExecutor:
             self._loop.add(job)
 
     def _tick(self) -> None:
-        """What has lived this long is watched; what waited this long gets another process."""
+        """Watches long calls, and gives calls that have waited long another process."""
         self._ticks += 1
         loop = asyncio.get_running_loop()
         if self._ticks % YOUNG_TICKS == 0:
@@ -182,7 +188,7 @@ class PythonExecutor:
         if job.stopped:
             return
         job.stopped = True
-        place = self._loop if job.call.function in self._async else self._pool
+        place = self._loop if self._shares_loop(job.call) else self._pool
         task = asyncio.get_running_loop().create_task(place.stop(job))
         self._stops.add(task)
         task.add_done_callback(self._stops.discard)

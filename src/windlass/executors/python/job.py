@@ -39,6 +39,7 @@ class Job:
         "call",
         "context",
         "done",
+        "last",
         "old",
         "result",
         "stopped",
@@ -50,6 +51,7 @@ class Job:
         self.context = context
         self.born = born  # at which tick
         self.result: Result | None = None  # once it has ended
+        self.last: Result | None = None  # its result, once its process has ended as well
         self.done: Callable[[Result], None] | None = None  # called then
         self._future: asyncio.Future[Result] | None = None
         self._asking: set[asyncio.Task[None]] = set()
@@ -67,7 +69,7 @@ class Job:
         return self._future
 
     def settle(self, result: Result) -> None:
-        """It has ended."""
+        """Hands over the result."""
         if self.result is not None:
             return
         self.result = result
@@ -79,14 +81,14 @@ class Job:
             self.done(result)
 
     def pass_on(self, report: Report) -> None:
-        """It goes on, and has something to say."""
+        """Passes on a message of the running function."""
         if isinstance(report, Log):
             self.context.log(report.data)
         elif isinstance(report, Progress):
             self.context.progress(_decode(report.value))
 
     def ask(self, ask: Ask, child: Child) -> None:
-        """It wants jobs to be submitted; the answer goes to its process."""
+        """Submits jobs for the function; the answer goes to its process."""
         task = asyncio.get_running_loop().create_task(self._ask(ask, child))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)

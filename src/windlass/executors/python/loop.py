@@ -48,7 +48,7 @@ class Loop:
             self._begin()
 
     def expect(self) -> None:
-        """A call may follow at once."""
+        """Prepares for a call that may follow at once."""
         if self._child is not None:
             self._child.send(Expect())
 

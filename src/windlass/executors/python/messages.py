@@ -29,6 +29,8 @@ class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
     args: list[Any]
     kwargs: dict[str, Any]
     secrets: dict[str, str] = {}
+    variables: dict[str, str] = {}  # of indexed resources: such a process ends with its call
+    cpus: tuple[int, ...] = ()  # if any, it runs on these only
 
 
 class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):
@@ -108,8 +110,16 @@ class Ask(msgspec.Struct, array_like=True, frozen=True, tag=7):
     body: bytes
 
 
+class Last(msgspec.Struct, array_like=True, frozen=True, tag=8):
+    """How a call ended that held indexed resources; the process ends with it."""
+
+    seq: int
+    done: Done | None = None
+    failed: Failed | None = None
+
+
 Order = Call | Spilled | Stop | Answer | Expect
-Report = Done | Failed | Progress | Log | Redirect | Ready | Ask
+Report = Done | Failed | Progress | Log | Redirect | Ready | Ask | Last
 
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_orders: Final = msgspec.msgpack.Decoder(list[Order]).decode

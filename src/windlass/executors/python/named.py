@@ -28,7 +28,7 @@ class NamedFunction:
         return await self._python.call(context, self._path, call.args, call.kwargs)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing: there is nothing to release."""
 
 
 def import_modules(names: Iterable[str]) -> None:

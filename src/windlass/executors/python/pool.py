@@ -23,6 +23,7 @@ from windlass.executors.python.messages import (
     Done,
     Expect,
     Failed,
+    Last,
     Redirect,
     Report,
     Spilled,
@@ -30,6 +31,7 @@ from windlass.executors.python.messages import (
     encode,
 )
 from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
+from windlass.ports.executor import Result
 from windlass.ports.loop_time import pass_time
 
 # Calls in the queue beyond those that run. It is filled up when half of them are gone: a
@@ -84,7 +86,7 @@ class Pool:
             self.warm()
 
     def expect(self) -> None:
-        """A call may follow at once: it wakes a process that is awake faster."""
+        """Wakes a process for a call that may follow at once."""
         if self._children and not self._sent:
             try:
                 self._launcher.calls.send(EXPECT)
@@ -160,6 +162,8 @@ class Pool:
         elif isinstance(report, Redirect):
             del self._sent[report.seq]
             self._redirect(job)
+        elif isinstance(report, Last):
+            job.last = _last_result(job, report)
         elif isinstance(report, Ask):
             job.ask(report, child)
         else:
@@ -184,8 +188,9 @@ class Pool:
         self._children.remove(child)
         job = self._sent.pop(seq, None)
         if job is not None:
-            job.settle(STOPPED if job.stopped else died_result(end, alone=True))
-        if self.busy:
+            died = STOPPED if job.stopped else died_result(end, alone=True)
+            job.settle(job.last or died)
+        if self.busy or (job is not None and job.last is not None):
             self.warm()
 
     # The queue
@@ -218,7 +223,7 @@ class Pool:
         return encode(Spilled(call.seq, str(path)))
 
     def _take_back(self, job: Job) -> bool:
-        """Whether the call had not begun; then it never will."""
+        """Takes a call back and returns whether it had not begun."""
         if job in self._waiting:
             self._waiting.remove(job)
             return True
@@ -258,8 +263,14 @@ class Pool:
         self._children.append(child)
 
     def _give_up(self, why: str) -> None:
-        """No process can be started: nothing will run these."""
+        """Fails these calls, because no process can be started."""
         for job in (*self._recall(), *self._sent.values(), *self._waiting):
             job.settle(lost(why))
         self._sent.clear()
         self._waiting.clear()
+
+
+def _last_result(job: Job, report: Last) -> Result:
+    if report.failed is not None:
+        return failed_result(job, report.failed)
+    return done_result(report.done or Done(report.seq))

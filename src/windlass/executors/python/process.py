@@ -153,7 +153,7 @@ class Life:
         return self.ended.result()
 
     async def stop(self) -> Exit:
-        """SIGTERM to its group, SIGKILL after the grace; the exit."""
+        """Sends SIGTERM to its group, SIGKILL after the grace, and returns the exit."""
         if not self._stopped and not self.ended.done():
             self._stopped = True
             self.ended.cancel()
@@ -264,7 +264,7 @@ class Child(asyncio.Protocol):
             self._output = -1
 
     def release(self) -> None:
-        """It has ended: read the rest and let go."""
+        """Reads the rest of the output of an ended process and closes its pipes."""
         while self._output >= 0 and self.read_output():
             pass
         self._close_output()

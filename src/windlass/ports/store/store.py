@@ -52,6 +52,10 @@ class Store(Protocol):
 
     async def snapshot(self) -> Snapshot: ...
 
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        """Runs `work` against one consistent snapshot, with all of its rows but the events."""
+        ...
+
     async def announce(self, news: News) -> None:
         """Tells the other engines on this store, after a commit. May be lost."""
         ...

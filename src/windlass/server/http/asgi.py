@@ -56,18 +56,26 @@ async def until_disconnected(receive: Receive) -> None:
 
 async def unless_disconnected(work: Awaitable[Any], receive: Receive) -> Any:
     """Returns the result of `work`; cancels it and returns None if the client leaves first."""
+    return await unless_first(work, until_disconnected(receive))
+
+
+async def unless_first(work: Awaitable[Any], *reasons: Awaitable[Any]) -> Any:
+    """Returns the result of `work`; cancels it and returns None if a reason comes first."""
     working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(until_disconnected(receive))
+    waiting = [asyncio.ensure_future(reason) for reason in reasons]
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, *waiting}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
         return None
     finally:
-        leaving.cancel()
+        for reason in waiting:
+            reason.cancel()
         if not working.done():
             working.cancel()
             await asyncio.wait({working})
+            if not working.cancelled():
+                working.exception()  # nobody is left to hear of it
 
 
 async def _chunks(message: Any, receive: Receive, limit: int) -> AsyncIterator[bytes]:

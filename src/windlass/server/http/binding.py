@@ -13,10 +13,10 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from windlass.domain.job.job import KEYWORDS
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import NOT_KNOWN, InvalidInput
 from windlass.domain.values.suggest import did_you_mean
 from windlass.server.http.call import Call
-from windlass.server.http.errors import NOTHING, Malformed, NotJson
+from windlass.server.http.errors import Malformed, NotJson
 from windlass.server.http.router import PLACEHOLDER
 from windlass.server.http.routes import Route
 
@@ -160,14 +160,14 @@ def explain_misfit(text: str, whole: str, values: Mapping[str, Any]) -> Malforme
         if named["what"].startswith("missing"):
             return Malformed(inner, "given", "nothing", f"{inner} is missing")
         hint = did_you_mean(named[2], KEYWORDS) if field.startswith("jobs[") else ""
-        said = f"{inner} is not a known field{hint}"
-        return Malformed(inner, "a known field", named[2], said)
+        message = f"{inner} is not a known field{hint}"
+        return Malformed(inner, "a known field", named[2], message)
     field = field or whole
     expected = _EXPECTED.fullmatch(what)
     if expected is None:
-        return Malformed(field, "valid", NOTHING, f"{field}: {what}")
+        return Malformed(field, "valid", NOT_KNOWN, f"{field}: {what}")
     names = [_TYPE_NAMES.get(name, name) for name in expected["type"].split(" | ")]
-    got = values.get(field, _TYPE_NAMES.get(expected["got"], expected["got"]) or NOTHING)
+    got = values.get(field, _TYPE_NAMES.get(expected["got"], expected["got"]) or NOT_KNOWN)
     return Malformed(field, " or ".join(names) + expected["range"], got)
 
 
@@ -181,7 +181,7 @@ def _struct_of(name: str, parameters: tuple[Parameter, ...]) -> type[msgspec.Str
 
 
 def _is_list(hint: Any) -> bool:
-    """Whether a query parameter may be repeated."""
+    """Returns whether a query parameter may be repeated."""
     if get_origin(hint) is list:
         return True
     return any(_is_list(part) for part in get_args(hint))

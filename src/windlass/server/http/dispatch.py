@@ -1,5 +1,6 @@
 """The ASGI application: finds the route of a request, checks the caller, runs the handler."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -14,6 +15,7 @@ from windlass.server.http.binding import Binder, signature_of
 from windlass.server.http.call import Call
 from windlass.server.http.errors import (
     INTERNAL,
+    STOPPING,
     Malformed,
     NoRoute,
     WrongMethod,
@@ -37,6 +39,7 @@ from windlass.server.services import Services
 log = structlog.get_logger("windlass.server")
 
 
+DISK_FULL_SECONDS: Final = 30.0  # between two lines of the log about it
 REMEMBERED: Final = 4_096  # paths; workers call the same few all the time
 
 
@@ -68,6 +71,7 @@ class Dispatcher:
         self._router = Router(
             (route.method, route.path, _bound(route, body_limit)) for route in routes
         )
+        self._quiet_until = 0.0
         self._resolve = lru_cache(REMEMBERED)(self._find)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,16 +81,39 @@ class Dispatcher:
         try:
             reply = await self._run(scope, receive)
         except WindlassError as error:
-            body = encode(error.describe())
-            reply = Complete(status_of(error), body, headers=headers_of(error))
+            if error.code == "disk_full":
+                self._log_disk_full(error)
+            reply = _failed(error)
         except Exception as error:
             # A bug of ours: the log says which, the client learns no more than that.
             log.error("unhandled", path=scope["path"], method=scope["method"], exc_info=error)
             reply = Complete(500, encode(INTERNAL))
+        except asyncio.CancelledError:
+            # uvicorn cancels what takes longer than a stop may last.
+            log.warning("cut_off", path=scope["path"], error=STOPPING.message)
+            reply = _failed(STOPPING)
         if isinstance(reply, Stream):
-            await send_stream(receive, send, reply)
+            await self._send_stream(scope, receive, send, reply)
         else:
             await send_complete(send, reply)
+
+    def _log_disk_full(self, error: WindlassError) -> None:
+        """Logs it now and then: while a disk is full, every write says so."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._quiet_until:
+            self._quiet_until = now + DISK_FULL_SECONDS
+            log.error("disk full", error=error.message)
+
+    async def _send_stream(
+        self, scope: Scope, receive: Receive, send: Send, stream: Stream
+    ) -> None:
+        try:
+            await send_stream(receive, send, stream, self._services.stopping)
+        except WindlassError as error:
+            # The client notices, because the last chunk is missing.
+            log.warning("cut_off", path=scope["path"], error=error.message)
+        except asyncio.CancelledError:
+            log.warning("cut_off", path=scope["path"], error=STOPPING.message)
 
     async def _run(self, scope: Scope, receive: Receive) -> Complete | Stream:
         method = scope["method"]
@@ -132,6 +159,10 @@ class Dispatcher:
 def _bound(route: Route, body_limit: int) -> _Bound:
     binder = Binder(signature_of(route))
     return _Bound(route, binder, binder.takes_body, route.body_limit or body_limit)
+
+
+def _failed(error: WindlassError) -> Complete:
+    return Complete(status_of(error), encode(error.describe()), headers=headers_of(error))
 
 
 def _reply(value: Any, route: Route) -> Complete | Stream:

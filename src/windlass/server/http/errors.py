@@ -16,7 +16,6 @@ from windlass.domain.values.errors import (
 from windlass.server.http.asgi import TooLarge
 
 PATH_SHOWN: Final = 200  # characters of a path in a message
-NOTHING: Final = object()  # what came is not known
 
 
 class Malformed(InvalidInput):
@@ -28,17 +27,7 @@ class Malformed(InvalidInput):
 
     @property
     def message(self) -> str:
-        if self._message:
-            return self._message
-        if self.got is NOTHING:
-            return f"expected {self.field} to be {self.expected}"
-        return super().message
-
-    def details(self) -> dict[str, object]:
-        details = super().details()
-        if self.got is NOTHING:
-            del details["got"]
-        return details
+        return self._message or super().message
 
 
 class NotJson(WindlassError):
@@ -86,6 +75,8 @@ class WrongMethod(NoRoute):
 INTERNAL: Final[dict[str, Any]] = {
     "error": {"code": "internal", "message": "the server failed; its log says why"}
 }
+
+STOPPING: Final = StoreUnavailable("the server stops; try again", outcome_unknown=True)
 
 _STATUS: Final[dict[type[WindlassError], int]] = {
     NotJson: 400,

@@ -1,11 +1,18 @@
 """What handlers may return beside plain values, and how it is sent."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from windlass.server.http.asgi import Receive, Send, unless_disconnected
+from windlass.server.http.asgi import (
+    Receive,
+    Send,
+    unless_disconnected,
+    unless_first,
+    until_disconnected,
+)
 
 T = TypeVar("T")
 
@@ -41,6 +48,7 @@ class Stream(NamedTuple):
     chunks: AsyncIterator[bytes]
     media_type: str
     headers: Mapping[str, str] = {}
+    endless: bool = False  # follows what grows; a server that stops cuts it off
 
 
 class ServerSentEvent(NamedTuple):
@@ -69,11 +77,20 @@ async def send_complete(send: Send, reply: Complete) -> None:
     await send({"type": "http.response.body", "body": reply.body})
 
 
-async def send_stream(receive: Receive, send: Send, stream: Stream) -> None:
-    """Sends a stream until it ends or the client leaves."""
+async def send_stream(
+    receive: Receive, send: Send, stream: Stream, stopping: asyncio.Event
+) -> None:
+    """Sends a stream until it ends or the client leaves; an endless one until the server stops.
+
+    What is cut off lacks its last chunk, so that the client knows there is more.
+    """
     fields = [(b"content-type", stream.media_type.encode()), *_fields(stream.headers)]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
-    await unless_disconnected(_send_chunks(send, stream.chunks), receive)
+    sending = _send_chunks(send, stream.chunks)
+    if stream.endless:
+        await unless_first(sending, until_disconnected(receive), stopping.wait())
+    else:
+        await unless_disconnected(sending, receive)
 
 
 async def _send_chunks(send: Send, chunks: AsyncIterator[bytes]) -> None:

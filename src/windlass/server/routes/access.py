@@ -32,7 +32,7 @@ async def list_tokens(call: Call) -> TokenList:
 
 @routes.post("/tokens", needs=ADMIN, status=201)
 async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
-    """Creates a token; its secret is shown this once."""
+    """Creates a token; its secret is shown only now."""
     if not _within(call.who, data.namespaces):
         raise Forbidden("a token cannot grant namespaces that it does not have")
     role = parse_role(data.role)
@@ -40,8 +40,7 @@ async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
         raise InvalidInput("role", "one for people: workers get theirs by enrolling", data.role)
     expires_at = 0
     if data.expires is not None:
-        ttl = parse_duration_ms(data.expires, "expires")
-        expires_at = await call.services.engine.now() + ttl
+        expires_at = await call.services.engine.now() + _ttl(data.expires)
     created = await call.services.access.create_token(
         data.name, role, data.namespaces, expires_at, actor=call.who.name
     )
@@ -60,13 +59,20 @@ async def revoke(call: Call, token: Id) -> Changed:
 @routes.post("/codes", needs=FLEET_OPERATOR, status=201)
 async def create_code(call: Call, data: Body[CodeRequest]) -> CodeCreated:
     """Creates a code with which one worker may enrol, once."""
-    ttl = parse_duration_ms(data.expires, "expires")
+    ttl = _ttl(data.expires)
     code, expires_at = await call.services.access.create_code(ttl, call.who.name)
     return CodeCreated(code=code, expires_at=format_moment(expires_at))
 
 
+def _ttl(expires: float | str) -> int:
+    ttl = parse_duration_ms(expires, "expires")
+    if not ttl:
+        raise InvalidInput("expires", "a duration longer than 0", expires)
+    return ttl
+
+
 def _within(who: Identity, namespaces: tuple[str, ...]) -> bool:
-    """Whether the caller has all of these; none means all that exist."""
+    """Returns whether the caller has all of these; none means all that exist."""
     return not who.namespaces or (bool(namespaces) and set(namespaces) <= set(who.namespaces))
 
 

@@ -1,13 +1,22 @@
 """The event log as a stream: server-sent events from any sequence number."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated
 
 import msgspec
 
+from windlass.api.events import event_filter, moment_since
 from windlass.api.render import show_event
 from windlass.domain.access.roles import Identity
-from windlass.domain.rows.events import EventKind
-from windlass.server.http.binding import Cursor
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.values.errors import NotFound
+from windlass.engine.history.read_events import (
+    EventFilter,
+    Select,
+    number_before,
+    number_before_last,
+)
+from windlass.server.http.binding import Cursor, Id
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import VIEWER
 from windlass.server.http.replies import EVENTS, ServerSentEvent, Stream
@@ -19,28 +28,76 @@ IDLE_MS = 250
 QUIET_ROUNDS = 60  # after so many idle rounds a comment keeps the connection alive
 HEADERS = {"Cache-Control": "no-cache", "Connection": "keep-alive", "X-Accel-Buffering": "no"}
 
+Last = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
+
 _encode = msgspec.json.Encoder().encode
 
 routes = Routes("/api/v1/events", "events")
 
 
 @routes.get("", needs=VIEWER, media_type=EVENTS)
-async def follow_events(call: Call, after: Cursor = 0, follow: bool = True) -> Stream:
-    """Streams the events behind `after`, and with `follow` new ones; their id is the seq."""
-    last = call.header(b"last-event-id")
-    start = int(last) if last.isascii() and last.isdigit() and len(last) < 19 else after
-    return Stream(_stream(call.services, call.who, start, follow), EVENTS, HEADERS)
+async def follow_events(
+    call: Call,
+    after: Cursor = 0,
+    follow: bool = True,
+    kind: list[str] | None = None,
+    state: list[str] | None = None,
+    job: Id | None = None,
+    worker: str | None = None,
+    since: str | None = None,
+    last: Last | None = None,
+) -> Stream:
+    """Streams the events behind `after`, and with `follow` new ones; their id is the seq.
+
+    `since` is a time, or how long ago; `last` shows only so many of those that match.
+    """
+    services, store = call.services, call.services.engine.store
+    wanted = event_filter(kind, state, job)
+    if worker is not None:
+        wanted = msgspec.structs.replace(wanted, worker=await _worker(services, worker))
+    select = _selection(services, call.who, wanted)
+    resumed = call.header(b"last-event-id")
+    if resumed.isascii() and resumed.isdigit() and len(resumed) < 19:
+        return Stream(_stream(services, select, int(resumed), follow), EVENTS, HEADERS, follow)
+    if since is not None:
+        at = moment_since(since, await services.engine.now())
+        after = max(after, await number_before(store, at))
+    if last is not None:
+        after = await number_before_last(store, select, last, after)
+    return Stream(_stream(services, select, after, follow), EVENTS, HEADERS, follow)
+
+
+async def _worker(services: Services, name: str) -> int:
+    """Returns the id of a worker, also of one that was removed while this server ran."""
+    found = await services.engine.store.read(lambda tx: tx.workers.read_name(name))
+    if found is not None:
+        return found.id
+    for number, known in services.names.known.items():
+        if known.name == name:
+            return number
+    raise NotFound("worker", name)
+
+
+def _selection(services: Services, who: Identity, wanted: EventFilter) -> Select:
+    async def select(events: Sequence[Event]) -> Sequence[Event]:
+        """Returns those that match and that the caller may see."""
+        matching = [event for event in events if wanted.takes(event)]
+        return await services.queries.visible_events(matching, who)
+
+    return select
 
 
 async def _stream(
-    services: Services, who: Identity, after: int, follow: bool
+    services: Services, select: Select, after: int, follow: bool
 ) -> AsyncIterator[bytes]:
     quiet = 0
     while True:
         events = await services.feed.read_after(after, CHUNK)
-        for event in await services.queries.visible_events(events, who):
+        shown = await select(events)
+        await services.names.learn(shown)
+        for event in shown:
             kind = EventKind(event.kind).name.lower()
-            data = _encode(show_event(event))
+            data = _encode(show_event(event, services.names.known))
             yield ServerSentEvent(id=str(event.seq), event=kind, data=data).encode()
         if events:
             after, quiet = events[-1].seq, 0

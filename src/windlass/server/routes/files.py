@@ -8,8 +8,14 @@ import msgspec
 
 from windlass.api.render import show_artifact
 from windlass.domain.rows.files import ArtifactRow, LogState
-from windlass.engine.files.follow_log import READ_LIMIT, follow_growing
-from windlass.engine.files.logs import LogReading
+from windlass.engine.files.follow_log import (
+    READ_LIMIT,
+    LogPosition,
+    NextPart,
+    follow_growing,
+    next_part,
+)
+from windlass.engine.files.logs import LARGEST, LogReading
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import VIEWER
 from windlass.server.http.replies import BINARY, TEXT, Stream
@@ -19,6 +25,7 @@ from windlass.wire.files import ArtifactList
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 LogPart = Annotated[int, msgspec.Meta(ge=1, le=READ_LIMIT)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
 
 # Artifacts come from jobs: a browser must neither run nor guess what they are.
 SAFE_HEADERS: Final = {
@@ -35,17 +42,31 @@ async def log(
     job: Number,
     attempt: Number | None = None,
     offset: Size = 0,
-    limit: LogPart = READ_LIMIT,
+    limit: LogPart | None = None,
     follow: bool = False,
+    wait: Seconds | None = None,
+    offset_attempt: Size = 0,
 ) -> Stream:
-    """Streams a job's log from `offset`; with `follow`, until it ends."""
+    """Streams a job's log from `offset`; with `follow`, until it ends.
+
+    With `wait`, it returns the next part as soon as there is one, or nothing when so many seconds
+    have passed. `offset` then counts in attempt `offset_attempt`: if a newer attempt has begun,
+    its log is read from the start. Headers say where to read on, and whether the log is over.
+    """
     services = call.services
     await services.queries.check_visible([job], call.who)
+    if wait is not None:
+        position = LogPosition(offset_attempt, offset)
+        part = await next_part(
+            services.engine, services.files, job, attempt, position, round(wait * 1000),
+            limit or READ_LIMIT,
+        )  # fmt: skip
+        return Stream(part.reading.chunks, TEXT, _part_headers(part))
     if follow:
         await services.files.log(job, attempt)  # a missing log is reported before the stream
         growing = follow_growing(services.engine, services.files, job, attempt, offset)
-        return Stream(growing, TEXT, SAFE_HEADERS)
-    reading = await services.files.read_log(job, attempt, offset, limit)
+        return Stream(growing, TEXT, SAFE_HEADERS, endless=True)
+    reading = await services.files.read_log(job, attempt, offset, limit or LARGEST)
     return Stream(reading.chunks, TEXT, _log_headers(reading))
 
 
@@ -81,8 +102,13 @@ def _disposition(file: str) -> str:
     return f'attachment; filename="{plain}"{full}'
 
 
+def _part_headers(part: NextPart) -> dict[str, str]:
+    return {**_log_headers(part.reading), "Windlass-Log-Over": str(part.is_over).lower()}
+
+
 def _log_headers(reading: LogReading) -> dict[str, str]:
     return {
+        "Windlass-Log-Attempt": str(reading.row.attempt),
         "Windlass-Log-State": LogState(reading.row.state).name.lower(),
         "Windlass-Log-Bytes": str(reading.row.bytes),
         "Windlass-Log-Next": str(reading.next),

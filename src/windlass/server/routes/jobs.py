@@ -79,7 +79,9 @@ async def wait(call: Call, job: Id, timeout: Seconds = 30) -> Job:
 async def events(call: Call, job: Id) -> EventList:
     """Returns all events of one job."""
     found = await call.services.queries.events(job, call.who)
-    return EventList([show_event(event) for event in found])
+    names = call.services.names
+    await names.learn(found)
+    return EventList([show_event(event, names.known) for event in found])
 
 
 @routes.post("/cancel", needs=SUBMITTER)

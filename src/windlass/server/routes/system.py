@@ -1,7 +1,6 @@
 """Routes about the server itself: health, metrics, verification, namespaces, names."""
 
 from windlass.domain.rows.files import NameRow
-from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.times import format_moment
 from windlass.engine.verify import verify as verify_store
 from windlass.server.http.binding import Body
@@ -24,12 +23,9 @@ async def healthz(call: Call) -> Health:
 
 @routes.get("/readyz", needs=OPEN)
 async def readyz(call: Call) -> Reply[Health]:
-    """Checks that the store answers."""
-    try:
-        await call.services.engine.now()
-    except WindlassError as error:
-        return Reply(Health(str(error)), 503)
-    return Reply(Health("ok"), 200)
+    """Checks that jobs can be recorded: the store and the blobs take what is written."""
+    problem = await call.services.readiness.problem()
+    return Reply(Health("ok"), 200) if problem is None else Reply(Health(problem), 503)
 
 
 @routes.get("/metrics", needs=VIEWER, media_type=TEXT)

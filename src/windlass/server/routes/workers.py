@@ -4,9 +4,11 @@ from typing import Any, Final, NamedTuple
 
 from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.access.roles import Identity, Role
-from windlass.domain.job.job import NAME_LIMIT
+from windlass.domain.access.tokens import check_own_token
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.engine.access import digest_of
+from windlass.engine.fleet.credentials import CODE_REFUSED
 from windlass.engine.fleet.workers import ANYONE, Enrolment
 from windlass.ports.store import ReadTx
 from windlass.server.http.binding import Body, Id
@@ -20,15 +22,9 @@ from windlass.server.http.permissions import (
 )
 from windlass.server.http.routes import Routes
 from windlass.server.services import Services
+from windlass.wire.enrolment import EnrolReply, EnrolRequest, LeaveRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import (
-    Changed,
-    EnrolReply,
-    EnrolRequest,
-    LeaveRequest,
-    WorkerInfo,
-    WorkerList,
-)
+from windlass.wire.workers import Changed, WorkerInfo, WorkerList
 
 SYNC_LIMIT: Final = 64 * 1024 * 1024
 
@@ -45,38 +41,44 @@ routes = Routes("/api/v1/workers", "workers")
 @routes.post("/enrol", needs=OPEN)
 async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
     """Enrols a worker by code or by token, or lets it wait for approval."""
-    services, who = call.services, call.caller
-    if who is None and data.code is None and call.has_token:
-        raise Unauthorized("this token is not valid: present another one, a code, or none")
+    services = call.services
+    who = await _enrolling(call, data)
     rights = await _rights(services, who, data)
-    done = await services.engine.workers.enrol(
-        Enrolment(
-            name=data.name,
-            slots=data.slots,
-            metadata=data.metadata,
-            takeover=data.takeover,
-            replaces=data.replaces,
-            approved=rights.approved,
-            holder=rights.holder,
+    token = data.token or services.access.make_token()
+    try:
+        done = await services.engine.workers.enrol(
+            Enrolment(
+                name=data.name,
+                slots=data.slots,
+                metadata=data.metadata,
+                takeover=data.takeover,
+                replaces=data.replaces,
+                approved=rights.approved,
+                holder=rights.holder,
+                code=digest_of(data.code) if rights.by_code and data.code else None,
+                token=digest_of(token),
+                renews=data.token is not None,
+                stopped=data.stopped,
+            )
         )
-    )
-    token = None
-    if who is None or who.worker != done.worker:
-        created = await services.access.create_token(
-            f"worker {data.name}"[:NAME_LIMIT], Role.WORKER, worker=done.worker
-        )
-        token = created.secret
+    except Conflict as error:
+        if error.code == CODE_REFUSED:
+            raise Forbidden(error.message) from None
+        raise
+    if done.has_new_token:
+        services.access.forget()
     config = services.engine.config
     return EnrolReply(
         worker=done.worker,
         incarnation=done.incarnation,
         status=WorkerStatus(done.status).name.lower(),
-        token=token,
+        token=token if done.has_new_token else None,
         heartbeat_interval_ms=config.heartbeat_interval_ms,
         lease_ms=config.heartbeat_timeout_ms,
         term_grace_ms=config.term_grace_ms,
         log_limit=config.log_limit,
         epoch=done.epoch,
+        drain_limit_ms=config.drain_limit_ms,
     )
 
 
@@ -144,11 +146,25 @@ def check_speaks_for(who: Identity, worker: int) -> None:
         raise Forbidden("a worker may call this only for itself")
 
 
+async def _enrolling(call: Call, data: EnrolRequest) -> Identity | None:
+    """Returns who enrols: a worker whose last answer was lost is known by the token it sent."""
+    who = call.caller
+    if data.token is not None:
+        check_own_token(data.token)
+        known = await call.services.access.identify(data.token)
+        if known is not None and known.role is Role.WORKER:
+            return known
+    if who is None and data.code is None and call.has_token:
+        raise Unauthorized("this token is not valid: present another one, a code, or none")
+    return who
+
+
 class _Rights(NamedTuple):
     """What an enrolment may do: get jobs at once, and speak for which worker."""
 
     approved: bool
     holder: int
+    by_code: bool = False
 
 
 async def _rights(services: Services, who: Identity | None, data: EnrolRequest) -> _Rights:
@@ -161,9 +177,7 @@ async def _rights(services: Services, who: Identity | None, data: EnrolRequest) 
     if is_worker and who is not None and await _is_named(services, who.worker, data.name):
         return _Rights(False, who.worker)
     if data.code is not None:
-        if not await services.access.use_code(data.code):
-            raise Forbidden("this enrolment code is not valid, or was used already")
-        return _Rights(True, ANYONE)
+        return _Rights(True, ANYONE, by_code=True)
     if is_worker and not await _is_taken(services, data.name):
         raise Forbidden("a worker's token enrols that worker only: present a code for another")
     approved = who is not None and who.may_fleet(Role.OPERATOR)

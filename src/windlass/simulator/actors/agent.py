@@ -5,6 +5,7 @@ processes, and the faults. A paused agent (SIGSTOP) runs nothing; its keeper goe
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextvars import Context
 from pathlib import Path
 
@@ -16,8 +17,10 @@ from windlass.simulator.world.clock import SeededChance
 from windlass.simulator.world.loop import OWNER, SimulatedProcess
 from windlass.simulator.world.network import Network
 from windlass.simulator.world.world import World
-from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
+from windlass.wire.sync import Finished
 from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.agent_core import AgentCore
@@ -41,6 +44,7 @@ class SimulatedMachine:
         self._agent = agent
         self._world = world
         self._registry = registry
+        self._index_use = IndexUse()
         self.keeper = self._start_keeper()
 
     def _start_keeper(self) -> SimulatedKeeper:
@@ -52,7 +56,7 @@ class SimulatedMachine:
         traits = self._agent.traits
         return EnrolRequest(
             name=traits.name, slots=traits.slots, metadata=traits.metadata,
-            takeover=self.proven, replaces=self._agent.newest,
+            takeover=self.proven, replaces=self._agent.newest, stopped=self._agent.stopped,
         )  # fmt: skip
 
     def set_deadline(self, soft: float, hard: float) -> None:
@@ -61,12 +65,13 @@ class SimulatedMachine:
     def begin(self, reply: EnrolReply, deadline: Deadline) -> FaultyStarter:
         agent, world = self._agent, self._world
         agent.worker, agent.newest = reply.worker, reply.incarnation
+        agent.stopped = None
         self.epoch = max(self.epoch, reply.epoch)
         self.keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
             NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock, reply.worker,
-            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
-            Secrets(), NoSocket(),
+            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
+            Secrets(), NoSocket(), self._index_use,
         )  # fmt: skip
         executors = {
             task: SimulatedExecutor(task, world, agent.traits, self._die_soon) for task in TASKS
@@ -79,6 +84,10 @@ class SimulatedMachine:
         self.keeper.kill_all()
         self.keeper = self._start_keeper()
         self.proven = True
+
+    def note_stop(self, finished: Sequence[Finished]) -> None:
+        """Notes it in the agent's state directory."""
+        self._agent.stopped = Stopped(self._agent.newest, tuple(finished))
 
     def _die_soon(self) -> None:
         """Is called by a job that takes the agent with it."""
@@ -100,6 +109,7 @@ class Agent:
         self.traits = traits
         self.worker = 0
         self.newest = 0  # the newest incarnation that its state directory records
+        self.stopped: Stopped | None = None  # what its state directory says of the last stop
         self._world = world
         self._registry = registry
         self._gateway = SimulatedGateway(world, network, servers, traits.name)
@@ -158,5 +168,5 @@ class Agent:
 
 
 def _remove(path: Path) -> None:
-    """There is nothing on the disk."""
+    """Does nothing: there is no disk."""
     del path

@@ -89,20 +89,20 @@ class Client:
     # Submitting
 
     async def _submit_batch(self) -> None:
-        """Some jobs; half of the batches have a key, and are sent until they are acknowledged."""
+        """Submits some jobs; half of the batches have a key and are repeated until acknowledged."""
         jobs = [self._spec() for _ in range(self._take(6))]
         if self._world.chance.random() < 0.5:
             await self._submit(jobs, None)
             return
         self._numbered += 1
         key = f"{self.name}-{self._numbered}"
-        told: tuple[int, ...] = ()
+        seen: tuple[int, ...] = ()
         for _ in range(TRIES):
             answer = await self._submit(jobs, None, key)
             if answer is not None:
-                if told and told != answer.ids:
-                    self._world.found("S2", f"submission {key} was told other jobs", told[0])
-                told = answer.ids
+                if seen and seen != answer.ids:
+                    self._world.found("S2", f"submission {key} was told other jobs", seen[0])
+                seen = answer.ids
                 if self._world.chance.random() < 0.5:
                     return
 
@@ -144,7 +144,7 @@ class Client:
         await self._submit([spec], None)
 
     async def _submit_keyed(self) -> None:
-        """One job with a key, sent again until it is acknowledged, and then once more."""
+        """Submits one job with a key until it is acknowledged, and then once more."""
         self._numbered += 1
         key = f"{self.name}-{self._numbered}"
         spec = self._spec(key=key)
@@ -218,7 +218,7 @@ class Client:
         return format_moment(self._world.clock.now_ms() + ms)
 
     def _place(self, ties: dict[str, Any]) -> None:
-        """Now and then a job is choosy about where and when it runs."""
+        """Returns placement options: some jobs restrict where and when they run."""
         chance = self._world.chance
         if chance.random() < 0.15:
             ties["resources"] = {"cpus": chance.randint(1, 2)}
@@ -230,7 +230,7 @@ class Client:
             ties["preemptible"] = True
 
     def _limit_time(self, ties: dict[str, Any]) -> None:
-        """Now and then a job is of no use later, or nobody will ever be able to run it."""
+        """Returns time limits: some jobs expire, or match no worker."""
         chance, between = self._world.chance, self._world.between
         earliest = moment_ms(ties.get("not_before")) or self._world.clock.now_ms()
         if chance.random() < 0.08:
@@ -275,7 +275,7 @@ class Client:
             )
 
     async def _retry_workflow(self) -> None:
-        """Mostly what failed; now and then all of it anew."""
+        """Retries mostly what failed, sometimes everything."""
         if not self.workflows:
             return
         workflow, failed = self._world.chance.choice(self.workflows), self._world.between(1, 8) > 1
@@ -292,7 +292,7 @@ class Client:
         await self.ask(lambda engine: engine.jobs.adjust_priority(job, adjustment, self.name))
 
     async def _limit(self) -> None:
-        """Only where there is one server: others would hear of it a moment later."""
+        """Sets a queue limit, only if there is one server: others would learn of it later."""
         queue, most = self._world.chance.choice(QUEUES), self._world.between(0, 3)
         limits = QueueLimits(most, self._world.between(0, 2), self._world.chance.random() < 0.5)
         if len(self._servers) == 1:

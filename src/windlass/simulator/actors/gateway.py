@@ -7,8 +7,8 @@ from windlass.domain.values.errors import Conflict, NotFound, Unreachable, Windl
 from windlass.simulator.actors.server import Server
 from windlass.simulator.world.network import Network, Request
 from windlass.simulator.world.world import World
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.agent.direct import enrol_with
 from windlass.worker.attempt.job_socket import Submit
 
@@ -79,4 +79,4 @@ class NoSocket:
         return {}
 
     def dismiss(self, key: tuple[int, int]) -> None:
-        """Nobody was admitted."""
+        """Does nothing: no attempt has a socket here."""

@@ -1,6 +1,7 @@
 """Simulated processes of jobs, and the keeper that ends them when it must (mechanics 7).
 
-The registry of all live processes proves S7: at most one for each job, at any time.
+The registry of all live processes proves S7: at most one for each job, at any time. It also proves
+that two processes of one worker never hold the same index of a resource.
 """
 
 import asyncio
@@ -8,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from typing import Any
 
+from windlass.domain.matching.indices import variable_of
 from windlass.ports.executor import Limits
 from windlass.simulator.world.world import World
 from windlass.worker.keeper.kept_process import Fenced, KeptProcess
@@ -15,6 +17,7 @@ from windlass.worker.keeper.kept_process import Fenced, KeptProcess
 EXITED = 0
 TERMINATED = -15
 JOB = "WINDLASS_JOB"  # which job a process belongs to, in its environment
+CPUS = variable_of("cpus")  # which processors it holds
 
 
 class ProcessRegistry:
@@ -23,38 +26,49 @@ class ProcessRegistry:
     def __init__(self, world: World) -> None:
         self._world = world
         self._live: dict[int, list[str]] = {}
+        self._holders: dict[tuple[str, str], int] = {}  # worker and processor → job
         self.launched = 0
 
-    def begin(self, job: int, who: str) -> None:
-        """Notes that a process for this job exists from now on."""
+    def begin(self, job: int, who: str, cpus: Sequence[str]) -> None:
+        """Notes that a process for this job exists from now on, and what it holds."""
         others = self._live.setdefault(job, [])
         if others:
             at = self._world.clock.now_ms()
             self._world.found("S7", f"at {at} {who} launched it, {others} runs it", job)
         others.append(who)
         self.launched += 1
+        for cpu in cpus:
+            holder = self._holders.setdefault((who, cpu), job)
+            if holder != job:
+                at = self._world.clock.now_ms()
+                said = f"at {at} it was given processor {cpu} of {who}, which job {holder} holds"
+                self._world.found("S13", said, job)
 
-    def end(self, job: int, who: str) -> None:
+    def end(self, job: int, who: str, cpus: Sequence[str]) -> None:
         """Notes that it exists no more."""
         self._live[job].remove(who)
+        for cpu in cpus:
+            if self._holders.get((who, cpu)) == job:
+                del self._holders[who, cpu]
 
 
 class Process:
     """One process group. Calls `ended` with the exit code when it ends or is stopped."""
 
     def __init__(
-        self, world: World, registry: ProcessRegistry, job: int, who: str,
+        self, world: World, registry: ProcessRegistry, env: Mapping[str, str], who: str,
         ended: Callable[[int], None],
     ) -> None:  # fmt: skip
         self.live = True
         self._world = world
         self._registry = registry
-        self._job = job
+        self._job = int(env[JOB])
+        self._cpus = [cpu for cpu in env.get(CPUS, "").split(",") if cpu]
         self._who = who
         self._ended = ended
         self._stop_at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
-        registry.begin(job, who)
+        registry.begin(self._job, who, self._cpus)
 
     def run(self, duration_ms: int) -> None:
         """Ends by itself after a while."""
@@ -78,7 +92,7 @@ class Process:
             self.live = False
             if self._timer is not None:
                 self._timer.cancel()
-            self._registry.end(self._job, self._who)
+            self._registry.end(self._job, self._who, self._cpus)
 
     def _end(self, code: int) -> None:
         if self.live:
@@ -132,7 +146,7 @@ class SimulatedKeeper:
             self._tell(kept.tell, Fenced("the deadline has passed"))
             return kept
         process = Process(
-            self._world, self._registry, int((env or {})[JOB]), self._who,
+            self._world, self._registry, env or {}, self._who,
             lambda code: self._ended(kept, number, code),
         )  # fmt: skip
         self._processes[number] = process

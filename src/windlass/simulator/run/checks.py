@@ -23,8 +23,8 @@ def find_leftovers(snapshot: Snapshot) -> list[Violation]:
     for invariant, place, rows in places:
         found += [Violation(invariant, f"still in {place}: {row}", row.job) for row in rows]
     for cascade in snapshot.cascades:
-        said = f"a cascade was never finished: {cascade}"
-        found.append(Violation("L3", said, cascade.job or 0))
+        message = f"a cascade was never finished: {cascade}"
+        found.append(Violation("L3", message, cascade.job or 0))
     for record in snapshot.jobs:
         if not record.facts.state:
             found.append(Violation("L7", "never ended", record.facts.id))

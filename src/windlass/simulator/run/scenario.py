@@ -4,6 +4,7 @@ import random
 
 from msgspec import Struct
 
+from windlass.domain.matching.indices import indices_key
 from windlass.simulator.actors.jobs import Traits
 from windlass.simulator.world.faulty_store import StoreFaults
 from windlass.simulator.world.network import Weather
@@ -82,7 +83,9 @@ def _store_faults(chance: random.Random) -> StoreFaults:
 def _fleet(chance: random.Random) -> tuple[Traits, ...]:
     workers = []
     for number in range(chance.randint(2, 4)):
-        metadata: dict[str, object] = {"os": "linux", "system:cpus": chance.randint(2, 4)}
+        cpus = chance.randint(2, 4)
+        metadata: dict[str, object] = {"os": "linux", "system:cpus": cpus}
+        metadata[indices_key("cpus")] = [str(cpu) for cpu in range(cpus)]
         if number == 0 or chance.random() < 0.4:
             metadata["gpu"] = True  # the first can run everything
         if number and chance.random() < 0.3:

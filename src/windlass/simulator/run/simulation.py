@@ -121,7 +121,7 @@ class _Run:
         self._operator = Client(world, network, servers, stores, "operator", 0)
 
     async def play(self, seed: int) -> Result:
-        """Trouble, calm, judgement."""
+        """Runs the faults, then a quiet phase, then the checks."""
         for server in self._servers:
             await server.start()
         for agent in self._agents:

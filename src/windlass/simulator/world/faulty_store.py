@@ -44,7 +44,7 @@ class FaultyStore:
         return self._inner.inline
 
     def die(self) -> None:
-        """The engine in front was killed: whatever it still tries has no effect."""
+        """Cuts off the killed engine: nothing it still tries has an effect."""
         self._dead = True
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
@@ -69,6 +69,9 @@ class FaultyStore:
 
     async def snapshot(self) -> Snapshot:
         return await self._inner.snapshot()
+
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        return await self._inner.read_beside(work)
 
     async def announce(self, news: News) -> None:
         self._check()

@@ -157,7 +157,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._watch(task)
 
     def _do_nothing(self, *_: object) -> None:
-        """Nothing happens outside that the loop could process, and nobody has to wake it."""
+        """Does nothing: there are no outside events, and nobody has to wake the loop."""
 
     _process_events = _do_nothing
     _write_to_self = _do_nothing

@@ -56,7 +56,7 @@ class Call:
         return self._answer is None
 
     def serve(self, task: "asyncio.Task[Any]") -> None:
-        """A server works on it."""
+        """Counts a request that a server works on."""
         self._tasks.append(task)
 
     def give(self, answer: Any) -> None:
@@ -93,7 +93,7 @@ class Network:
         self._cut.clear()
 
     def misses_hang_up(self) -> bool:
-        """Whether a closed connection goes unnoticed."""
+        """Returns whether a closed connection goes unnoticed."""
         return self._world.fault("hang_up_unnoticed", self._weather.hang_up_unnoticed)
 
     def call(self, source: str, server: Target, request: Request, answer: Answer) -> Call:

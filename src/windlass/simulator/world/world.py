@@ -50,14 +50,14 @@ class World:
         self._nobody = Context()
 
     def fault(self, name: str, rate: float) -> bool:
-        """Whether a fault of this kind happens now, `rate` being its probability."""
+        """Returns whether a fault of this kind happens now, `rate` being its probability."""
         if self.calm or not rate or self.chance.random() >= rate:
             return False
         self.faults[name] += 1
         return True
 
     def between(self, low_ms: int, high_ms: int) -> int:
-        """Some duration."""
+        """Returns a random duration."""
         return self.chance.randint(low_ms, high_ms)
 
     def after(

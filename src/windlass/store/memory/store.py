@@ -115,6 +115,10 @@ class MemoryStore:
         self._check_open()
         return take_snapshot(self._data.tables)
 
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        tables = self._data.tables
+        return self._run(lambda tx: work(tx, take_snapshot(tables)), keep=False)
+
     async def announce(self, news: News) -> None:
         for owner, hear in list(self._data.subscribers.values()):
             if owner is not self:

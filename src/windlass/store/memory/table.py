@@ -105,7 +105,7 @@ class SortedTable(Table[K, V]):
         self._sorted: list[tuple[Order, K]] = []
 
     def between(self, low: Order, high: Order | None, count: int | None = None) -> list[V]:
-        """The first `count` rows from `low` up to, but without, `high` (None: to the end)."""
+        """Returns the first `count` rows from `low` up to `high`, exclusive (None: to the end)."""
         start = self._find(low)
         end = len(self._sorted) if high is None else self._find(high)
         if count is not None:
@@ -113,7 +113,7 @@ class SortedTable(Table[K, V]):
         return [self._rows[key] for _, key in self._sorted[start:end]]
 
     def prefixes(self, width: int, below: Order = ()) -> list[Order]:
-        """Every beginning of this width that occurs among the orders that start with `below`."""
+        """Returns every prefix of this width among the orders that start with `below`."""
         found: list[Order] = []
         position = self._find(below)
         while position < len(self._sorted):

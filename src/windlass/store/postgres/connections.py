@@ -122,7 +122,7 @@ class Pool:
             self._set_timer()
 
     def discard(self, link: Link) -> None:
-        """Cut a connection whose state is unknown; the server rolls back what is open."""
+        """Closes a connection whose state is unknown; the server rolls back what is open."""
         link.connection.terminate()
         self._free(link)
 

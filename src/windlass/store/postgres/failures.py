@@ -1,6 +1,12 @@
 """Which errors of asyncpg mean what: the connection is gone, or the database asks to retry."""
 
+from typing import Final, NoReturn
+
 import asyncpg
+
+from windlass.domain.values.errors import StoreUnavailable
+
+REFUSED: Final = "store_refused"  # the code of an error that waiting does not help
 
 _LOST = (
     OSError,  # with TimeoutError: a statement that is not answered counts as lost
@@ -8,7 +14,10 @@ _LOST = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,
+    asyncpg.DatabaseDroppedError,
+    asyncpg.IdleSessionTimeoutError,
     asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.TransactionTimeoutError,
     asyncpg.InternalClientError,
     asyncpg.InterfaceError,
 )
@@ -18,6 +27,17 @@ _UNABLE = (
     asyncpg.InsufficientResourcesError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.QueryCanceledError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.PostgresSystemError,
+    asyncpg.DataCorruptedError,
+    asyncpg.IndexCorruptedError,
+)
+
+# It does not let us in, or not do this, until somebody changes that.
+_REFUSED = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
 )
 
 RETRY = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
@@ -32,10 +52,22 @@ def is_lost(error: BaseException) -> bool:
 
 def is_unavailable(error: BaseException) -> bool:
     """Returns whether the store could not be used, through no fault of the request."""
-    return is_lost(error) or isinstance(error, _UNABLE)
+    return is_lost(error) or isinstance(error, (*_UNABLE, *_REFUSED))
+
+
+def raise_as_unavailable(error: BaseException) -> NoReturn:
+    """Raises what callers know: `StoreUnavailable` where the database did not do its part."""
+    if not is_unavailable(error):
+        raise error
+    unavailable = StoreUnavailable(describe(error), outcome_unknown=False)
+    if isinstance(error, _REFUSED):
+        unavailable.code = REFUSED
+    raise unavailable from error
 
 
 def describe(error: BaseException) -> str:
     """Returns one line for people, however the driver puts it."""
     text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, _REFUSED):
+        return f"PostgreSQL refused: {text}"
     return f"PostgreSQL is not available: {text}"

@@ -13,6 +13,7 @@ from typing import Any, Final
 import asyncpg
 
 from windlass.domain.values.errors import Conflict
+from windlass.store.addresses import without_password
 from windlass.store.migrations import FIRST_VERSION, Step, latest, load_steps
 from windlass.store.postgres.session import QUERIES
 from windlass.store.sql import read_sql
@@ -22,14 +23,17 @@ FUNCTIONS: Final = f"{PACKAGE}.functions"
 STEPS: Final = load_steps(f"{PACKAGE}.migrations")
 
 
-def check(found: int, steps: tuple[Step, ...] = STEPS) -> None:
-    """Raises `Conflict` unless a database at version `found` is what this code expects."""
+def check(found: int, address: str, steps: tuple[Step, ...] = STEPS) -> None:
+    """Raises `Conflict` unless a database at version `found` is what this code expects.
+
+    `address` is the database's, for the command that helps.
+    """
     expected = latest(steps)
     if found < expected:
         raise Conflict(
             "schema_outdated",
             f"the database has schema version {found}, this windlass needs version {expected}; "
-            "run `windlass db upgrade`",
+            f"run `windlass db upgrade --store {without_password(address)}`",
         )
     _refuse_newer(found, expected)
 

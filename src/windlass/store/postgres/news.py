@@ -10,11 +10,15 @@ from typing import Any
 
 import asyncpg
 import msgspec
+import structlog
 
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.failures import is_unavailable
+
+log = structlog.get_logger()
 
 CHANNEL = "windlass"
 INTERVAL_MS = 5
@@ -62,7 +66,7 @@ def payloads(server: str, news: News) -> list[str]:
 def by_shape(
     arrivals: Iterable[tuple[int, int, int, int]],
 ) -> tuple[tuple[int, int, int, int], ...]:
-    """For each shape its best job and how many came."""
+    """Returns the best job of each shape and how many came."""
     best: dict[int, tuple[int, int, int, int]] = {}
     for arrival in arrivals:
         shape, rank, job, count = arrival
@@ -115,14 +119,14 @@ class Herald:
             self._timer = self._loop.call_at(self._next_at, self._begin)
 
     def may_tell(self) -> bool:
-        """Whether a transaction may tell by itself: only after a quiet time, and then one."""
+        """Returns whether a transaction may notify by itself: only the first after a quiet time."""
         if self._timer or self._sending or self._next_at > self._loop.time():
             return False
         self._next_at = self._loop.time() + self._interval_s
         return True
 
     def around(self) -> tuple[str, str]:
-        """What stands before and behind the arrivals in a message that holds nothing else."""
+        """Returns the text before and after the arrivals in a message that holds nothing else."""
         before, behind = _encode(self._server, News()).split("[]", 1)
         return f"{before}[", f"]{behind}"
 
@@ -144,9 +148,8 @@ class Herald:
         try:
             if news is not None:
                 await self._send(payloads(self._server, news))
-        except Exception as error:
-            if not is_unavailable(error):
-                raise
+        except StoreUnavailable:
+            pass  # Other servers find out by themselves, later.
         finally:
             self._sending = None
             self._next_at = self._loop.time() + self._interval_s
@@ -209,8 +212,9 @@ class Listener:
             try:
                 return await self._open()
             except Exception as error:
+                # Whatever it is: without the connection this server would hear nothing more.
                 if not is_unavailable(error):
-                    raise
+                    log.error("listen_failed", error=str(error), exc_info=error)
             await pass_time(RECONNECT_SECONDS)
 
     def _receive(self, _connection: object, _process: int, _channel: str, payload: object) -> None:

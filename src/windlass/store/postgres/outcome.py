@@ -41,7 +41,7 @@ async def was_committed(dsn: str, transaction_id: str, process: int) -> bool | N
 async def jobs_of_call(
     dsn: str, link: Link, server: str, call: int, after: int
 ) -> list[tuple[int, int]] | None:
-    """(time, job) of all jobs of a hot submit whose answer was lost, once its session has ended.
+    """Returns (time, job) of a hot submit whose answer was lost, once its session has ended.
 
     Nothing was written if there are none; None if nobody could tell in time.
     """

@@ -18,7 +18,7 @@ class SettledEvents:
     """One tailer's knowledge of what is settled. One caller at a time."""
 
     def __init__(self, read: Read, writers: Writers) -> None:
-        """`read` reads events in a new snapshot; `writers` says who holds the lock now."""
+        """`read` reads events in a new snapshot; `writers` returns who holds the lock now."""
         self._read = read
         self._find_writers = writers
         self._settled = 0  # every number up to here was used, or never will be

@@ -1,17 +1,19 @@
 """The store on PostgreSQL: many servers share one database, which decides everything."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Self, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final, Self, TypeVar
 
 import asyncpg
 
 from windlass.domain.rows.events import Event
-from windlass.domain.values.errors import StoreUnavailable
+from windlass.domain.values.errors import Conflict
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
+from windlass.store.addresses import without_password
 from windlass.store.postgres import migrate
 from windlass.store.postgres.connections import Pool, PoolCounts, PoolLimits, open_connection
 from windlass.store.postgres.core.log import events_of
-from windlass.store.postgres.failures import describe, is_unavailable
+from windlass.store.postgres.failures import raise_as_unavailable
 from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.store.postgres.news import INTERVAL_MS, Herald, Listener
 from windlass.store.postgres.records.snapshot import take_snapshot
@@ -20,6 +22,8 @@ from windlass.store.postgres.settled_events import SettledEvents
 from windlass.store.postgres.transactions import Transactions
 
 T = TypeVar("T")
+
+IDENTITY: Final = "identity"  # in `meta`
 
 
 class PostgresStore:
@@ -66,9 +70,7 @@ class PostgresStore:
         try:
             await store._listener.start()
         except Exception as error:
-            if is_unavailable(error):
-                raise StoreUnavailable(describe(error), outcome_unknown=False) from error
-            raise
+            raise_as_unavailable(error)
         return store
 
     @property
@@ -109,6 +111,11 @@ class PostgresStore:
             await self.check_schema()
         return await self._transactions.read_rows(lambda session, _: take_snapshot(session))
 
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        if not self._checked:
+            await self.check_schema()
+        return await self._transactions.read_beside(work, take_snapshot)
+
     async def read_settled(self, after: int, count: int) -> list[Event]:
         """Events behind `after` that nothing can come before any more. One caller at a time."""
         return await self._settled.read(after, count)
@@ -130,24 +137,55 @@ class PostgresStore:
         """
         known = await self._transactions.fetch("has_migrations")
         found = await self._transactions.fetch("schema_version") if known[0][0] else [(0,)]
-        migrate.check(found[0][0])
+        migrate.check(found[0][0], self._dsn)
         applied = await self._transactions.fetch("functions_digest")
         if applied[0][0] != migrate.functions_digest():
             await self._on_own_connection(migrate.apply_functions)
         self._checked = True
 
+    async def check_identity(self) -> None:
+        """Raises `Conflict` if a dump was restored since a server last used the database."""
+        noted = await self._transactions.fetch("noted_identity")
+        if not noted:
+            await self.note_identity()
+        elif noted[0][0] != (await self._transactions.fetch("identity"))[0][0]:
+            address = without_password(self._dsn)
+            raise Conflict(
+                "store_restored",
+                "the database was restored from a dump, or copied. Workers may know more than it "
+                f"does: run `windlass db restored --store {address}`, then start again",
+            )
+
+    async def note_identity(self) -> None:
+        """Lets the database count as the one to continue."""
+        identity = (await self._transactions.fetch("identity"))[0][0]
+        await self._transactions.fetch("set_meta", IDENTITY, identity)
+
     async def set_clock(self, ms: int | None) -> None:
         """Tests only: the time of all servers on this database; None for the real one."""
 
-        async def set_time(connection: "asyncpg.Connection[Any]") -> None:
+        async with self.connection() as connection:
             if ms is None:
                 await connection.execute(migrate.function_files()["windlass_now.sql"])
-                self._transactions.forget_time()
+                self.forget_time()
             else:
                 await connection.execute(QUERIES["inject_clock"], ms)
                 await connection.execute(QUERIES["use_injected_clock"])
 
-        await self._on_own_connection(set_time)
+    def forget_time(self) -> None:
+        """Tests only: the time may go back as far as it likes."""
+        self._transactions.forget_time()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
+        """Lends a connection of the pool, for statements of the caller's own."""
+        link = await self._pool.acquire()
+        try:
+            yield link.connection
+        except BaseException:
+            self._pool.discard(link)
+            raise
+        self._pool.release(link)
 
     async def close(self) -> None:
         """Sends what is left to tell, then close every connection."""
@@ -158,11 +196,14 @@ class PostgresStore:
     async def _on_own_connection(
         self, work: Callable[["asyncpg.Connection[Any]"], Awaitable[None]]
     ) -> None:
-        connection = await open_connection(self._dsn)
         try:
-            await work(connection)
-        finally:
-            await connection.close()
+            connection = await open_connection(self._dsn)
+            try:
+                await work(connection)
+            finally:
+                await connection.close()
+        except Exception as error:
+            raise_as_unavailable(error)
 
     async def _notify(self, payloads: list[str]) -> None:
         await self._transactions.fetch("notify", payloads)

@@ -5,7 +5,7 @@ to COMMIT is lost, the database is asked what became of it; the outcome is never
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.store.postgres.connections import Link, Pool
@@ -16,7 +16,7 @@ from windlass.store.postgres.core.limits import PostgresLimits
 from windlass.store.postgres.core.log import PostgresLog
 from windlass.store.postgres.core.places import PostgresPlaces
 from windlass.store.postgres.core.workflows import PostgresWorkflows
-from windlass.store.postgres.failures import RETRY, describe, is_lost, is_unavailable
+from windlass.store.postgres.failures import RETRY, describe, is_lost, raise_as_unavailable
 from windlass.store.postgres.fleet.access import PostgresAccess
 from windlass.store.postgres.fleet.catalog import PostgresCatalog
 from windlass.store.postgres.fleet.placement import PostgresPlacement
@@ -35,6 +35,7 @@ from windlass.store.postgres.records.views import PostgresViews
 from windlass.store.postgres.session import Rows, Session
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 TRIES = 10
 SMALL_STEP_MS = 60_000
@@ -92,15 +93,27 @@ class Transactions:
         """Runs `work` on one snapshot."""
         return await self.read_rows(lambda session, now: work(self._roles(session, now)))
 
+    async def read_beside(
+        self,
+        work: Callable[[PostgresTx, T], Awaitable[U]],
+        rows: Callable[[Session], Awaitable[T]],
+    ) -> U:
+        """Runs `work` on one snapshot, with the rows that were read from it before."""
+
+        async def both(session: Session, now: int) -> U:
+            return await work(self._roles(session, now), await rows(session))
+
+        return await self.read_rows(both)
+
     async def read_rows(self, work: Callable[[Session, int], Awaitable[T]]) -> T:
         """Returns the same, for what needs statements instead of roles."""
         session, now = await self._begin("begin_read")
         result = await self._work(session, work(session, now))
         try:
             await session.execute("commit")
-        except BaseException:
+        except BaseException as error:
             self._pool.discard(session.link)
-            raise
+            raise_as_unavailable(error)
         self._give_back(session)
         return result
 
@@ -128,7 +141,7 @@ class Transactions:
         except BaseException as error:
             if not is_lost(error) and isinstance(error, Exception):
                 self._give_back(session)
-                _raise(error)
+                raise_as_unavailable(error)
             try:
                 if not is_lost(error):
                     raise
@@ -150,7 +163,7 @@ class Transactions:
             except BaseException as error:
                 self._pool.discard(session.link)
                 if not (session.link.used and is_lost(error)):
-                    _raise(error)
+                    raise_as_unavailable(error)
 
     def forget_time(self) -> None:
         """Tests only: let the time go back as far as it likes."""
@@ -172,15 +185,15 @@ class Transactions:
             except BaseException as error:
                 self._pool.discard(session.link)
                 if not (session.link.used and is_lost(error)):
-                    _raise(error)
+                    raise_as_unavailable(error)
 
     async def _work(self, session: Session, working: Awaitable[T]) -> T:
-        """Await what is to be done; leave nothing behind if it fails."""
+        """Awaits the work, and rolls back if it fails."""
         try:
             return await working
         except BaseException as error:
             await self._roll_back(session, error)
-            _raise(error)
+            raise_as_unavailable(error)
 
     async def _roll_back(self, session: Session, error: BaseException) -> None:
         if is_lost(error) or not isinstance(error, Exception):
@@ -202,7 +215,7 @@ class Transactions:
         except BaseException as error:
             self._pool.discard(session.link)
             if not is_lost(error):
-                _raise(error)
+                raise_as_unavailable(error)
             await self._resolve(session, process, error)
             return
         self._give_back(session)
@@ -210,7 +223,7 @@ class Transactions:
             raise RuntimeError("a statement had failed, yet the transaction went on to COMMIT")
 
     async def _resolve(self, session: Session, process: int, error: BaseException) -> None:
-        """Return if the transaction was committed after all, else raise."""
+        """Returns if the transaction was committed after all, else raises."""
         committed = None
         if session.transaction_id:
             committed = await was_committed(self._dsn, session.transaction_id, process)
@@ -221,14 +234,14 @@ class Transactions:
         try:
             return await self._pool.acquire()
         except Exception as error:
-            _raise(error)
+            raise_as_unavailable(error)
 
     def _give_back(self, session: Session) -> None:
         self.statements += session.statements
         self._pool.release(session.link)
 
     def tell_time(self, now: int) -> int:
-        """A clock that is set back a little stands still; a large step is taken as it comes."""
+        """Returns the time: stands still after a small step back, follows a large step."""
         if self._latest - SMALL_STEP_MS > now or self._latest < now:
             self._latest = now
         return self._latest
@@ -257,10 +270,3 @@ class Transactions:
             PostgresDeadlines(session),
             PostgresPools(session),
         )
-
-
-def _raise(error: BaseException) -> NoReturn:
-    """Raises what callers know: `StoreUnavailable` where the database did not do its part."""
-    if is_unavailable(error):
-        raise StoreUnavailable(describe(error), outcome_unknown=False) from error
-    raise error

@@ -139,3 +139,13 @@ WHERE e.job > $4 AND e.kind = {event.job} AND e."from" = {state.new} AND e.xmin 
     SELECT c.xmin FROM counters c WHERE c.server = $1 AND c.slot = $2 AND c.call = $3 LIMIT 1
 )
 ORDER BY e.job
+
+-- name: identity
+-- Another number in every cluster, database and table: a dump that was restored has a new one.
+SELECT hashtextextended(
+    system_identifier || ':' || oid || ':' || 'windlass.meta'::regclass::oid, 0)
+FROM pg_control_system(), pg_database WHERE datname = current_database()
+
+-- name: noted_identity
+-- The identity when a server last started, or an epoch last began.
+SELECT value FROM meta WHERE name = 'identity'

@@ -156,7 +156,7 @@ class Link:
         self._task = asyncio.get_running_loop().create_task(self._stay())
 
     def tell(self, news: News) -> None:
-        """Everything is the holder's business."""
+        """Passes everything to the holder."""
         if self._holder is not None:
             self._holder.tell(_line(news))
 

@@ -26,10 +26,13 @@ class Checkpoints:
         return self._pages >= self._wanted_at
 
     def run(self) -> bool:
-        """Moves what no reader needs; returns whether that was all. It never waits for anybody."""
+        """Moves what no reader needs; returns whether that was all. It never waits for anybody.
+
+        It comes after a commit, which stands even if no page could be moved.
+        """
         try:
             pages, moved = self._mover.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except apsw.BusyError:  # Another one moves them just now.
+        except apsw.Error:  # Another one moves them just now, or the disk is full.
             pages, moved = self._pages, 0
         complete = pages == moved
         self._wanted_at = PAGES if complete else max(pages, 0) + PAGES

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 
-from windlass.store.sqlite.faults import as_unavailable, damaged
+from windlass.store.sqlite.faults import damaged, raise_as_unavailable
 from windlass.store.sqlite.statements import QUERIES
 
 # apsw's statement cache is a ring, and every row of an `executemany` moves it on by one:
@@ -40,7 +40,7 @@ def open_writer(path: Path, patience_ms: int = 0) -> apsw.Connection:
         _check(connection, path)
         return connection
     except (apsw.Error, OSError) as error:
-        raise as_unavailable(error, path) or error from error
+        raise_as_unavailable(error, path)
 
 
 def open_reader(path: Path) -> apsw.Connection:
@@ -72,7 +72,7 @@ def _connect(path: Path, flags: int) -> apsw.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Before SQLite opens the file, since it gives WAL and index the same mode."""
+    """Sets the mode before SQLite opens the file, since WAL and index get the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
@@ -82,6 +82,14 @@ def _make_private(path: Path) -> None:
 def _check(connection: apsw.Connection, path: Path) -> None:
     connection.pragma("schema_version")
     if path.stat().st_size <= CHECKED_SIZE:
-        finding = connection.execute(QUERIES["quick_check"]).fetchone()
-        if finding is None or finding[0] != "ok":
-            raise damaged(path, "no answer" if finding is None else str(finding[0]))
+        refuse_damaged(connection, path, "quick_check")
+
+
+def refuse_damaged(connection: apsw.Connection, path: Path, check: str) -> None:
+    """Raises `StoreUnavailable` if `check` finds damage.
+
+    `quick_check` reads every page; `integrity_check` also compares indexes with their tables.
+    """
+    finding = connection.execute(QUERIES[check]).fetchone()
+    if finding is None or finding[0] != "ok":
+        raise damaged(path, "no answer" if finding is None else str(finding[0]))

@@ -2,11 +2,13 @@
 
 It is a `flock` on a file of its own: SQLite's locks on the database are lost when any
 other descriptor of that file is closed in this process. The holder writes into it who it is
-and where the blobs are, for those that are refused or come as guests.
+and where the blobs are, for those that are refused or come as guests, and from time to time the
+number of the newest event: a database that has fewer was replaced by an older copy.
 """
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +27,7 @@ class Holding(NamedTuple):
     process: str = "unknown"
     kind: str = ""
     blobs: str = ""
+    newest: int = 0  # the newest event that was noted
 
 
 class FileLock:
@@ -38,10 +41,14 @@ class FileLock:
         except OSError as error:
             os.close(descriptor)
             raise _refusal(database, holding(database)) from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n{kind}\n{blobs}\n".encode(), 0)
         self._descriptor = descriptor
-        self._blobs = blobs
+        self._holding = Holding(str(os.getpid()), kind, blobs, holding(database).newest)
+        self._write(self._holding)
+
+    def note(self, newest: int) -> None:
+        """Notes the number of the newest event, which must have been committed."""
+        self._holding = self._holding._replace(newest=newest)
+        self._write(self._holding)
 
     def release(self, to: str = "") -> None:
         """Releases the lock, `to` a holder of this kind that is about to take it.
@@ -50,10 +57,24 @@ class FileLock:
         """
         if self._descriptor >= 0:
             if to:
-                os.ftruncate(self._descriptor, 0)
-                os.pwrite(self._descriptor, f"{os.getpid()}\n{to}\n{self._blobs}\n".encode(), 0)
+                self._write(self._holding._replace(kind=to))
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def _write(self, told: Holding) -> None:
+        text = "".join(f"{part}\n" for part in told).encode()
+        os.pwrite(self._descriptor, text, 0)
+        os.ftruncate(self._descriptor, len(text))
+
+
+def forget_newest(database: Path) -> None:
+    """Forgets the noted event: the file was removed, and the next one begins anew."""
+    held = holding(database)
+    if held.newest:
+        with suppress(StoreUnavailable):
+            lock = FileLock(database, held.kind, held.blobs)
+            lock.note(0)
+            lock.release()
 
 
 def holding(database: Path) -> Holding:
@@ -62,8 +83,9 @@ def holding(database: Path) -> Holding:
         lines = _lock_of(database).read_text(errors="replace").split("\n")
     except OSError:
         return Holding()
-    process, kind, blobs, *_ = [*lines, "", "", ""]
-    return Holding(process.strip() or "unknown", kind, blobs)
+    process, kind, blobs, newest, *_ = [*lines, "", "", "", ""]
+    number = int(newest) if newest.isascii() and newest.isdigit() else 0
+    return Holding(process.strip() or "unknown", kind, blobs, number)
 
 
 def _lock_of(database: Path) -> Path:

@@ -18,13 +18,13 @@ TRIES: Final = 250  # after it has hung up, until its lock is free
 PAUSE_MS: Final = 20
 
 
-async def open_held(path: Path, clock: Clock, blobs: str) -> SqliteStore:
+async def open_held(path: Path, clock: Clock, blobs: str, restored: bool = False) -> SqliteStore:
     """Opens a file as a server; an embedded client in its place gives it back first."""
     asked = holding(path).kind == STAND_IN and await ask_for_file(path, GIVING_S)
     tries_left = TRIES if asked else 0
     while True:
         try:
-            return SqliteStore.open(path, clock, server="s1", blobs=blobs)
+            return SqliteStore.open(path, clock, server="s1", blobs=blobs, restored=restored)
         except StoreUnavailable as error:
             if error.code != "store_locked" or not tries_left:
                 raise

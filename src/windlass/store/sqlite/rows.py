@@ -35,7 +35,7 @@ from windlass.domain.rows.records import (
 )
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Marked
-from windlass.ports.store.fleet.placement import Load, Preemptible
+from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible
 
 R = TypeVar("R", bound=tuple[object, ...])
 Row = tuple[Any, ...]
@@ -44,7 +44,7 @@ COUNT_BITS = 18  # a job may name 100,000 others in each of two ways; also in st
 
 
 def maker(kind: type[R]) -> Callable[[Row], R]:
-    """`kind._make` without its Python frame; the statement selects the fields in order."""
+    """Returns `kind._make` without its Python frame; the statement selects the fields in order."""
     make: Callable[[Row], R] = partial(tuple.__new__, kind)
     return make
 
@@ -59,6 +59,7 @@ as_dynamic = maker(Dynamic)
 as_event = maker(Event)
 as_facts = maker(JobFacts)
 as_head = maker(Head)
+as_held_indices = maker(HeldIndices)
 as_lease = maker(Lease)
 as_limit = maker(LimitRow)
 as_load = maker(Load)
@@ -82,7 +83,7 @@ as_worker = maker(Worker)
 
 
 def as_wait(row: Row) -> Wait:
-    """From a row in which the ticket's columns follow, without its job."""
+    """Builds it from a row that ends with the ticket's columns, without its job."""
     job, unmet, manual, not_before, age_from, shape, rank, *rest = row
     ticket = Ticket(shape, rank, job, *rest)
     return Wait(job, unmet, manual, not_before, age_from, ticket)
@@ -94,7 +95,7 @@ def wait_row(wait: Wait) -> Row:
 
 
 def as_due(row: Row) -> Due:
-    """From a row in which the ticket's columns follow, without its job."""
+    """Builds it from a row that ends with the ticket's columns, without its job."""
     at, job, state, shape, rank, *rest = row
     return Due(at, job, state, Ticket(shape, rank, job, *rest))
 
@@ -105,7 +106,7 @@ def due_row(due: Due) -> Row:
 
 
 def as_record(row: Row) -> JobRecord:
-    """From a row that holds the facts and then the rest."""
+    """Builds it from a row that holds the facts and then the rest."""
     return JobRecord(as_facts(row[:FACTS]), *row[FACTS:])
 
 
@@ -138,12 +139,12 @@ def counts_text(counts: Iterable[int]) -> str:
 
 @cache
 def _packed(count: int) -> Struct:
-    """Made once for each length of a chunk: a third of the time that an array takes."""
+    """Returns the packer for this length, built once: a third of the time that an array takes."""
     return Struct(f"{count}q")
 
 
 def pack(edges: Sequence[int]) -> bytes:
-    """Eight bytes an edge, as the machine has them."""
+    """Packs edges, eight bytes each, in the machine's byte order."""
     return _packed(len(edges)).pack(*edges)
 
 

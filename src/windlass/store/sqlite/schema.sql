@@ -170,7 +170,9 @@ CREATE TABLE leases (
     -- The limit of its queue that a lease counts under, 0 if there is none.
     queue_limit INTEGER NOT NULL DEFAULT 0,
     -- Above 0 if the job lost a worker on which other jobs ran too: 1 apart from others, 2 alone.
-    suspicion INTEGER NOT NULL DEFAULT 0
+    suspicion INTEGER NOT NULL DEFAULT 0,
+    -- JSON {resource: [index, …]}: what it holds of its worker's indexed resources.
+    indices TEXT
 ) STRICT;
 
 CREATE TABLE workers (

@@ -23,7 +23,7 @@ class Sequences:
         return list(self._given.items())
 
     def reload(self, saved: Iterable[tuple[str, int]]) -> None:
-        """Another process has given numbers too."""
+        """Reads the numbers again after another process has given some."""
         self._saved = dict(saved)
 
     def committed(self) -> None:
@@ -31,5 +31,5 @@ class Sequences:
         self._given.clear()
 
     def rolled_back(self) -> None:
-        """The numbers given since the last commit belong to nobody, and are given again."""
+        """Takes back the numbers given since the last commit."""
         self._given.clear()

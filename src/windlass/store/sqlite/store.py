@@ -9,10 +9,12 @@ whether another process has written, and then trusts nothing that it remembers.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import apsw
+import structlog
 
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
@@ -20,9 +22,15 @@ from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
 from windlass.store.sqlite.channel import Hub, Link
 from windlass.store.sqlite.checkpoints import Checkpoints
-from windlass.store.sqlite.connection import open_checkpointer, open_reader, open_writer
-from windlass.store.sqlite.faults import as_unavailable
-from windlass.store.sqlite.file_lock import SERVER, FileLock, Holding, holding
+from windlass.store.sqlite.connection import (
+    open_checkpointer,
+    open_reader,
+    open_writer,
+    refuse_damaged,
+)
+from windlass.store.sqlite.copies import newest_event, refuse_older
+from windlass.store.sqlite.faults import CORRUPT, as_unavailable, raise_as_unavailable, refusal
+from windlass.store.sqlite.file_lock import SERVER, FileLock, Holding, forget_newest, holding
 from windlass.store.sqlite.migrate import migrate
 from windlass.store.sqlite.records.snapshot import take_snapshot
 from windlass.store.sqlite.rows import Row
@@ -31,6 +39,8 @@ from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.transaction import roles_over
 
 T = TypeVar("T")
+
+log = structlog.get_logger()
 
 # A few tries at once outlast a passing lock; a longer one is the committer's to wait out.
 BUSY_TRIES = 20
@@ -45,7 +55,10 @@ _VERSION = QUERIES["data_version"]
 
 
 class SqliteStore:
-    """`Store` over one file; `open` makes one."""
+    """`Store` over one file; `open` makes one.
+
+    Tests and measurements look at its connections, `writer` and `reader`.
+    """
 
     def __init__(
         self, path: Path, clock: Clock, server: str, writer: apsw.Connection, guard: FileLock | None
@@ -53,13 +66,13 @@ class SqliteStore:
         self.path = path
         self._clock = clock
         self._guard = guard
-        self._writer = writer
-        self._reader = open_reader(path)
+        self.writer = writer
+        self.reader = open_reader(path)
         self._mover = open_checkpointer(path)
         self._checkpoints = Checkpoints(writer, self._mover)
         self._sequences = Sequences()
         self._write_tx = roles_over(writer, self._sequences, server)
-        self._read_tx = roles_over(self._reader, Sequences(), server)
+        self._read_tx = roles_over(self.reader, Sequences(), server)
         self._now = 0
         self._version = -1
         self._catch_up()
@@ -67,6 +80,8 @@ class SqliteStore:
         self._asked: Callable[[], None] = lambda: None
         self._hearers: dict[object, Callable[[News], None]] = {}
         self._is_open = True
+        self._damage = ""  # what to say about it once damage was found
+        self._notes_newest = False
 
     @classmethod
     def open(
@@ -76,21 +91,28 @@ class SqliteStore:
         server: str = "s1",
         exclusive: bool = True,
         blobs: str = "",
+        restored: bool = False,
     ) -> "SqliteStore":
         """Opens or create the file at `path`, and bring its schema up to date.
 
         `exclusive` refuses a second server on the same file; without it the store is a
         guest's, which may become the holder's by `lead`. `blobs` is told to guests.
-        Raises `StoreUnavailable` if the file is in use, damaged, or made by a newer
-        Windlass.
+        Raises `StoreUnavailable` if the file is in use, damaged, made by a newer Windlass,
+        or, unless it may be `restored`, a backup or an older copy of what was here.
         """
         path = Path(path).absolute()
+        if not path.exists():
+            forget_newest(path)
         guard = FileLock(path, SERVER, blobs) if exclusive else None
         writer: apsw.Connection | None = None
         try:
             writer = open_writer(path, OPENING_MS)
             migrate(writer, path)
+            if not restored:
+                refuse_older(writer, path)
             store = cls(path, clock, server, writer, guard)
+            if not restored:
+                store.note_newest()
             writer.set_busy_timeout(0)
             return store
         except BaseException as error:
@@ -98,7 +120,7 @@ class SqliteStore:
                 writer.close(True)
             if guard is not None:
                 guard.release()
-            raise as_unavailable(error, path) or error from error
+            raise_as_unavailable(error, path)
 
     @property
     def shared(self) -> bool:
@@ -135,6 +157,7 @@ class SqliteStore:
         except StoreUnavailable:
             return False
         self._guard = guard
+        self._note_newest()
         self._asked = asked
         if self._channel is not None:
             await self._channel.close()
@@ -158,25 +181,23 @@ class SqliteStore:
         self._begin()
         self._write_tx.places.begin()
         committing = False
-        execute = self._writer.execute
+        execute = self.writer.execute
         try:
             if execute(_VERSION).get != self._version:
                 self._catch_up()
             result = drive(work(self._write_tx._replace(now=self._tell_time())))
             unsaved = self._sequences.unsaved()
             if unsaved:
-                self._writer.executemany(_SAVE, unsaved)
+                self.writer.executemany(_SAVE, unsaved)
             committing = True
             execute(_COMMIT)
         except BaseException as error:
             self._roll_back()
-            unavailable = as_unavailable(error, self.path, committing)
-            if unavailable is None:
-                raise
-            raise unavailable from error
+            self._fail(error, committing)
         self._sequences.committed()
         if self._checkpoints.is_wanted():
             self._checkpoints.run()
+            self._note_newest()
         return result
 
     async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
@@ -184,7 +205,11 @@ class SqliteStore:
         return self._on_reader(lambda: drive(work(tx)))
 
     async def snapshot(self) -> Snapshot:
-        return self._on_reader(lambda: take_snapshot(self._reader))
+        return self._on_reader(lambda: take_snapshot(self.reader))
+
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        tx = self._read_tx._replace(now=self._tell_time())
+        return self._on_reader(lambda: drive(work(tx, take_snapshot(self.reader))))
 
     async def announce(self, news: News) -> None:
         if self._channel is not None:
@@ -205,9 +230,10 @@ class SqliteStore:
             self._is_open = False
             if self._channel is not None:
                 await self._channel.close()
-            self._reader.close(True)
+            self._note_newest()
+            self.reader.close(True)
             self._mover.close(True)
-            self._writer.close(True)
+            self.writer.close(True)
             if self._guard is not None:
                 self._guard.release()
 
@@ -216,27 +242,42 @@ class SqliteStore:
         self._check_open()
         return self._checkpoints.run()
 
+    def note_newest(self) -> None:
+        """Lets the file count as the one to continue, now and as it grows."""
+        self._notes_newest = True
+        self._note_newest()
+
+    def check_file(self) -> None:
+        """Raises `StoreUnavailable` if the file is damaged; reads all of it."""
+        self._on_reader(lambda: refuse_damaged(self.reader, self.path, "integrity_check"))
+
     def _begin(self) -> None:
         self._check_open()
-        if self._writer.in_transaction:
+        if self.writer.in_transaction:
             raise RuntimeError("a store transaction began inside another one")
         for tries_left in range(BUSY_TRIES, 0, -1):
             try:
-                self._writer.execute(_BEGIN)
+                self.writer.execute(_BEGIN)
                 return
             except apsw.Error as error:
                 if tries_left > 1 and isinstance(error, apsw.BusyError):
                     continue
-                raise as_unavailable(error, self.path) or error from error
+                self._fail(error)
 
     def _catch_up(self) -> None:
-        """Another process has written: it has given numbers, and its time counts too."""
-        execute = self._writer.execute
+        """Follows another process that has written: its numbers and its time count too."""
+        execute = self.writer.execute
         self._version = execute(_VERSION).get
         saved: list[Row] = execute(QUERIES["sequences"]).fetchall()
         self._sequences.reload(saved)
         newest: list[Row] = execute(QUERIES["newest_event"]).fetchall()
         self._now = max(self._now, newest[0][0] if newest else 0)
+
+    def _note_newest(self) -> None:
+        """Notes how far the file has come; without that, an older copy is not recognized."""
+        if self._guard is not None and self._notes_newest:
+            with suppress(apsw.Error, OSError):
+                self._guard.note(newest_event(self.writer))
 
     def _hear(self, news: News) -> None:
         for hear in list(self._hearers.values()):
@@ -245,20 +286,34 @@ class SqliteStore:
     def _roll_back(self) -> None:
         self._sequences.rolled_back()
         # Some errors, such as a full disk, have rolled back by themselves.
-        if self._writer.in_transaction:
-            self._writer.execute(_ROLL_BACK)
+        if self.writer.in_transaction:
+            self.writer.execute(_ROLL_BACK)
 
     def _on_reader(self, work: Callable[[], T]) -> T:
         """Runs `work` while the reader holds one snapshot."""
         self._check_open()
         try:
-            self._reader.execute(_BEGIN_READ)
+            self.reader.execute(_BEGIN_READ)
             try:
                 return work()
             finally:
-                self._reader.execute(_ROLL_BACK)
+                if self.reader.in_transaction:  # not after some errors, as above
+                    self.reader.execute(_ROLL_BACK)
         except apsw.Error as error:
-            raise as_unavailable(error, self.path) or error from error
+            self._fail(error)
+
+    def _fail(self, error: BaseException, committing: bool = False) -> NoReturn:
+        """Raises the error that callers know in place of SQLite's, or the error as it is.
+
+        Nothing is written to a damaged file any more: it could not be saved with the rest.
+        """
+        unavailable = as_unavailable(error, self.path, committing)
+        if unavailable is None:
+            raise error
+        if unavailable.code == CORRUPT and not self._damage:
+            self._damage = unavailable.message
+            log.error(CORRUPT, error=self._damage)
+        raise unavailable from error
 
     def _tell_time(self) -> int:
         """Returns the clock's time, but never earlier than it was told before."""
@@ -268,3 +323,5 @@ class SqliteStore:
     def _check_open(self) -> None:
         if not self._is_open:
             raise StoreUnavailable(f"the store on {self.path} was closed", outcome_unknown=False)
+        if self._damage:
+            raise refusal(CORRUPT, self._damage)

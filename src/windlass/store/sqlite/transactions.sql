@@ -20,6 +20,14 @@ ROLLBACK;
 -- One finding is enough to refuse the file; without one it answers "ok".
 PRAGMA quick_check(1);
 
+-- name: integrity_check
+-- Also finds indexes that do not match their tables; takes several times as long.
+PRAGMA integrity_check(1);
+
+-- name: has_meta
+-- Whether a switch among the settings is on.
+SELECT EXISTS (SELECT 1 FROM meta WHERE name = ? AND value > 0);
+
 -- name: any_table
 -- A file without our version number must be empty, or it is somebody else's.
 SELECT name FROM sqlite_master LIMIT 1;
@@ -39,5 +47,5 @@ INSERT INTO sequences (name, value) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: newest_event
--- The store's time goes on from here.
-SELECT at FROM events ORDER BY seq DESC LIMIT 1;
+-- The store's time goes on from here; its number tells an older copy from the file.
+SELECT at, seq FROM events ORDER BY seq DESC LIMIT 1;

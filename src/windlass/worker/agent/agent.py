@@ -1,18 +1,24 @@
 """The agent: one worker's process. It runs the agent core on this machine until stopped."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Mapping
 from typing import Any
 
 import structlog
 
+from windlass.domain.matching.indices import GPUS, VENDOR, without_shared
+from windlass.domain.matching.resources import resource_key
 from windlass.ports.clock import Chance, Clock
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
+from windlass.worker.agent.gpu_locks import GpuLocks
+from windlass.worker.agent.gpus import find_gpus
 from windlass.worker.agent.machine import LocalMachine
 from windlass.worker.agent.metadata import gather, quick_facts
 from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.agent.state import StateDirectory
 from windlass.worker.core.agent_core import AgentCore
 from windlass.worker.core.ports import Ports
 from windlass.worker.keeper.processes import boottime
@@ -21,7 +27,10 @@ log = structlog.get_logger()
 
 
 class Agent:
-    """One worker's process. `machine` runs its jobs, `core` decides."""
+    """One worker's process. `machine` runs its jobs, `core` decides.
+
+    `state` is the directory in the options, if the caller has opened it.
+    """
 
     def __init__(
         self,
@@ -30,10 +39,12 @@ class Agent:
         executors: Mapping[str, Executor],
         clock: Clock,
         chance: Chance,
+        state: StateDirectory | None = None,
     ) -> None:
         self._options = options
         self._executors = executors
-        self.machine = LocalMachine(gateway, options, executors, clock, self.stop)
+        self._gpu_locks = GpuLocks()
+        self.machine = LocalMachine(gateway, options, executors, clock, self.stop, state)
         ports = Ports(gateway, clock, chance, boottime)
         self.core = AgentCore(ports, self.machine, options.slots, options.drain_limit_ms)
 
@@ -68,7 +79,7 @@ class Agent:
         self.core.stop()
 
     def obey_signals(self) -> None:
-        """SIGTERM drains; SIGINT drains, and a second one stops at once."""
+        """Drains on SIGTERM and SIGINT, and stops at once on a second SIGINT."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self.drain)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -87,7 +98,7 @@ class Agent:
         gathering: asyncio.Task[None] | None = None
         try:
             await self.machine.open()
-            self.machine.metadata = self._describe(quick_facts())
+            self._describe({**quick_facts(), **await self._find_gpus()})
             gathering = asyncio.get_running_loop().create_task(self._gather())
             await self.core.run()
         finally:
@@ -95,13 +106,25 @@ class Agent:
                 gathering.cancel()
                 await asyncio.wait((gathering,))
             await self.machine.close()
+            self._gpu_locks.close()
+
+    async def _find_gpus(self) -> dict[str, Any]:
+        """Looks for GPUs that no other worker of this machine has found first.
+
+        If the options name some, it is for whoever started the workers to divide them.
+        """
+        named = resource_key(GPUS) in self._options.metadata
+        return await find_gpus(os.environ, (lambda _: True) if named else self._gpu_locks.take)
 
     async def _gather(self) -> None:
         """Looks at the machine and its tools, and tells the server."""
-        self.machine.metadata = self._describe(await gather())
+        self._describe(await gather())
         self.core.tell_metadata(self.machine.metadata)
 
-    def _describe(self, found: dict[str, Any]) -> dict[str, Any]:
-        tasks = sorted(self._executors)
+    def _describe(self, found: dict[str, Any]) -> None:
+        """Adds what was found to the metadata; what the options say counts more."""
+        machine, tasks = self.machine, sorted(self._executors)
         told = {**self._options.secrets.metadata, **self._options.metadata}
-        return {**self.machine.metadata, "tasks_allowlist": tasks, **found, **told}
+        found = without_shared(found, told)
+        machine.metadata = {**machine.metadata, "tasks_allowlist": tasks, **found, **told}
+        machine.index_use.vendor = machine.metadata.get(VENDOR)

@@ -8,9 +8,9 @@ from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.workers import Enrolment
 from windlass.ports.gateway import Holder
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import EnrolReply, EnrolRequest
 
 
 class Files(Protocol):
@@ -96,6 +96,7 @@ async def enrol_with(engine: Engine, request: EnrolRequest, log_limit: int) -> E
             metadata=request.metadata,
             takeover=request.takeover,
             replaces=request.replaces,
+            stopped=request.stopped,
         )
     )
     config = engine.config
@@ -107,4 +108,5 @@ async def enrol_with(engine: Engine, request: EnrolRequest, log_limit: int) -> E
         lease_ms=config.heartbeat_timeout_ms,
         term_grace_ms=config.term_grace_ms,
         log_limit=log_limit,
+        drain_limit_ms=config.drain_limit_ms,
     )

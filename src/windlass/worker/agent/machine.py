@@ -6,17 +6,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
 import structlog
+from msgspec.structs import replace
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
-from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
+from windlass.wire.sync import Finished
 from windlass.worker.agent.environment import job_environment
 from windlass.worker.agent.options import WorkerOptions
-from windlass.worker.agent.state import Memory, StateDirectory
+from windlass.worker.agent.state import Memory, StateDirectory, StateUnusable
 from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
@@ -27,7 +31,8 @@ from windlass.worker.keeper.leftovers import kill_leftovers
 from windlass.worker.keeper.scratch import Scratch
 
 KILL_PATIENCE_MS = 10_000
-LAST_WORDS_S = 10  # for executors to end their processes
+LAST_WORDS_S = 2  # for executors to end their processes; the keeper ends those that are left
+STOPPED_LIMIT = 500_000  # bytes of results
 
 log = structlog.get_logger()
 
@@ -59,6 +64,7 @@ class LocalMachine:
         executors: Mapping[str, Executor],
         clock: Clock,
         unfit: Callable[[], None],
+        state: StateDirectory | None = None,
     ) -> None:
         self.metadata: dict[str, Any] = {}
         self._gateway = gateway
@@ -66,12 +72,13 @@ class LocalMachine:
         self._executors = executors
         self._clock = clock
         self._unfit = unfit
-        self._state = StateDirectory(options.state)
+        self._state = state or StateDirectory(options.state)
         base = job_environment(os.environ, {MARKER: self._state.marker}, options.passes)
         cgroup = _find_cgroup(options.cgroup)
         self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
         self._scratch = Scratch(self._state.scratch, self._keeper.remove)
         self._socket = JobSocket(self._state.path)
+        self.index_use = IndexUse(options.pins)
         self._deadline: tuple[float, float] | None = None
         self._recovering: asyncio.Task[None] | None = None
         self._attached = False
@@ -85,9 +92,10 @@ class LocalMachine:
     async def open(self) -> None:
         """Kills what an older agent left behind, and starts the keeper."""
         self._proven = await self._kill_leftovers()
-        self._keeper.start()
-        self._scratch.prepare()
-        self._socket.open()
+        with self._state.writing():
+            self._keeper.start()
+            self._scratch.prepare()
+            self._socket.open()
 
     async def close(self) -> None:
         """Ends every process and lets go of the state directory."""
@@ -115,7 +123,7 @@ class LocalMachine:
         return EnrolRequest(
             name=self._options.name, slots=self._options.slots, metadata=self.metadata,
             takeover=self._proven, replaces=self._state.memory.incarnation,
-            code=self._options.code,
+            code=self._options.code, stopped=self._state.stopped,
         )  # fmt: skip
 
     def set_deadline(self, soft: float, hard: float) -> None:
@@ -124,14 +132,16 @@ class LocalMachine:
 
     def begin(self, reply: EnrolReply, deadline: Deadline) -> AttemptStarter:
         known = self._state.memory
+        if not self._options.keeps_token:
+            known = Memory(epoch=known.epoch)
         epoch = max(known.epoch, reply.epoch)
-        token = (reply.token or known.token) if self._options.keeps_token else None
-        self._state.remember(Memory(reply.incarnation, epoch, token))
+        self._state.remember(replace(known, incarnation=reply.incarnation, epoch=epoch))
+        self._state.forget_stop()
         self._keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
-            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
-            self._options.secrets, self._socket,
+            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
+            self._options.secrets, self._socket, self.index_use,
         )  # fmt: skip
         self._attach()
         return AttemptStarter(context, self._executors)
@@ -142,6 +152,13 @@ class LocalMachine:
         self._keeper.close()
         self._keeper.start()
         self._proven = True
+
+    def note_stop(self, finished: Sequence[Finished]) -> None:
+        stopped = Stopped(self._state.memory.incarnation, _within_limit(finished))
+        try:
+            self._state.note_stop(stopped)
+        except StateUnusable as error:
+            log.warning("stop_not_recorded", error=error.message)
 
     # Processes
 
@@ -188,6 +205,16 @@ class LocalMachine:
         self._keeper.start()
         if self._deadline is not None:
             self._keeper.set_deadline(*self._deadline)
+
+
+def _within_limit(finished: Sequence[Finished]) -> tuple[Finished, ...]:
+    """Returns as many results as an enrolment may carry; the jobs of the others run again."""
+    kept, size = [], 0
+    for report in finished:
+        size += len(msgspec.json.encode(report))
+        if size <= STOPPED_LIMIT:
+            kept.append(report)
+    return tuple(kept)
 
 
 def _find_cgroup(setting: str) -> str | None:

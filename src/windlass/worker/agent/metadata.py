@@ -1,22 +1,23 @@
 """What an agent reports of its machine: architecture, sizes, tools and their versions.
 
 The quick facts are there at once; tools are asked in processes of their own while the
-agent already works.
+agent already works. GPUs (`gpus.py`) are known before it enrols: no job gets one without its index.
 """
 
-import asyncio
 import os
 import platform
 import re
 import shutil
-import signal
 from typing import Any, Final, NamedTuple
 
 from windlass.executors.media.ffmpeg import find_ffmpeg
+from windlass.worker.agent.ask import ask
 
-LONGEST_S = 10
 VERSION: Final = re.compile(r"(?<![\w.-])[vn]?(\d+(?:\.\d+)+[\w.+~-]*)")
-ENCODER: Final = re.compile(r"^ [VAS][A-Z.]{5} ([^=\s]\S*)", re.MULTILINE)  # not the legend's =
+# A line of `ffmpeg -encoders`, not of its legend (=): the encoder, and its codec if that differs.
+ENCODER: Final = re.compile(
+    r"^ [VAS][A-Z.]{5} ([^=\s]\S*)[^\n]*?(?:\(codec (\S+)\))? *$", re.MULTILINE
+)
 
 # What the kernel calls them, and what Debian does.
 ARCHITECTURES: Final = {
@@ -69,22 +70,38 @@ def architecture_of(machine: str) -> str:
 
 
 async def gather() -> dict[str, Any]:
-    """Returns everything: the quick facts, GPUs, versions of tools, encoders of ffmpeg."""
-    facts = quick_facts()
+    """Returns the quick facts, versions of tools and encoders of ffmpeg.
+
+    Tools are asked once in a process: a program may start its worker again and again.
+    """
+    place = os.environ.get("PATH", "")
+    if place not in _asked:
+        _asked[place] = await _ask_tools()
+    return {**quick_facts(), **_asked[place]}
+
+
+_asked: Final[dict[str, dict[str, Any]]] = {}  # by PATH
+
+
+async def _ask_tools() -> dict[str, Any]:
+    facts: dict[str, Any] = {}
     # One after the other: a fleet that starts must not burden its machines.
-    dpkg = await _ask("dpkg", "--print-architecture")
-    gpus = await _ask("nvidia-smi", "-L")
+    dpkg = await ask("dpkg", "--print-architecture")
     ffmpeg = find_ffmpeg()
-    encoders = await _ask(ffmpeg, "-hide_banner", "-encoders") if ffmpeg else None
+    encoders = await ask(ffmpeg, "-hide_banner", "-encoders") if ffmpeg else None
     if dpkg:
         facts["system:architectures"] = [dpkg.strip()]
-    facts["system:gpus"] = len(re.findall(r"^GPU \d+:", gpus or "", re.MULTILINE))
     if encoders:
-        facts["ffmpeg:encoders"] = sorted(set(ENCODER.findall(encoders)))
+        facts["ffmpeg:encoders"] = encoder_names(encoders)
     for tool in TOOLS:
         if version := await _version(tool):
             facts[f"{tool.name}:version"] = version
     return facts
+
+
+def encoder_names(listed: str) -> list[str]:
+    """Returns what `-c` accepts, from `ffmpeg -encoders`: names of encoders and of their codecs."""
+    return sorted({name for names in ENCODER.findall(listed) for name in names if name})
 
 
 def _find(tool: Tool) -> str | None:
@@ -97,29 +114,5 @@ async def _version(tool: Tool) -> str | None:
     path = _find(tool)
     if path is None:
         return None
-    found = VERSION.search(await _ask(path, tool.argument) or "")
+    found = VERSION.search(await ask(path, tool.argument) or "")
     return found[1] if found else None
-
-
-async def _ask(program: str, *arguments: str) -> str | None:
-    """Returns what a program prints; None if it is not there, fails or takes too long."""
-    path = shutil.which(program)
-    if path is None:
-        return None
-    try:
-        process = await asyncio.create_subprocess_exec(
-            path, *arguments, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )  # fmt: skip
-    except OSError:
-        return None
-    try:
-        output, _ = await asyncio.wait_for(process.communicate(), LONGEST_S)
-    except TimeoutError:
-        return None
-    finally:
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    return output.decode(errors="replace") if process.returncode == 0 else None

@@ -14,8 +14,10 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     `secrets` are given to jobs that name them; `imports` are modules whose named functions it
     runs. `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`. `passes` names environment
     variables that jobs see as well; `code` is the single-use code of a first enrolment;
-    `drain_limit_ms` is how long a drain waits for jobs. Without `keeps_token` the worker's token
-    is never written to `state`: it enrols with a new code each time it is started.
+    `drain_limit_ms` is how long a drain waits for jobs (None: as the server says). Without
+    `keeps_token` the worker's token is never written to `state`: it enrols with a new code each
+    time it is started. With `pins`,
+    jobs run only on the processors whose indices they hold.
     """
 
     name: str
@@ -27,5 +29,6 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     imports: tuple[str, ...] = ()
     secrets: Secrets = msgspec.field(default_factory=Secrets)
     code: str | None = None
-    drain_limit_ms: int = 60_000
+    drain_limit_ms: int | None = None
     keeps_token: bool = True
+    pins: bool = False

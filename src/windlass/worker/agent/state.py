@@ -2,19 +2,33 @@
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
-from windlass.domain.values.errors import Conflict
+from windlass.domain.values.errors import Conflict, WindlassError
+from windlass.wire.enrolment import Stopped
+
+
+class StateUnusable(WindlassError):
+    """The state directory cannot be written to: its disk is full, or it is not allowed."""
+
+    code = "state_unusable"
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What outlives the agent: the newest incarnation it was given, and the epoch."""
+    """What outlives the agent: the newest incarnation it was given, the epoch, and its token.
+
+    `accepted` means that a server knows the token.
+    """
 
     incarnation: int = 0
     epoch: int = 0
     token: str | None = None
+    accepted: bool = False
 
 
 class StateDirectory:
@@ -22,8 +36,9 @@ class StateDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with self.writing():
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -33,7 +48,8 @@ class StateDirectory:
                 f"another worker runs on {self.path}: stop it, or give this one a directory "
                 "of its own",
             ) from None
-        self.memory = self._recall()
+        self.memory = recall(self.path)
+        self.stopped = self._read_stopped()  # how the last agent ended, if it was stopped
 
     @property
     def record(self) -> Path:
@@ -52,19 +68,53 @@ class StateDirectory:
 
     def remember(self, memory: Memory) -> None:
         """Keeps this for the next start."""
-        if memory == self.memory:
-            return
-        fresh = self.path / "memory.new"
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(fd, "wb") as file:
-            file.write(msgspec.json.encode(memory))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(self.path / "memory")
-        self.memory = memory
+        if memory != self.memory:
+            self._write("memory", msgspec.json.encode(memory))
+            self.memory = memory
 
-    def _recall(self) -> Memory:
-        return recall(self.path)
+    def note_stop(self, stopped: Stopped) -> None:
+        """Keeps what the next agent has to tell the server."""
+        if stopped != self.stopped:
+            self._write("stopped", msgspec.json.encode(stopped))
+            self.stopped = stopped
+
+    def forget_stop(self) -> None:
+        """Forgets it: the server knows."""
+        if self.stopped is not None:
+            (self.path / "stopped").unlink(missing_ok=True)
+            self.stopped = None
+
+    def _read_stopped(self) -> Stopped | None:
+        try:
+            return msgspec.json.decode((self.path / "stopped").read_bytes(), type=Stopped)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _write(self, name: str, data: bytes) -> None:
+        """Replaces a file at once, so that a killed agent leaves the old or the new one."""
+        fresh = self.path / f"{name}.new"
+        with self.writing():
+            fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with open(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.rename(self.path / name)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Raises `StateUnusable` if the directory cannot be written to."""
+        try:
+            yield
+        except OSError as error:
+            raise StateUnusable(
+                f"cannot write to {self.path}: {error.strerror or error}; free some space there, "
+                "or choose another directory with --state"
+            ) from error
+
+    def keep_token(self, token: str, accepted: bool) -> None:
+        """Keeps the worker's token; `accepted` once a server knows it."""
+        self.remember(replace(self.memory, token=token, accepted=accepted))
 
     def close(self) -> None:
         """Lets go of the lock."""

@@ -1,4 +1,4 @@
-"""Files that jobs leave and need: found, hashed, sent and placed without blocking the loop."""
+"""Files that jobs leave and need: hashed, sent and placed without blocking the loop."""
 
 import hashlib
 import mimetypes
@@ -9,17 +9,6 @@ from windlass.ports.clock import Clock
 from windlass.ports.gateway import AttemptGateway, Holder
 
 CHUNK = 1 << 20
-
-
-def matching(folder: Path, pattern: str) -> list[tuple[str, Path]]:
-    """Returns the files below `folder` that match; nothing outside of it, whatever links say."""
-    root = folder.resolve()
-    found = []
-    for path in sorted(folder.glob(pattern)):
-        real = path.resolve()
-        if real.is_file() and real.is_relative_to(root):
-            found.append((path.relative_to(folder).as_posix(), real))
-    return found
 
 
 async def send(

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import structlog
 
-from windlass.domain.values.errors import WindlassError
-from windlass.ports.executor import Executor, Limits, Result
+from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
+from windlass.ports.executor import Executor, Granted, Limits, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
@@ -27,7 +27,7 @@ from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.spec import AttemptSpec
 from windlass.worker.attempt.timers import Timers
-from windlass.worker.core.ports import UNANSWERED, AttemptEnded, Report, StopReason
+from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.keeper.kept_process import Fenced, KeptProcess
 
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
@@ -47,6 +47,7 @@ class Attempt:
     __slots__ = (
         "_asked",
         "_assignment",
+        "_back_off",
         "_context",
         "_done",
         "_env",
@@ -65,6 +66,7 @@ class Attempt:
         "_timers",
         "_why",
         "attempt",
+        "granted",
         "job",
         "key",
         "secrets",
@@ -88,6 +90,7 @@ class Attempt:
         self._done = done
         self._why: StopReason | None = None
         self._message: str | None = None
+        self._back_off = False  # the next attempt would fail for the same reason
         self._exited = False  # its process ended by itself, before anything stopped it
         self._over = False
         self._stopping: asyncio.Event | None = None
@@ -97,6 +100,10 @@ class Attempt:
         self._env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(attempt)}
         if spec.workflow is not None:
             self._env["WINDLASS_WORKFLOW"] = str(spec.workflow)
+        self.granted: Granted | None = None
+        if assignment.indices is not None:
+            self.granted = context.index_use.grant(assignment.indices)
+            self._env.update(self.granted.variables)
         self.secrets: Mapping[str, str] = {}
         self._mask: Mask | None = None
         if spec.secrets:
@@ -116,7 +123,7 @@ class Attempt:
         """Runs it."""
         self._timers.start()
         begin: Begin | None = getattr(self._executor, "begin", None)
-        if begin is None:
+        if begin is None or self.granted is not None:
             self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
@@ -175,6 +182,8 @@ class Attempt:
         """Starts a process in its own group, through the keeper."""
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
+        if self.granted is not None and self.granted.cpus:
+            limits = msgspec.structs.replace(limits or Limits(), cpus=self.granted.cpus)
         self._env.update(self._context.socket.admit(self.key, self.submit))
         if self._processes is None:
             self._processes = Processes(self._context.keeper, self.job, self.log, self._attach)
@@ -301,7 +310,18 @@ class Attempt:
         self._context.socket.dismiss(self.key)
         if self._files is not None:
             self._files.give_back(processes is not None and processes.left_files)
+        if self.granted is not None:
+            self._free_indices()
         self._done(self, report)
+
+    def _free_indices(self) -> None:
+        """Frees its indices once its last process is gone; most often that is now."""
+        processes, free = self._processes, self._context.index_use.free
+        if processes is None or processes.over:
+            free(self.key)
+        else:
+            waiting = asyncio.get_running_loop().create_task(processes.wait_over())
+            waiting.add_done_callback(lambda _: free(self.key))
 
     async def _log_known(self) -> None:
         if self._log is not None:
@@ -315,11 +335,15 @@ class Attempt:
     async def _execute(self) -> Result:
         """Runs the executor; turns what it raises into a result."""
         try:
+            if self._assignment.indices is not None:
+                await self._take_indices(self._assignment.indices)
             result = await self._executor.run(self)
         except Fenced as error:
             if self._why is None:
                 self.stop("released", error.message)
             return Result(outcome="failed", message=error.message)
+        except (StoreUnavailable, Overloaded) as error:
+            return self._postpone(error)
         except Exception as error:
             if not isinstance(error, WindlassError | OSError):
                 log.exception("executor_failed", task=self._executor.task, job=self.job)
@@ -328,18 +352,38 @@ class Attempt:
         await self._log_known()
         return result
 
+    async def _take_indices(self, indices: Mapping[str, tuple[str, ...]]) -> None:
+        """Waits for processes of ended attempts that still use them; raises if it is stopped."""
+        loop = asyncio.get_running_loop()
+        taking = loop.create_task(self._context.index_use.take(self.key, indices))
+        stopping = loop.create_task(self.stopping.wait())
+        try:
+            await asyncio.wait((taking, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            taking.cancel()
+            stopping.cancel()
+        if self._why is not None:
+            raise Fenced("the attempt is being stopped")
+
+    def _postpone(self, error: WindlassError) -> Result:
+        """Hands the attempt back: what the server lacks is no fault of the job."""
+        if self._why in (None, "timed_out"):
+            self._why, self._message, self._back_off = "released", error.message, True
+        return Result(outcome="failed", message=error.message)
+
     def _conclude(self, result: Result) -> Report | None:
         """Returns what the server is told."""
         fenced = self._processes is not None and self._processes.fenced
-        if fenced or (result.outcome != "completed" and self._context.fenced()):
+        deadline = self._context.deadline
+        if fenced or (result.outcome != "completed" and deadline.has_passed()):
             self._exited = False
-            self.stop("released", UNANSWERED)
+            self.stop("released", deadline.unanswered)
         if self._why is None or self._exited:
             return finished(self.key, result, self._mask)
         if self._why == "lost":
             return None
         if self._why == "released":
-            return Released(*self.key, reason=self._message)
+            return Released(*self.key, reason=self._message, back_off=self._back_off)
         return Finished(
             *self.key, outcome=self._why, exit_code=result.exit_code, message=self._message
         )

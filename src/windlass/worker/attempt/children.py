@@ -13,7 +13,7 @@ PAUSES_MS = (300, 1_000, 3_000, 10_000)
 async def submit(
     gateway: AttemptGateway, clock: Clock, holder: Holder, request: SubmitRequest, number: int
 ) -> SubmitReply:
-    """Submits; `number` tells the calls of one attempt apart that have no key of their own."""
+    """Submits jobs; `number` distinguishes the calls of one attempt that have no key."""
     own = f"attempt {holder.job}.{holder.attempt}.{number}"
     key = own if request.key is None else f"key {request.key}"
     request = msgspec.structs.replace(request, key=key)

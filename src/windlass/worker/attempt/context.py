@@ -1,13 +1,15 @@
 """What all attempts of one incarnation share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
 from windlass.ports.gateway import AttemptGateway
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import Submit
 from windlass.worker.attempt.secrets import Secrets
+from windlass.worker.core.deadline import Deadline
 from windlass.worker.core.ports import Key
 from windlass.worker.keeper.kept_process import KeptProcess
 from windlass.worker.keeper.scratch import Scratch
@@ -59,6 +61,7 @@ class AgentContext(NamedTuple):
     incarnation: int
     log_limit: int
     grace_ms: int
-    fenced: Callable[[], bool]  # whether the deadline has passed
+    deadline: Deadline
     secrets: Secrets
     socket: SubmitSocket
+    index_use: IndexUse

@@ -2,10 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
+import structlog
+
+from windlass.domain.values.errors import Overloaded, StoreUnavailable
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt import artifacts
 from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.find_files import find_files
+
+PAUSES_MS: Final = (1_000, 2_000, 4_000, 8_000)  # between tries to upload a file
+
+log = structlog.get_logger()
 
 
 class Files:
@@ -45,10 +54,22 @@ class Files:
 
     async def upload(self, patterns: Sequence[str], missing: Callable[[str], None]) -> None:
         """Uploads the files that match; calls `missing` with patterns that match none."""
-        context = self._context
         for pattern in patterns:
-            found = artifacts.matching(self.folder(), pattern)
+            found = await find_files(self.folder(), pattern, self._context.clock)
             if not found:
                 missing(pattern)
             for name, path in found:
+                await self._send(name, path)
+
+    async def _send(self, name: str, path: Path) -> None:
+        """Uploads a file; tries for a while if the server cannot take it, to save the work."""
+        context = self._context
+        for pause_ms in PAUSES_MS:
+            try:
                 await artifacts.send(context.gateway, self._holder, name, path, context.clock)
+                return
+            except (StoreUnavailable, Overloaded) as error:
+                job = self._holder.job
+                log.warning("upload_failed", job=job, artifact=name, error=error.message)
+            await context.clock.sleep_ms(pause_ms)
+        await artifacts.send(context.gateway, self._holder, name, path, context.clock)

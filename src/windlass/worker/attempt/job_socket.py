@@ -90,7 +90,7 @@ class JobSocket:
         return {AGENT: str(self._path), TOKEN: token}
 
     def dismiss(self, key: Key) -> None:
-        """The attempt has ended."""
+        """Forgets an ended attempt."""
         token = self._tokens.pop(key, None)
         if token is not None:
             del self._submits[token]
@@ -112,7 +112,7 @@ class JobSocket:
             shutil.rmtree(self._apart, ignore_errors=True)
 
     def _begin(self) -> None:
-        """The first program connects."""
+        """Opens the connection of the first program."""
         assert self._listener is not None
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._listener.fileno())
@@ -140,11 +140,11 @@ class JobSocket:
         kind, _, token = request.headers.get("Authorization", "").partition(" ")
         submit = self._submits.get(token) if kind == "Bearer" else None
         if submit is None:
-            said = f"expected the token of an attempt that runs here, as {TOKEN} has it"
-            return 401, {"error": {"code": "unauthorized", "message": said}}
+            message = f"expected the token of an attempt that runs here, as {TOKEN} has it"
+            return 401, {"error": {"code": "unauthorized", "message": message}}
         if (request.method, request.path) != ("POST", PATH):
-            said = f"a worker takes POST {PATH} alone; for everything else ask a server"
-            return 404, {"error": {"code": "not_found", "message": said}}
+            message = f"a worker takes POST {PATH} alone; for everything else ask a server"
+            return 404, {"error": {"code": "not_found", "message": message}}
         try:
             return 201, await submit(_read(await request.read()))
         except WindlassError as error:

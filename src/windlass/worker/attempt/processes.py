@@ -71,6 +71,16 @@ class Processes:
             process.ask_to_stop(grace_ms)
 
     @property
+    def over(self) -> bool:
+        """Whether all of them have ended."""
+        return all(process.over for process in self._started)
+
+    async def wait_over(self) -> None:
+        """Waits until all of them have ended."""
+        for process in self._started:
+            await process.gone()
+
+    @property
     def fenced(self) -> bool:
         """Whether the keeper has ended one because no server answered."""
         return any(end.fenced for end in self._ends())

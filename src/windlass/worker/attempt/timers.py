@@ -85,4 +85,4 @@ class Timers:
 
 
 def _ignore(message: str) -> None:
-    """The attempt has ended."""
+    """Does nothing: the attempt has ended."""

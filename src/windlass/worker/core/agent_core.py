@@ -5,15 +5,28 @@ from typing import Any
 
 import structlog
 
-from windlass.domain.values.errors import Conflict, Overloaded, StoreUnavailable, Unreachable
-from windlass.wire.workers import EnrolReply
+from windlass.domain.values.errors import (
+    Conflict,
+    Overloaded,
+    StoreUnavailable,
+    Unreachable,
+    WindlassError,
+)
+from windlass.wire.enrolment import EnrolReply
 from windlass.worker.core.backoff import Backoff
 from windlass.worker.core.deadline import Deadline, Rules
 from windlass.worker.core.ports import Machine, Ports
 from windlass.worker.core.sync_loop import IncarnationEnded, SyncLoop
 
 LAST_WORDS_S = 10  # beyond the grace, for the reports of a worker that ends
+LOGS_S = 4  # for the logs of its last jobs
 GOODBYE_S = 2
+# A worker without a server ends within seconds: service managers and containers kill it after 10.
+SHORT_GRACE_S = 3
+KILLED_S = 1
+STOPPED = "the worker was stopped"
+PENDING = "pending_approval"
+SERVER_FAULT = 500  # the lowest HTTP status of such
 SETTLED_S = 60  # an incarnation that lived so long was not ended by a rival of its name
 RIVALRY = 3  # evictions in a row, until then a server's restore may explain them
 FIRST_PAUSE_MS = 100
@@ -26,7 +39,8 @@ class AgentCore:
     """What an agent does, whatever runs its processes and carries its messages.
 
     `slots` is how many jobs run at once; a `careful` agent looks at every job before it is
-    started, others only once they had to give one back.
+    started, others only once they had to give one back. Without `drain_limit_ms` the server's
+    limit counts.
     """
 
     def __init__(
@@ -34,7 +48,7 @@ class AgentCore:
         ports: Ports,
         machine: Machine,
         slots: int,
-        drain_limit_ms: int = 60_000,
+        drain_limit_ms: int | None = None,
         careful: bool = False,
     ) -> None:
         self.worker = 0
@@ -44,7 +58,8 @@ class AgentCore:
         self._ports = ports
         self._machine = machine
         self._slots = slots
-        self._drain_limit_ms = drain_limit_ms
+        self._own_drain_limit_ms = drain_limit_ms
+        self._drain_limit_ms = 0
         self._careful = careful
         self._loop: SyncLoop | None = None
         self._deadline: Deadline | None = None
@@ -107,8 +122,11 @@ class AgentCore:
                 await self._wind_down(loop, syncing)
         except IncarnationEnded as ended:
             log.warning("incarnation_ended", reason=str(ended))
+            # One that could not sync for the length of a lease, as if paused, has no rival.
+            lost = self._deadline is not None and self._deadline.has_passed()
             self._end_incarnation(loop)
-            await self._yield_to_rivals(self._ports.uptime() - began, stopping)
+            if not lost:
+                await self._yield_to_rivals(self._ports.uptime() - began, stopping)
         finally:
             self.enrolled.clear()
             syncing.cancel()
@@ -123,19 +141,23 @@ class AgentCore:
             sent_at = ports.uptime()
             try:
                 return await ports.gateway.enrol(request), sent_at
-            except (Unreachable, StoreUnavailable, Overloaded, TimeoutError, OSError) as error:
-                log.warning("enrolment_unanswered", error=str(error))
-                wait = backoff.next_ms()
             except Conflict as error:
                 if error.retry_after_ms is None:
                     raise
                 log.warning("enrolment_refused", error=error.message)
                 wait = backoff.spread(min(error.retry_after_ms, LONGEST_PAUSE_MS))
+            except (WindlassError, TimeoutError, OSError) as error:
+                if isinstance(error, WindlassError) and not _is_temporary(error):
+                    raise
+                log.warning("enrolment_unanswered", error=str(error))
+                wait = backoff.next_ms()
             await ports.clock.sleep_ms(wait)
 
     def _begin(self, reply: EnrolReply, sent_at: float) -> SyncLoop:
         self.worker, self.incarnation = reply.worker, reply.incarnation
         self._grace_ms = reply.term_grace_ms
+        own = self._own_drain_limit_ms
+        self._drain_limit_ms = reply.drain_limit_ms if own is None else own
         rules = Rules(reply.heartbeat_interval_ms, reply.lease_ms, reply.term_grace_ms)
         deadline = self._deadline = Deadline(rules, self._ports.uptime)
         deadline.extend(sent_at)
@@ -148,6 +170,13 @@ class AgentCore:
         loop.slots.careful = self._careful
         self._loop = loop
         log.info("enrolled", worker=reply.worker, incarnation=reply.incarnation)
+        loop.pending = reply.status == PENDING
+        if loop.pending:
+            log.warning(
+                "pending_approval",
+                message="this worker gets no jobs before an operator approves it: "
+                f"windlass workers approve {reply.worker}",
+            )
         return loop
 
     # Ends
@@ -177,22 +206,29 @@ class AgentCore:
 
     async def _wind_down(self, loop: SyncLoop, syncing: "asyncio.Task[None]") -> None:
         """Lets jobs end, stops those that do not, and reports them."""
+        self._machine.note_stop(())  # for the case that this process is killed before the end
         loop.slots.give_back_waiting()
         loop.end()
-        now = asyncio.get_running_loop().create_task(self._stop_now.wait())
         limit = self._drain_limit_ms / 1000
-        try:
-            await asyncio.wait((syncing, now), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            now.cancel()
+        await _first_of(syncing, limit, self._stop_now, loop.cut_off)
+        if not syncing.done() and not loop.cut_off.is_set():
+            loop.slots.stop_all("released", STOPPED)
+            await _first_of(syncing, self._grace_ms / 1000 + LAST_WORDS_S, loop.cut_off)
         if not syncing.done():
-            loop.slots.stop_all("released", "the worker was stopped")
-            patience = self._grace_ms / 1000 + LAST_WORDS_S
-            await asyncio.wait((syncing,), timeout=patience)
-        if syncing.done():
-            await syncing
-        await loop.slots.flushed(LAST_WORDS_S)
+            await self._stop_unheard(loop)
+            return
+        await syncing
+        await loop.slots.flushed(LOGS_S)
         await self._say_goodbye()
+
+    async def _stop_unheard(self, loop: SyncLoop) -> None:
+        """Stops all jobs without a server: the next process of this worker reports them."""
+        log.warning("stopping_unheard", message="no server answers: jobs are handed back later")
+        loop.slots.stop_all("released", STOPPED)
+        if not await loop.slots.all_ended(SHORT_GRACE_S):
+            loop.slots.stop_all("lost", None)
+            await loop.slots.all_ended(KILLED_S)
+        self._machine.note_stop(loop.slots.finished())
 
     async def _say_goodbye(self) -> None:
         """Tells the server at once that this worker is gone; without it the lease runs out."""
@@ -204,3 +240,21 @@ class AgentCore:
             leaving.cancel()
         elif error := leaving.exception():
             log.info("goodbye_unheard", error=str(error))
+
+
+def _is_temporary(error: WindlassError) -> bool:
+    """Whether the server, its store or a proxy is at fault, and not what it was asked."""
+    if isinstance(error, Unreachable | StoreUnavailable | Overloaded):
+        return True
+    return int(getattr(error, "status", 0)) >= SERVER_FAULT
+
+
+async def _first_of(task: "asyncio.Task[None]", timeout_s: float, *events: asyncio.Event) -> None:
+    """Waits until the task is done or one of the events is set, for a limited time."""
+    loop = asyncio.get_running_loop()
+    waiting = [loop.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait((task, *waiting), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()

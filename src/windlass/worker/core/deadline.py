@@ -6,6 +6,7 @@ from typing import NamedTuple
 from windlass.domain.config import LEASE_MARGIN_MS
 
 EARLY_S = 0.1
+UNANSWERED = "no server answered"
 
 
 class Rules(NamedTuple):
@@ -21,6 +22,7 @@ class Deadline:
 
     The server may have noted that sync up to a third of a heartbeat late, and processes
     may take their grace to end: so much earlier than the server's lease ends this one.
+    `reason` says why it was not put off, for the attempts that it ends.
     """
 
     def __init__(self, rules: Rules, uptime: Callable[[], float]) -> None:
@@ -31,6 +33,7 @@ class Deadline:
         self._step_s = rules.heartbeat_ms / 10_000
         self._told = 0.0
         self.soft = self.hard = 0.0
+        self.unanswered = UNANSWERED  # why syncs are not answered at present
 
     def extend(self, sent_at: float) -> bool:
         """Counts from a sync that was answered; whether the keeper must be told."""
@@ -42,7 +45,7 @@ class Deadline:
         return True
 
     def has_passed(self) -> bool:
-        """Whether the keeper may have ended what ran."""
+        """Returns whether the keeper may have ended what ran."""
         return self.left_s <= 0
 
     @property

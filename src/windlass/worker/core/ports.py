@@ -1,20 +1,18 @@
 """What the agent core needs of the outside: a server, time, and a machine that runs attempts."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from windlass.ports.clock import Chance, Clock
 from windlass.ports.gateway import AgentGateway
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.sync import Assignment, Finished, Released
-from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.core.deadline import Deadline
 
 Key = tuple[int, int]  # job, attempt
 StopReason = Literal["canceled", "timed_out", "released", "lost"]
 Report = Finished | Released
-
-UNANSWERED = "no server answered"
 
 
 class Ports(NamedTuple):
@@ -90,4 +88,11 @@ class Machine(Protocol):
 
     def end_incarnation(self) -> None:
         """Kills everything the incarnation started."""
+        ...
+
+    def note_stop(self, finished: Sequence[Finished]) -> None:
+        """Remembers that the incarnation was asked to stop, and what it could not report.
+
+        The next process tells the server, so that nothing counts against the jobs.
+        """
         ...

@@ -37,6 +37,7 @@ class Slots:
         self._flushing: dict[asyncio.Task[None], None] = {}
         self._reports: dict[Key, Report] = {}
         self._timing = False
+        self._all_ended: asyncio.Event | None = None  # someone waits for the end of all
 
     # What a sync says
 
@@ -57,6 +58,19 @@ class Slots:
         """Waits for the logs of attempts that have ended."""
         if self._flushing:
             await asyncio.wait(self._flushing, timeout=patience_s)
+
+    async def all_ended(self, patience_s: float) -> bool:
+        """Waits until no attempt runs; returns whether none does."""
+        if self._running:
+            self._all_ended = asyncio.Event()
+            waiting = asyncio.get_running_loop().create_task(self._all_ended.wait())
+            await asyncio.wait((waiting,), timeout=patience_s)
+            waiting.cancel()
+        return not self._running
+
+    def finished(self) -> tuple[Finished, ...]:
+        """Returns the results that no server has taken."""
+        return tuple(report for report in self._reports.values() if isinstance(report, Finished))
 
     def ask_to_start(self) -> dict[Key, Assignment]:
         """Returns the jobs a sync names as started; they are launched when it is answered."""
@@ -168,6 +182,8 @@ class Slots:
 
     def _ended(self, attempt: RunningAttempt, report: Report | None) -> None:
         self._running.pop(attempt.key, None)
+        if self._all_ended is not None and not self._running:
+            self._all_ended.set()
         task = attempt.flushing
         if task is not None:
             self._flushing[task] = None

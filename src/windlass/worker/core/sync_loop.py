@@ -11,16 +11,20 @@ from typing import Any
 
 import structlog
 
-from windlass.domain.values.errors import Conflict, NotFound, Overloaded, WindlassError
+from windlass.domain.values.errors import Conflict, NotFound, Overloaded, Unreachable, WindlassError
 from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest
 from windlass.worker.core.backoff import Backoff
-from windlass.worker.core.deadline import Deadline, Rules
-from windlass.worker.core.ports import UNANSWERED, Ports, Starter
+from windlass.worker.core.deadline import UNANSWERED, Deadline, Rules
+from windlass.worker.core.ports import Ports, Starter
 from windlass.worker.core.slots import Slots
 
 FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 5_000
 HURRIED_PAUSE_MS = 200
+# While the loop is ending, the server answers often, so that we notice soon when it is gone.
+HURRIED_WAIT_MS = 1_000
+HURRIED_PATIENCE_S = 2.0
+CUT_OFF_S = 2.5  # an ending loop that gets no answer for so long is not going to get one
 
 log = structlog.get_logger()
 
@@ -41,6 +45,8 @@ class SyncLoop:
     ) -> None:  # fmt: skip
         self.slots = Slots(slots, starter, self.wake)
         self.told_to_drain = False  # the server wants that
+        self.pending = False  # the worker waits for approval
+        self.cut_off = asyncio.Event()  # set if no server answers while the loop is ending
         self.epoch = epoch
         self.metadata: dict[str, Any] | None = None  # to be told with the next sync
         self._gateway = ports.gateway
@@ -61,6 +67,7 @@ class SyncLoop:
         self._rested: asyncio.Event = asyncio.Event()
         self._older: dict[asyncio.Task[SyncReply], None] = {}
         self._ending = False
+        self._answered_at = ports.uptime()
         self._fence: asyncio.TimerHandle | None = None
         patience = min(10_000, max(1_000, rules.heartbeat_ms // 3))
         self._patience_s = patience / 1000
@@ -75,6 +82,7 @@ class SyncLoop:
     def end(self) -> None:
         """Ends the loop once nothing is left to report."""
         self._ending = True
+        self._answered_at = self._uptime()
         self.wake()
         self._rested.set()
 
@@ -102,6 +110,8 @@ class SyncLoop:
         if reply is None:
             return
         self._backoff.reset()
+        self._answered_at = self._uptime()
+        self._deadline.unanswered = UNANSWERED
         if reply.stale:
             return
         if reply.epoch < self.epoch:
@@ -124,8 +134,10 @@ class SyncLoop:
         if audit:
             self._audited_at = now
         # What a server knows of a worker counts from the next sync on: no wait with it.
-        said = bool(started or reports or self.metadata or self._seq == 1)
+        has_news = bool(started or reports or self.metadata or self._seq == 1)
         wait = int(self._rules.heartbeat_ms * (0.6 + 0.2 * self._chance.fraction()))
+        if self._ending:
+            wait = min(wait, HURRIED_WAIT_MS)
         return SyncRequest(
             incarnation=self._incarnation,
             seq=self._seq,
@@ -135,7 +147,7 @@ class SyncLoop:
             released=tuple(r for r in reports.values() if isinstance(r, Released)),
             # A server that drains this worker gives nothing, and may change its mind.
             want=0 if self._ending else slots.free,
-            wait_ms=0 if said or (self._ending and not slots.busy) else wait,
+            wait_ms=0 if has_news or (self._ending and not slots.busy) else wait,
             prefetch=slots.careful,
             held=slots.held() if audit else None,
             metadata=self.metadata,
@@ -144,12 +156,16 @@ class SyncLoop:
 
     async def _call(self, request: SyncRequest) -> SyncReply | None:
         """Returns the reply, or None if there was something newer to say before it came."""
-        limit = request.wait_ms / 1000 + self._patience_s
+        patience = self._patience_s
+        if self._ending:
+            patience = min(patience, HURRIED_PATIENCE_S)
+        limit = request.wait_ms / 1000 + patience
         if self._interrupt is not None:
             async with asyncio.timeout(limit):
                 return await self._gateway.sync(self._worker, request)
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._gateway.sync(self._worker, request))
+        task.add_done_callback(_read_exception)
         if not request.wait_ms:
             return await asyncio.wait_for(task, limit)
         news = loop.create_task(self._news.wait())
@@ -170,8 +186,6 @@ class SyncLoop:
 
     def _drop(self, task: "asyncio.Task[SyncReply]") -> None:
         self._older.pop(task, None)
-        if not task.cancelled():
-            task.exception()
 
     def _forget_older(self) -> None:
         for task in list(self._older):
@@ -187,6 +201,9 @@ class SyncLoop:
         if reply.drain != self.told_to_drain:
             log.info("drain", asked=reply.drain)
             self.told_to_drain = reply.drain
+        if self.pending and not reply.pending:
+            log.info("approved", message="an operator has approved this worker")
+        self.pending = reply.pending
         if reply.drain:
             self.slots.give_back_waiting()
         self.epoch = max(self.epoch, reply.epoch)
@@ -196,7 +213,7 @@ class SyncLoop:
         left = self._deadline.left_s
         if left <= 0:
             self._fence = None
-            self.slots.stop_all("released", UNANSWERED)
+            self.slots.stop_all("released", self._deadline.unanswered)
         else:
             loop = asyncio.get_running_loop()
             self._fence = loop.call_later(left, self._look_at_deadline)
@@ -207,8 +224,14 @@ class SyncLoop:
         gone = getattr(error, "code", "") in ("incarnation_ended", "unauthorized")
         if isinstance(error, NotFound) or gone:
             raise IncarnationEnded(str(error)) from error
+        answered = isinstance(error, WindlassError) and not isinstance(error, Unreachable)
+        self._deadline.unanswered = _unanswered_because(error) if answered else UNANSWERED
         if not self._backoff.failures:
-            log.warning("server_unreachable", error=str(error) or type(error).__name__)
+            trouble = "server_refused" if answered else "server_unreachable"
+            log.warning(trouble, error=str(error) or type(error).__name__)
+        unheard = self._uptime() - self._answered_at
+        if self._ending and not answered and unheard >= CUT_OFF_S:
+            self.cut_off.set()
         wait = self._backoff.next_ms()
         if isinstance(error, Overloaded | Conflict) and error.retry_after_ms:
             wait = max(wait, error.retry_after_ms)
@@ -230,3 +253,14 @@ class SyncLoop:
             "it was restored from an old backup; raise its epoch",
         )
         await self._rest(LONGEST_PAUSE_MS)
+
+
+def _unanswered_because(error: Exception) -> str:
+    """Returns why no sync was answered by a server that is not silent."""
+    return f"the server could not answer: {error}"
+
+
+def _read_exception(task: "asyncio.Task[SyncReply]") -> None:
+    """Reads an error that may come when nobody waits for the answer any more."""
+    if not task.cancelled():
+        task.exception()

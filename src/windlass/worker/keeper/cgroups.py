@@ -174,7 +174,7 @@ class Boxes:
 
 
 def remove_leftovers(root: str) -> None:
-    """What keepers left that were killed: their pids are gone."""
+    """Removes the cgroups of killed keepers, whose pids are gone."""
     for name in os.listdir(root):
         pid = name.removeprefix(START)
         if pid == name or not pid.isdigit() or os.path.exists(f"/proc/{pid}"):

@@ -51,7 +51,8 @@ class KeeperClient:
         self._cgroup = cgroup or ""  # the folder below which jobs get boxes
         self._on_death = on_death
         self._sock: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self.pid = 0  # the keeper's, once it has said so
+        self._process: subprocess.Popen[bytes] | None = None  # its guard
         self._numbers = 0
         self._kept: dict[int, KeptProcess] = {}
         self._said: list[tuple[Any, ...]] = []
@@ -62,21 +63,19 @@ class KeeperClient:
         self._scheduled = False
         self._writing = False
 
-    @property
-    def pid(self) -> int:
-        return 0 if self._process is None else self._process.pid
-
     def start(self) -> None:
         """Starts the keeper's process."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.setblocking(False)
         here = Path(__file__).parent.parent
         fd = str(theirs.fileno())
-        # No site packages and no environment of ours: it starts fast and knows no secrets.
+        # No site packages and no environment of ours: it starts fast and knows no secrets. Only
+        # jobs carry the marker: a later agent shall not kill the guard, which ends by itself.
         command = [sys.executable, "-I", "-S", "-c", _START, fd, str(self._record)]
         self._process = subprocess.Popen(
             [*command, str(here.parent), str(here), self._cgroup], pass_fds=[theirs.fileno()],
-            env=self.base, stdin=subprocess.DEVNULL, start_new_session=True, cwd="/",
+            env={name: text for name, text in self.base.items() if name != MARKER},
+            stdin=subprocess.DEVNULL, start_new_session=True, cwd="/",
         )  # fmt: skip
         theirs.close()
         self._sock = ours
@@ -97,6 +96,7 @@ class KeeperClient:
                 self._process.send_signal(signal.SIGKILL)
                 self._process.wait()
             self._process = None
+            self.pid = 0
 
     def set_deadline(self, soft_s: float, hard_s: float) -> None:
         """Sets when jobs are stopped and when the last is killed, in CLOCK_BOOTTIME seconds."""
@@ -129,9 +129,12 @@ class KeeperClient:
         process = self._kept[number] = KeptProcess(self, number)
         fds = [fd for fd in (stdin, stdout) if fd is not None]
         bits = (stdin is not None) | (stdout is not None) << 1
-        memory, cpu = (0, 0) if limits is None else (limits.memory_bytes, limits.cpu_seconds)
+        allowed = Limits() if limits is None else limits
+        memory, cpu, cpus = allowed.memory_bytes, allowed.cpu_seconds, allowed.cpus
         self._fds += fds
-        self.send(("spawn", number, list(argv), env, whole, cwd, make, bits, memory, cpu, tag))
+        self.send(
+            ("spawn", number, list(argv), env, whole, cwd, make, bits, memory, cpu, tag, cpus)
+        )
         if len(self._fds) >= FDS_PER_FRAME:
             self._flush()
         return process
@@ -199,6 +202,9 @@ class KeeperClient:
 
     def _hear(self, message: tuple[Any, ...]) -> None:
         kind, number = message[0], message[1]
+        if kind == "keeper":
+            self.pid = number
+            return
         fd = self._received.popleft() if kind == "pipe" else -1
         process = self._kept.get(number)
         if process is None:

@@ -9,9 +9,11 @@ A process that leaves its group (a session of its own, a double fork) is found a
 keeper becomes the parent of orphans and kills those whose job has ended. Where it was given
 a cgroup, each job has a box of its own there, and all in it end with the job.
 
-It imports the standard library, `processes.py`, `cgroups.py` and `record.py` only, so that it
-is there within milliseconds and stays small. Agent and keeper speak in frames: a length, then a
-marshalled list of messages; file descriptors travel beside them, in order.
+If the keeper is killed as well, its guard kills what it left (`guard.py`).
+
+It imports the standard library, `processes.py`, `cgroups.py`, `guard.py` and `record.py` only, so
+that it is there within milliseconds and stays small. Agent and keeper speak in frames: a length,
+then a marshalled list of messages; file descriptors travel beside them, in order.
 """
 
 import errno
@@ -27,6 +29,7 @@ from typing import Any
 
 from windlass.worker.keeper import processes
 from windlass.worker.keeper.cgroups import Box, Boxes
+from windlass.worker.keeper.guard import fork_keeper
 from windlass.worker.keeper.processes import boottime, signal_group
 from windlass.worker.keeper.record import Record
 
@@ -96,6 +99,11 @@ class Keeper:
         self._epoll.register(sock.fileno(), select.EPOLLIN)
         self._epoll.register(self._wake, select.EPOLLIN)
         self._record = Record(record)
+        self._messages.append(("keeper", os.getpid()))
+
+    def end(self) -> None:
+        """Ends: without its guard, nobody would end the jobs of a killed keeper."""
+        self._ended = True
 
     def run(self) -> None:
         """Serves until the agent is gone, then kills what is left."""
@@ -107,7 +115,7 @@ class Keeper:
                 group.kill()
             for child in processes.children_of(os.getpid()):
                 if child not in self._helpers:
-                    _kill(child)
+                    processes.kill(child)
             self._reap()
             if not self._groups and not processes.children_of(os.getpid()):
                 break
@@ -199,6 +207,7 @@ class Keeper:
     def _spawn(
         self, number: int, argv: list[str], env: dict[str, str] | None, whole: bool,
         cwd: str | None, make: bool, fds: int, memory: int, cpu: int, tag: bytes,
+        cpus: tuple[int, ...],
     ) -> None:  # fmt: skip
         given = [self._fds.popleft() for _ in range((fds & 1) + (fds >> 1))]
         opened: tuple[int, ...] = ()
@@ -211,7 +220,8 @@ class Keeper:
             full = self._base if env is None else env if whole else {**self._base, **env}
             stdin = given[0] if fds & 1 else self._null
             stdout = given[-1] if fds & 2 else write
-            with nullcontext() if self._boxes is None else self._boxes.inside() as box:
+            boxed = nullcontext() if self._boxes is None else self._boxes.inside()
+            with processes.pinned(cpus), boxed as box:
                 pid = processes.launch(argv, full, (stdin, stdout, write), memory, cpu)
             if box is not None and memory:
                 box.limit_memory(memory)
@@ -356,7 +366,7 @@ class Keeper:
             if not tags.intersection(processes.environ_of(pid)):
                 # What these leave in turn becomes the keeper's, and is found the next time.
                 for member in processes.tree_of(pid):
-                    _kill(member)
+                    processes.kill(member)
                 found = True
         return found
 
@@ -416,22 +426,18 @@ def _holds_something(path: str) -> bool:
         return True
 
 
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
-
-
 def main() -> None:
     """Serves the agent whose socket is the descriptor in the first argument."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     processes.become_private()
     processes.become_subreaper()
+    fork_keeper(int(sys.argv[1]))
+    processes.become_subreaper()
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)  # No job shall speak in the keeper's name.
     keeper = Keeper(sock, sys.argv[2], _open_boxes(sys.argv[5]))
+    signal.signal(signal.SIGUSR1, lambda *_: keeper.end())
     os.chdir("/")
     keeper.run()
 

@@ -1,6 +1,7 @@
 """One process group as the agent sees it: whether it has started, and how it ended."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -65,6 +66,16 @@ class KeptProcess:
         while self.ended is None:
             await self.changed()
         return self.ended
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended or never started."""
+        return self.ended is not None or self.failed is not None
+
+    async def gone(self) -> None:
+        """Waits until it has ended or could not be started."""
+        with contextlib.suppress(WindlassError):
+            await self.wait()
 
     async def stop(self, grace_ms: int | None = None) -> Ended:
         """Sends SIGTERM to the whole group, SIGKILL after the grace; returns how it ended."""

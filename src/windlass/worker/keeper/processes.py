@@ -8,6 +8,7 @@ import resource
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -15,6 +16,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 DUMPABLE = 4  # PR_SET_DUMPABLE
+PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 
 
 def boottime() -> float:
@@ -47,7 +49,7 @@ def look_at(pid: int) -> Seen | None:
 
 
 def all_processes() -> Iterator[Seen]:
-    """Every process there is."""
+    """Returns every process."""
     for name in os.listdir("/proc"):
         if name.isdigit() and (seen := look_at(int(name))) is not None:
             yield seen
@@ -79,7 +81,7 @@ def tree_of(pid: int) -> Iterator[int]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory in use by a process and all that descend from it."""
+    """Returns the memory in use by a process and its descendants."""
     total = 0
     for member in (pid, *children_of(pid)):
         if member != pid:
@@ -113,15 +115,30 @@ def signal_group(pid: int, number: int) -> None:
         pass
 
 
+def kill(pid: int) -> None:
+    """Kills a process, if it is still there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def hear_parent_die(number: int) -> None:
+    """Lets the kernel send this signal when the parent dies."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(PARENT_DEATH, number, 0, 0, 0)
+
+
 def become_subreaper() -> None:
-    """Be the parent of orphans below, so that what leaves its group is still found."""
+    """Makes this process the parent of orphans below it, so that they are still found."""
     import ctypes
 
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
 
 def become_private() -> None:
-    """Close this process's memory, environment and descriptors to others of the same user.
+    """Hides this process's memory, environment and descriptors from others of the same user.
 
     They can neither read its files below /proc nor trace it. The programs that it starts are
     not affected. A user with CAP_SYS_PTRACE, such as root, is not kept out.
@@ -149,6 +166,23 @@ def launch(
         )
     except OSError as error:
         raise _named(error, argv[0]) from error
+
+
+@contextmanager
+def pinned(cpus: tuple[int, ...]) -> Iterator[None]:
+    """Lets what is started inside run on these processors only; on all of ours if none is named.
+
+    A child inherits them, and this process has one thread: nothing else is affected.
+    """
+    if not cpus:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def find_program(name: str, env: Mapping[str, str]) -> str:
@@ -186,11 +220,11 @@ def _fork(
         finally:
             os._exit(127)
     os.close(tell)
-    said = os.read(listen, 4_096).decode()
+    failure = os.read(listen, 4_096).decode()
     os.close(listen)
-    if said:
+    if failure:
         os.waitpid(pid, 0)
-        number, _, text = said.partition(" ")
+        number, _, text = failure.partition(" ")
         raise _named(OSError(int(number), text), argv[0])
     return pid
 

@@ -21,10 +21,16 @@ def boot_id() -> bytes:
 
 
 class Record:
-    """The boot, then a line for the keeper, then one for each group: pid, and when noted."""
+    """The boot, then a line for the keeper, then one for each group: pid, and when noted.
+
+    On a full disk jobs run without it: a later agent knows them by their marker as well.
+    """
 
     def __init__(self, path: str) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError:
+            self._fd = -1
         self._lines: list[bytes] = []
         self._size = REWRITE_BYTES + 1
         self.note(os.getpid())
@@ -38,6 +44,13 @@ class Record:
         """Writes what was noted; rewrites the file with the live groups when it has grown."""
         if not self._lines:
             return
+        try:
+            self._write(live)
+        except OSError:
+            self._size = REWRITE_BYTES + 1  # All of it the next time.
+        self._lines = []
+
+    def _write(self, live: Iterable[int]) -> None:
         if self._size > REWRITE_BYTES:
             os.ftruncate(self._fd, 0)
             os.lseek(self._fd, 0, os.SEEK_SET)
@@ -46,4 +59,3 @@ class Record:
             for pid in (os.getpid(), *live):
                 self.note(pid)
         self._size += os.write(self._fd, b"".join(self._lines))
-        self._lines = []

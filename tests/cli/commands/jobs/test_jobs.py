@@ -1,6 +1,7 @@
 """Commands about jobs, against a running installation."""
 
 import json
+import signal
 from pathlib import Path
 
 from tests.cli.program import Program
@@ -79,3 +80,22 @@ def test_artifacts_are_listed_and_fetched(up: Program, tmp_path: Path) -> None:
     missing = up("artifacts", number, "other", "--output", str(tmp_path / "none"))
     assert missing.returncode == 4, missing.stderr
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_interrupted_command_ends_without_a_traceback(up: Program) -> None:
+    number = up.text("submit", "--", "sh", "-c", "echo on; exec sleep 1000")
+    with up.running("logs", "-f", number) as following:
+        assert following.stdout is not None
+        assert following.stdout.readline() == "on\n"
+        following.send_signal(signal.SIGINT)
+        assert following.wait(60) == 130
+    up.text("cancel", number)
+
+
+def test_a_command_keeps_artifacts_and_starts_with_those_of_another_job(up: Program) -> None:
+    script = 'echo "$GREETING" > a.txt'
+    made = up.text(
+        "submit", "--artifact", "*.txt", "--env", "GREETING=hi", "--", "sh", "-c", script
+    )
+    taken = up("run", "--input", f"{made}/a.txt=in/b.txt", "--", "cat", "in/b.txt")
+    assert (taken.returncode, taken.stdout) == (0, "hi\n"), taken.stderr

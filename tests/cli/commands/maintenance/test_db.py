@@ -2,9 +2,17 @@
 
 import re
 import shutil
+from datetime import datetime
 from pathlib import Path
 
+import pytest
+
 from tests.cli.program import Program
+from tests.store.sqlite.damaging import make_filled
+from tests.support.running import run
+from windlass.clock import RealClock
+from windlass.domain.config import Config
+from windlass.wiring.backend import ServerOptions, running_backend
 
 GUIDE = Path("docs/guides/backups.md").read_text()
 
@@ -25,12 +33,61 @@ def test_a_copy_of_a_running_server_is_put_back(tmp_path: Path) -> None:
     for name in ("windlass.db-wal", "windlass.db-shm"):
         (tmp_path / "data" / name).unlink(missing_ok=True)
     shutil.copy(copy, tmp_path / "data" / "windlass.db")
+    forgotten = program("up", "--port", "0", "--workers", "0")
+    assert (forgotten.returncode, "windlass db restored" in forgotten.stderr) == (5, True)
     assert program.text(*put_back).startswith("epoch 1 has begun")
     with program.running("up", "--port", "0", "--workers", "0") as process:
         assert process.stdout is not None
         process.stdout.readline()
         assert [str(job["id"]) for job in program.json("jobs")] == [first]
         assert program.json("verify") == {"violations": []}
+
+
+def test_a_backup_of_any_file(tmp_path: Path) -> None:
+    make_filled(tmp_path / "other.db", jobs=10)
+    program = Program(tmp_path / "data")
+    copy = tmp_path / "copy.db"
+    assert str(copy) in program.text("db", "backup", str(copy), "--store", url(tmp_path))
+    assert copy.exists()
+    nowhere = program(
+        "db", "backup", str(tmp_path / "x"), "--store", f"sqlite://{tmp_path}/none.db"
+    )
+    assert (nowhere.returncode, "an existing database" in nowhere.stderr) == (2, True)
+
+
+def test_for_postgresql_the_tools_are_named_without_the_password(tmp_path: Path) -> None:
+    address = "postgresql://me:secret@db.example/jobs?password=secret&sslmode=require"
+    done = Program(tmp_path)("db", "backup", "jobs.dump", "--store", address)
+    shown = "postgresql://me@db.example/jobs?sslmode=require"
+    assert done.returncode == 2
+    assert f"pg_dump --format=custom --file=jobs.dump {shown}" in done.stderr
+    assert f"pg_restore --clean --if-exists --dbname={shown} jobs.dump" in done.stderr
+    assert f"windlass db restored --store {shown}" in done.stderr
+    assert "secret" not in done.stderr
+
+
+def test_after_a_restore_jobs_are_held_back_by_the_servers_settings(tmp_path: Path) -> None:
+    lease = Config(heartbeat_timeout_ms=12_000, heartbeat_interval_ms=2_000, term_grace_ms=2_000)
+
+    async def serve() -> None:
+        async with running_backend(ServerOptions(url(tmp_path), "memory:", lease)):
+            pass
+
+    run(serve())
+    program = Program(tmp_path)
+    assert held_back(program, url(tmp_path)) == pytest.approx(14, abs=5)
+    program.environment["WINDLASS_HEARTBEAT_TIMEOUT"] = "200s"
+    assert held_back(program, url(tmp_path)) == pytest.approx(210, abs=5)
+
+
+def held_back(program: Program, address: str) -> float:
+    """Returns for how many seconds jobs are held back from now."""
+    until = program.json("db", "restored", "--store", address)["hold_until"]
+    return datetime.fromisoformat(until).timestamp() - RealClock().now_ms() / 1000
+
+
+def url(folder: Path) -> str:
+    return f"sqlite://{folder}/other.db"
 
 
 def commands() -> list[list[str]]:

@@ -4,9 +4,14 @@ import json
 import os
 import signal
 import stat
+import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cli.program import Program
+from tests.support.loopback import free_port
+from windlass.providers.local import workers_below
 
 STOP_S = 20
 
@@ -45,6 +50,52 @@ def test_a_stop_leaves_no_process_behind(tmp_path: Path) -> None:
         assert process.returncode == 0
         assert _processes(tmp_path) == []
         assert not (tmp_path / "server.json").exists()
+    finally:
+        for left in _processes(tmp_path):
+            os.kill(left, signal.SIGKILL)
+        process.communicate()
+
+
+def _is_up(process: "subprocess.Popen[str]") -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "is up" in line:
+            return
+    raise AssertionError("it did not start")
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_workers_of_a_killed_up_are_adopted_or_replaced_and_end_with_the_next(
+    tmp_path: Path, same: bool
+) -> None:
+    program = Program(tmp_path)
+    port = str(free_port())
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    process = program.start("up", "--port", port, "--slots", "2")
+    try:
+        _is_up(process)
+        job = program.text("submit", "--", "sh", "-c", f"read x < {gate}; true")
+        with gate.open("w"):  # it runs
+            (worker,) = workers_below(tmp_path)
+            process.kill()
+            process.wait()  # Its worker still has its output.
+            assert process.stdout is not None
+            process.stdout.close()
+            process = program.start("up", "--port", port, "--slots", "2" if same else "3")
+            _is_up(process)
+            if same:
+                assert workers_below(tmp_path) == [worker]
+            else:
+                assert worker not in workers_below(tmp_path)
+            assert program("up", "--port", "0").returncode == 5
+        program.text("logs", "--follow", job)
+        shown = program.json("show", job)
+        assert (shown["state"], shown["attempt"]) == ("completed", 1 if same else 2)
+        process.terminate()
+        process.communicate(timeout=STOP_S)
+        assert process.returncode == 0
+        assert _processes(tmp_path) == []
     finally:
         for left in _processes(tmp_path):
             os.kill(left, signal.SIGKILL)
@@ -125,3 +176,13 @@ def _processes(data: Path) -> list[int]:
             if mark in variables:
                 found.append(int(entry.name))
     return found
+
+
+def test_a_file_that_cannot_be_written_is_named_without_a_traceback(tmp_path: Path) -> None:
+    """As on a read-only file system; a directory in its place is refused to anyone."""
+    program = Program(tmp_path / "data")
+    (program.data / "admin-token").mkdir(parents=True)
+    done = program("server", *_place(tmp_path), "--listen", "127.0.0.1:0")
+    assert done.returncode == 5
+    assert f"cannot use {program.data}/admin-token: Is a directory" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,6 +1,7 @@
 """What a worker offers by its command: secrets, tasks of imported modules, resources."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +55,8 @@ def test_a_worker_with_resources_tells_them_and_takes_secrets_from_files(
     program: Program, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("from-a-file\n")
-    words = ("--name", "big", "--resources", "cpus=3,licences=2", "--secret",
+    offered = "cpus=3,licences=2,gpus=[4,5],ports=['p-1']"
+    words = ("--name", "big", "--resources", offered, "--secret",
              f"FILED=@{tmp_path / 'file'}")  # fmt: skip
     with program.start("worker", *words) as process:
         try:
@@ -66,9 +68,42 @@ def test_a_worker_with_resources_tells_them_and_takes_secrets_from_files(
             assert shown["metadata"]["resource:licences"] == 2
             assert shown["metadata"]["system:cpus"] == 3
             assert shown["metadata"]["secret:FILED"] == ["*"]
+            check_indices(program)
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             process.communicate(timeout=60)
+
+
+def check_indices(program: Program) -> None:
+    """A running job, its worker and the list say which GPU and port it has."""
+    script = "echo $CUDA_VISIBLE_DEVICES $WINDLASS_RESOURCE_PORTS; exec sleep 1000"
+    job = program.text("submit", "--resources", "gpus=1,ports=1", "--", "sh", "-c", script)
+    while not program.json("show", job)["indices"]:
+        pass
+    assert program.json("show", job)["indices"] == {"gpus": ["4"], "ports": ["p-1"]}
+    assert "gpus 4; ports p-1" in program.text("show", job)
+    assert program.json("workers", "show", "big")["indices"] == {
+        "gpus": {"held": {"4": int(job)}, "free": ["5"]},
+        "ports": {"held": {"p-1": int(job)}, "free": []},
+    }
+    assert "gpus 4 (1 of 2); ports p-1 (1 of 1)" in program.text("workers")
+    assert re.search(rf"gpus +4 +{job}", program.text("workers", "show", "big"))
+    program.text("cancel", job)
+
+
+def test_a_worker_obeys_its_own_drain_limit(program: Program, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    words = ("--name", "hasty", "--resources", "haste=1", "--drain-limit", "100ms")
+    with program.running("worker", *words) as process:
+        script = f"echo go > {started}; exec sleep 1000"
+        job = program.text("submit", "--resources", "haste=1", "--", "sh", "-c", script)
+        assert started.read_text() == "go\n"
+        process.terminate()
+        process.communicate(timeout=15)  # far below the server's 60 s
+        assert process.returncode == 0
+    assert program.json("show", job)["state"] == "queued"
+    program.text("cancel", job)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +113,8 @@ def test_a_worker_with_resources_tells_them_and_takes_secrets_from_files(
         (("--import", "no_such_module"), "no_such_module"),
         (("--resources", "cpus"), "name=amount"),
         (("--slots", "0"), "at least 1"),
+        (("--drain-limit", "soon"), "drain_limit"),
+        (("--term-grace", "1s"), "given to the server"),
         (("--cgroup", "/no/such/folder"), "cgroup"),
     ],
 )

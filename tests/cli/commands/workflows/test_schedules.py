@@ -19,7 +19,8 @@ def test_a_template_is_made_of_all_its_files(up: Program, tmp_path: Path) -> Non
     (tmp_path / "inner.yaml").write_text(inner)
     outer = tmp_path / "outer.yaml"
     outer.write_text("name: outer\njobs:\n  sub: {workflow: inner.yaml}\n")
-    assert up.text("templates", "put", "outer", str(outer)) == "outer@1"
+    assert up.text("templates", "apply", "outer", str(outer)) == "outer@1"
+    assert up.text("templates", "put", "outer", str(outer)) == "outer@1"  # the old name
     number = up.text("templates", "start", "outer")
     (listed,) = up.json("workflows", "list", "--name", "outer")
     assert (listed["id"], listed["template"]) == (int(number), "outer@1")
@@ -37,17 +38,17 @@ def test_what_is_wrong_is_said_with_its_own_exit_code(up: Program, tmp_path: Pat
     bad.write_text("name: bad\njobs:\n  one: {rum: ['true']}\n")
     jobs = '[{"task": "shell", "args": {"argv": ["true"]}}]'
     for words, code, said in (
-        (("templates", "put", "t", str(tmp_path / "none.yaml")), 2, "readable file"),
-        (("templates", "put", "t", str(bad)), 2, "rum"),
-        (("templates", "put", "a@b", str(good)), 2, "without @"),
+        (("templates", "apply", "t", str(tmp_path / "none.yaml")), 2, "readable file"),
+        (("templates", "apply", "t", str(bad)), 2, "rum"),
+        (("templates", "apply", "a@b", str(good)), 2, "without @"),
         (("templates", "show", "unknown"), 4, "unknown"),
         (("templates", "start", "unknown"), 4, "unknown"),
-        (("schedules", "put", "s", "61 * * * *", "--jobs", jobs), 2, "cron"),
-        (("schedules", "put", "s", "@daily", "--zone", "Mars", "--jobs", jobs), 2, "zone"),
-        (("schedules", "put", "s", "@daily"), 2, "template"),
-        (("schedules", "put", "s", "@daily", "--template", "unknown"), 4, "unknown"),
-        (("schedules", "put", "s", "@daily", "--jobs", "{"), 2, "JSON list of jobs"),
-        (("schedules", "put", "s", "@daily", "--jobs", "@/nowhere"), 2, "readable file"),
+        (("schedules", "apply", "s", "61 * * * *", "--jobs", jobs), 2, "cron"),
+        (("schedules", "apply", "s", "@daily", "--zone", "Mars", "--jobs", jobs), 2, "zone"),
+        (("schedules", "apply", "s", "@daily"), 2, "template"),
+        (("schedules", "apply", "s", "@daily", "--template", "unknown"), 4, "unknown"),
+        (("schedules", "apply", "s", "@daily", "--jobs", "{"), 2, "JSON list of jobs"),
+        (("schedules", "apply", "s", "@daily", "--jobs", "@/nowhere"), 2, "readable file"),
         (("schedules", "run", "unknown"), 4, "unknown"),
     ):
         done = up(*words)

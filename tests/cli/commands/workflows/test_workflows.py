@@ -192,7 +192,7 @@ def test_what_is_not_there_is_said_with_its_own_exit_code(up: Program, tmp_path:
 
 
 def test_a_template_is_started_with_parameters(up: Program) -> None:
-    up.text("templates", "put", "cut", RELEASE)
+    up.text("templates", "apply", "cut", RELEASE)
     number = up.text("workflows", "start", "cut", "--param", "version=9", "--param", "shards=1")
     assert up("workflows", "watch", number).returncode == 0
     shown = up.json("workflows", "show", number)

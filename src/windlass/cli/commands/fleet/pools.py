@@ -96,6 +96,9 @@ def apply_pools(file: Path, /, *, at: Connection = HERE, json: Json = False) -> 
         say(f"{one.pool.name}: {'applied' if one.applied else 'nothing to do'}")
 
 
+pools.command(apply_pools, name="put", show=False)
+
+
 @pools.command(name="delete")
 def delete_pool(name: PoolName, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Delete a pool; its workers finish their jobs and leave."""

@@ -30,8 +30,14 @@ def list_workers(*, at: Connection = HERE, json: Json = False) -> None:
     if json:
         print_json(found)
         return
-    rows = [(w.id, w.name, w.status, f"{w.held}/{w.slots}", w.last_seen, w.reason) for w in found]
-    columns = ("id", "name", "status", "jobs", "last seen", "reason")
+    columns = ["id", "name", "status", "jobs", "last seen", "reason"]
+    rows: list[list[Any]] = [
+        [w.id, w.name, w.status, f"{w.held}/{w.slots}", w.last_seen, w.reason] for w in found
+    ]
+    if any(w.indices for w in found):
+        columns.insert(4, "indices in use")
+        for row, info in zip(rows, found, strict=True):
+            row.insert(4, _in_use(info))
     print_table(columns, rows, "no workers: start one with `windlass worker`")
 
 
@@ -43,8 +49,29 @@ def show_worker(worker: Worker, /, *, at: Connection = HERE, json: Json = False)
         print_json(info)
         return
     say(f"worker {info.id} {info.name}: {info.status}", BOLD)
+    if info.indices:
+        print_table(("resource", "index", "job"), _index_rows(info), "")
+        say("")
     rows = [(key, _brief(value)) for key, value in info.metadata.items()]
     print_table(("metadata", "value"), sorted(rows), "no metadata")
+
+
+def _index_rows(info: WorkerInfo) -> list[tuple[str, str, Any]]:
+    """Lists every index with the job that holds it, free ones last."""
+    return [
+        (resource, index, job)
+        for resource, its in info.indices.items()
+        for index, job in (*its.held.items(), *((index, "free") for index in its.free))
+    ]
+
+
+def _in_use(info: WorkerInfo) -> str:
+    """Shows which indices jobs hold: gpus 0, 3 (2 of 4)."""
+    return "; ".join(
+        f"{resource} {', '.join(its.held) or 'none'}"
+        f" ({len(its.held)} of {len(its.held) + len(its.free)})"
+        for resource, its in info.indices.items()
+    )
 
 
 @workers.command

@@ -14,9 +14,9 @@ INDEX: Final = "{index}"
 def array_of(request: JobSpec, count: int) -> list[JobSpec]:
     """Returns `count` jobs, each with its number in place of `{index}`."""
     if not 1 <= count <= MOST:
-        raise InvalidInput("count", f"from 1 to {MOST:,}", count)
+        raise InvalidInput("--count", f"from 1 to {MOST:,}", count)
     if request.key is not None and INDEX not in request.key:
-        raise InvalidInput("key", f"different for each job: put {INDEX} in it", request.key)
+        raise InvalidInput("--key", f"different for each job: put {INDEX} in it", request.key)
     return [_numbered(request, index) for index in range(count)]
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.flags import Flag, JobId, Json, Many
+from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
+from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import DIM, copy_log, print_json, say
 from windlass.wire.jobs import Job, JobList
@@ -25,7 +25,7 @@ def list_jobs(
     namespace: str | None = None,
     submitted_by: str | None = None,
     dead: Flag = False,
-    limit: int = 50,
+    limit: Limit = 50,
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
@@ -109,17 +109,21 @@ def logs(
     /,
     *,
     follow: Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False)] = False,
+    raw: Annotated[bool, Parameter(show_default=False)] = False,
+    reconnect: WaitForServer = RECONNECT,
     at: Connection = HERE,
 ) -> None:
-    """Print a job's log.
+    """Print a job's log. Control characters are shown as \\x1b and the like; colours stay.
 
     Parameters
     ----------
     follow
         Keep printing until the job ends.
+    raw
+        Print the log byte for byte, into a pipe or file.
     """
-    with at.client() as client:
-        copy_log(client.job(job).logs(follow))
+    with at.client(reconnect) as client:
+        copy_log(client.job(job).logs(follow), raw)
 
 
 def artifacts(

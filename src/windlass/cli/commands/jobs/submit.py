@@ -5,7 +5,7 @@ import msgspec
 from windlass.cli.commands.jobs.inside_job import add_children, agent_of
 from windlass.cli.commands.jobs.job_array import array_of
 from windlass.cli.commands.suggestions import STANDARD_QUEUES, warn_of_typos
-from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
 from windlass.cli.options.flags import Json
 from windlass.cli.options.job import COMMAND_TASK, PLAIN, JobOptions, named_by_flags
 from windlass.cli.output.exit_codes import FAILED
@@ -46,7 +46,7 @@ def submit(
         add_children(agent, children, request.key, json)
         return
     _check_names(request, at)
-    with named_by_flags(), at.client() as client:
+    with named_by_flags(bool(command)), at.client() as client:
         if count is not None:
             many = client.submit_many(array_of(request, count))
             if json:
@@ -61,7 +61,12 @@ def submit(
             say(submitted.id)
 
 
-def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
+def run(
+    *command: str,
+    job: JobOptions = PLAIN,
+    reconnect: WaitForServer = RECONNECT,
+    at: Connection = HERE,
+) -> None:
     """Submit a job, follow its log, and exit with its exit code.
 
     Parameters
@@ -71,7 +76,7 @@ def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
     """
     request = job.request(command)
     _check_names(request, at)
-    with named_by_flags(), at.client() as client:
+    with named_by_flags(bool(command)), at.client(reconnect) as client:
         submitted = client.submit(request)
         try:
             copy_log(submitted.logs(follow=True))

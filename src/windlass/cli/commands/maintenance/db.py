@@ -3,12 +3,12 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from cyclopts import App, Parameter
 
-from windlass.cli.options.configuration import load_settings
+from windlass.cli.options.configuration import DEFAULT, load_settings
 from windlass.cli.options.core_flags import ConfigFile
 from windlass.cli.options.flags import Json
 from windlass.cli.output.text import print_json, say
@@ -17,6 +17,7 @@ from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_size
 from windlass.domain.values.times import format_moment
+from windlass.store.addresses import without_password
 
 Store = Annotated[
     str | None,
@@ -28,6 +29,8 @@ Data = Annotated[
     Path | None,
     Parameter(help="The data directory. Default: WINDLASS_DATA, else ~/.local/share/windlass."),
 ]
+
+HOLD_OPTIONS: Final = ("heartbeat_timeout", "term_grace")  # how long a lost worker's jobs may run
 
 database = App(name="db", help="Upgrade, back up and restore the database.")
 
@@ -45,8 +48,10 @@ def upgrade(*, store: Store = None, data: Data = None, json: Json = False) -> No
 
 
 @database.command
-def backup(file: Path, /, *, data: Data = None, json: Json = False) -> None:
+def backup(file: Path, /, *, store: Store = None, data: Data = None, json: Json = False) -> None:
     """Back up the SQLite database; its server may keep running.
+
+    A damaged database is not backed up. For PostgreSQL, use pg_dump.
 
     Parameters
     ----------
@@ -55,7 +60,9 @@ def backup(file: Path, /, *, data: Data = None, json: Json = False) -> None:
     """
     from windlass.store.sqlite.backup import back_up
 
-    url = _url(None, data)
+    url = _url(store, data)
+    _check_file(url, file)
+    check_exists(url)
     back_up(Path(urlsplit(url).path), file)
     if json:
         print_json({"file": str(file), "bytes": file.stat().st_size})
@@ -74,17 +81,35 @@ def restored(
     """Begin a new epoch after restoring a backup, before you start servers again.
 
     Workers know of jobs that the backup does not. In the new epoch they stop those jobs, and the
-    server refuses reports about them. No job starts until then.
+    server refuses reports about them. No job starts until then: for `heartbeat_timeout` +
+    `term_grace` of the server that started last, or as set here by --config or the environment.
     """
     from windlass.wiring.stores import begin_epoch_of
 
     url = _url(store, data)
     check_exists(url)
-    begun = asyncio.run(begin_epoch_of(url, config_from(config)))
+    settings = load_settings({}, os.environ, config)
+    own = any(settings.by_name[name].source != DEFAULT for name in HOLD_OPTIONS)
+    begun = asyncio.run(begin_epoch_of(url, settings.config, own))
     if json:
         print_json({"epoch": begun.epoch, "hold_until": format_moment(begun.hold_until)})
     else:
         say(f"epoch {begun.epoch} has begun; jobs start again at {format_moment(begun.hold_until)}")
+
+
+def _check_file(url: str, file: Path) -> None:
+    """Raises `InvalidInput` unless the store is a file; tells how to back up PostgreSQL."""
+    scheme, address = urlsplit(url).scheme, without_password(url)
+    if scheme == "sqlite":
+        return
+    if scheme not in ("postgresql", "postgres"):
+        raise InvalidInput("store", "sqlite:///path", address)
+    hint = (
+        f"run `pg_dump --format=custom --file={file} {address}` instead; to restore it, stop the "
+        f"servers, run `pg_restore --clean --if-exists --dbname={address} {file}` and then "
+        f"`windlass db restored --store {address}`"
+    )
+    raise InvalidInput("store", "an SQLite database", address, hint)
 
 
 def _url(store: str | None, data: Path | None) -> str:

@@ -13,16 +13,18 @@ from windlass.cli.commands.start.local_server import (
     prepare_data,
     stop_on_signals,
 )
+from windlass.cli.commands.start.log import use_log
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
 from windlass.cli.options.flags import Many
+from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import Imports
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.errors import InvalidInput
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind, is_loopback, parse_listen
+from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import ensure_admin_token, running_services
-from windlass.wiring.works import ServerOptions
 from windlass.worker.keeper.processes import become_private
 
 
@@ -36,6 +38,7 @@ def server(
     tls_key: Path | None = None,
     allowed_host: Many = None,
     modules: Imports = None,
+    log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
 ) -> None:
@@ -61,6 +64,7 @@ def server(
     modules
         A module with tasks whose arguments the server checks on submission. Repeatable.
     """
+    level = use_log(log)
     become_private()
     settings = settings_of(core, config)
     host, port = parse_listen(listen)
@@ -68,7 +72,7 @@ def server(
     where = Listen(host=host, port=port, certificate=tls_cert, key=tls_key)
     directory = data_directory(data)
     imports = tuple(modules or ())
-    options = ServerOptions(store, blobs, settings.config, imports, data=directory)
+    options = ServerOptions(store, blobs, settings.config, imports, data=directory, log_level=level)
     uvloop.run(_serve(directory, options, where, tuple(allowed_host or ())))
 
 
@@ -98,7 +102,7 @@ async def _serve(
     stop = stop_on_signals()
     bound = bind(listen)
     address = address_of(listen, bound)
-    options = options._replace(address=local_address(address))
+    options = options._replace(address=local_address(address), stopped=stop.is_set)
     async with running_services(options) as services:
         if is_loopback(listen.host):
             prepare_data(directory)
@@ -110,8 +114,8 @@ async def _serve(
                 listen.host,
             )
         hosts = names if is_loopback(listen.host) else None
-        serving = Serving(create_app(services, hosts), listen, bound)
+        serving = Serving(create_app(services, hosts), listen, bound, services.stop_waiting)
         with announced(directory, local_address(address)):
             say(f"windlass server at {address}", BOLD_GREEN)
             sys.stdout.flush()
-            await serving.until_stopped(stop, services.engine.waiting_syncs.wake_all)
+            await serving.until_stopped(stop)

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Final
 
 import uvloop
 from msgspec.structs import replace
@@ -13,9 +14,11 @@ from windlass.cli.commands.start.hide_secrets import (
     hide_dsn,
     take_secrets,
 )
-from windlass.cli.options.configuration import OPTIONS
+from windlass.cli.commands.start.log import use_log
+from windlass.cli.options.configuration import DEFAULT, OPTIONS, load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
+from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import NOTHING, Code, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.client.settings import data_directory
@@ -24,9 +27,11 @@ from windlass.domain.job.job import check_name
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.wire.system import Health
 from windlass.wiring.agents import direct_agent, http_agent
-from windlass.wiring.works import ServerOptions, running_beside
+from windlass.wiring.backend import ServerOptions, running_without_server
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.keeper.processes import become_private
+
+DRAIN_LIMIT: Final = "drain_limit"  # the core option that a worker may have for itself
 
 
 def worker(
@@ -38,6 +43,7 @@ def worker(
     state: Path | None = None,
     code: Code = None,
     offers: Offers = NOTHING,
+    log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
 ) -> None:
@@ -46,7 +52,8 @@ def worker(
     Parameters
     ----------
     store
-        Connect to this store instead of a server; needs --blobs and takes core options.
+        Connect to this store instead of a server; needs --blobs and takes core options. Without
+        it, --drain-limit is the only one.
     blobs
         Where to keep logs and artifacts with --store.
     name
@@ -57,6 +64,7 @@ def worker(
     code
         A single-use enrolment code from `windlass workers code`. Default: WINDLASS_CODE.
     """
+    use_log(log)
     named = name or os.uname().nodename
     check_name("name", named)
     place = state or data_directory(at.data) / "workers" / named
@@ -68,7 +76,9 @@ def worker(
     address = None if store is None else hide_dsn(store)
     become_private()
     options = offers.options(named, place, code or held.get(CODE), {**os.environ, **held})
-    options = replace(options, keeps_token=KEEPS_NO_TOKEN not in held)
+    options = replace(
+        options, keeps_token=KEEPS_NO_TOKEN not in held, drain_limit_ms=_own_drain_limit(core)
+    )
     if address is None or blobs is None:
         uvloop.run(_work(at, options, held.get(TOKEN)))
     else:
@@ -77,10 +87,21 @@ def worker(
 
 def _refuse_core(config: Path | None, core: CoreFlags) -> None:
     """Raises `InvalidInput` for core options without --store: the server has them."""
-    flags = [OPTIONS[name].flag for name in given(core)] or (["--config"] if config else [])
+    flags = [OPTIONS[name].flag for name in given(core) if name != DRAIN_LIMIT]
+    flags = flags or (["--config"] if config else [])
     if flags:
         expected = "given to the server, or here together with --store"
         raise InvalidInput(flags[0], expected, "no --store")
+
+
+def _own_drain_limit(core: CoreFlags) -> int | None:
+    """Returns the limit that this worker was started with; None: the server's counts."""
+    variable = OPTIONS[DRAIN_LIMIT].variable
+    flags = {name: text for name, text in given(core).items() if name == DRAIN_LIMIT}
+    environ = {name: text for name, text in os.environ.items() if name == variable}
+    found = load_settings(flags, environ)
+    is_given = found.by_name[DRAIN_LIMIT].source != DEFAULT
+    return found.config.drain_limit_ms if is_given else None
 
 
 async def _work(at: Connection, options: WorkerOptions, token: str | None) -> None:
@@ -110,7 +131,7 @@ async def _work_beside(
     settings = settings_of(core, config)
     place = ServerOptions(store, blobs, settings.config, options.imports)
     patient = replace(options, drain_limit_ms=settings.config.drain_limit_ms)
-    async with running_beside(place) as works:
-        agent = direct_agent(works.engine, works.files, patient)
+    async with running_without_server(place) as backend:
+        agent = direct_agent(backend.engine, backend.files, patient)
         agent.obey_signals()
         await agent.run()

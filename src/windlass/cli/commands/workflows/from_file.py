@@ -13,7 +13,8 @@ from windlass.cli.options.workflow_file import File, Params, locate_error, param
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say, warn
 from windlass.cli.output.workflow_view import jobs_of
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import JobSpec, check_name
+from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.workflows.expansion import expand_file
@@ -47,6 +48,10 @@ def submit(
     dry_run
         Show the jobs instead, without contacting a server.
     """
+    if key is not None:
+        check_name("--key", key)
+    if priority is not None:
+        parse_priority(priority, "--priority")
     made = expand_file(file, parameters_of(param))
     changes = {"key": key, "priority": priority}
     given = {name: value for name, value in changes.items() if value is not None}

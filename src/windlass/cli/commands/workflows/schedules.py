@@ -7,13 +7,13 @@ import msgspec
 from cyclopts import App
 
 from windlass.cli.commands.suggestions import suggesting
-from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json, Priority
-from windlass.cli.options.names import Namespace, ScheduleName
+from windlass.cli.options.names import DEFAULT_PLACE, Place, ScheduleName
 from windlass.cli.options.workflow_file import Params, parameters_of
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
 from windlass.domain.job.job import JobSpec
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.schedules import (
     Schedule,
@@ -27,8 +27,8 @@ from windlass.wire.workers import Changed
 schedules = App(name="schedules", help="Create, show, pause, run and delete schedules.")
 
 
-@schedules.command(name="put")
-def put_schedule(
+@schedules.command(name="apply")
+def apply_schedule(
     name: ScheduleName,
     cron: str,
     /,
@@ -42,8 +42,7 @@ def put_schedule(
     catch_up_limit: int = 100,
     priority: Priority = None,
     paused: Flag = False,
-    namespace: Namespace = None,
-    at: Connection = HERE,
+    at: Place = DEFAULT_PLACE,
     json: Json = False,
 ) -> None:
     """Create or change a schedule and print when it runs next.
@@ -76,8 +75,8 @@ def put_schedule(
         jobs=_jobs(jobs), priority=priority,
     )  # fmt: skip
     path = f"/api/v1/schedules/{name}"
-    with suggesting(at, namespace):
-        made = at.call("PUT", path, SchedulePut, request, namespace=namespace)
+    with suggesting(at):
+        made = at.call("PUT", path, SchedulePut, request)
     if json:
         print_json(made)
     else:
@@ -86,11 +85,9 @@ def put_schedule(
 
 @schedules.command(name="list")
 @schedules.default
-def list_schedules(
-    *, namespace: Namespace = None, at: Connection = HERE, json: Json = False
-) -> None:
+def list_schedules(*, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
     """List schedules."""
-    found = at.call("GET", "/api/v1/schedules", ScheduleList, namespace=namespace).schedules
+    found = at.call("GET", "/api/v1/schedules", ScheduleList).schedules
     if json:
         print_json(found)
         return
@@ -100,7 +97,7 @@ def list_schedules(
         for s in found
     ]  # fmt: skip
     columns = ("schedule", "namespace", "cron", "zone", "starts", "overlap", "catch up", "next")
-    print_table(columns, rows, "no schedules: create one with `windlass schedules put`")
+    print_table(columns, rows, "no schedules: create one with `windlass schedules apply`")
 
 
 @schedules.command(name="show")
@@ -108,13 +105,12 @@ def show_schedule(
     name: ScheduleName,
     /,
     *,
-    namespace: Namespace = None,
-    at: Connection = HERE,
+    at: Place = DEFAULT_PLACE,
     json: Json = False,
 ) -> None:
     """Show a schedule and its latest runs."""
-    with suggesting(at, namespace):
-        found = at.call("GET", f"/api/v1/schedules/{name}", Schedule, namespace=namespace)
+    with suggesting(at):
+        found = at.call("GET", f"/api/v1/schedules/{name}", Schedule)
     if json:
         print_json(found)
         return
@@ -129,14 +125,11 @@ def pause(
     name: ScheduleName,
     /,
     *,
-    namespace: Namespace = None,
-    at: Connection = HERE,
+    at: Place = DEFAULT_PLACE,
     json: Json = False,
 ) -> None:
     """Pause a schedule: its slots pass without a run."""
-    path = f"/api/v1/schedules/{name}/pause"
-    with suggesting(at, namespace):
-        print_change(at.call("POST", path, Changed, namespace=namespace), json)
+    _change("POST", f"{name}/pause", at, json)
 
 
 @schedules.command
@@ -144,14 +137,11 @@ def resume(
     name: ScheduleName,
     /,
     *,
-    namespace: Namespace = None,
-    at: Connection = HERE,
+    at: Place = DEFAULT_PLACE,
     json: Json = False,
 ) -> None:
     """Resume a paused schedule with its next slot."""
-    path = f"/api/v1/schedules/{name}/resume"
-    with suggesting(at, namespace):
-        print_change(at.call("POST", path, Changed, namespace=namespace), json)
+    _change("POST", f"{name}/resume", at, json)
 
 
 @schedules.command
@@ -159,14 +149,13 @@ def run(
     name: ScheduleName,
     /,
     *,
-    namespace: Namespace = None,
-    at: Connection = HERE,
+    at: Place = DEFAULT_PLACE,
     json: Json = False,
 ) -> None:
     """Run a schedule now, in addition to its slots, and print the workflow's id."""
     path = f"/api/v1/schedules/{name}/run"
-    with suggesting(at, namespace):
-        made = at.call("POST", path, ScheduleRun, namespace=namespace)
+    with suggesting(at):
+        made = at.call("POST", path, ScheduleRun)
     if json:
         print_json(made)
     elif made.workflow is not None:
@@ -180,16 +169,20 @@ def delete_schedule(
     name: ScheduleName,
     /,
     *,
-    namespace: Namespace = None,
-    at: Connection = HERE,
+    at: Place = DEFAULT_PLACE,
     json: Json = False,
 ) -> None:
     """Delete a schedule and its history; workflows that it started continue."""
-    path = f"/api/v1/schedules/{name}"
-    print_change(at.call("DELETE", path, Changed, namespace=namespace), json)
+    _change("DELETE", name, at, json)
 
 
+schedules.command(apply_schedule, name="put", show=False)
 schedules.command(delete_schedule, name="remove", show=False)
+
+
+def _change(method: str, path: str, at: Place, json: bool) -> None:
+    with suggesting(at):
+        print_change(at.call(method, f"/api/v1/schedules/{path}", Changed), json)
 
 
 def _jobs(text: str | None) -> list[JobSpec]:
@@ -197,8 +190,8 @@ def _jobs(text: str | None) -> list[JobSpec]:
         return []
     try:
         content: Any = Path(text[1:]).read_bytes() if text.startswith("@") else text
-        return msgspec.json.decode(content, type=list[JobSpec])
+        return convert(msgspec.json.decode(content), list[JobSpec], "--jobs")
     except OSError as error:
-        raise InvalidInput("jobs", f"a readable file ({error.strerror})", text[1:]) from None
-    except msgspec.MsgspecError as error:
-        raise InvalidInput("jobs", "a JSON list of jobs", str(error)) from None
+        raise InvalidInput("--jobs", f"a readable file ({error.strerror})", text[1:]) from None
+    except msgspec.DecodeError as error:
+        raise InvalidInput("--jobs", "a JSON list of jobs", str(error)) from None

@@ -6,9 +6,8 @@ from cyclopts import App
 
 from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.commands.workflows.workflows import start
-from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
-from windlass.cli.options.names import Namespace, TemplateName
+from windlass.cli.options.names import DEFAULT_PLACE, Place, TemplateName
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
 from windlass.wire.schedules import Template, TemplateList, TemplatePut, TemplateRequest
@@ -19,14 +18,13 @@ templates = App(name="templates", help="Create, show, start and delete workflow 
 templates.command(start, name="start")
 
 
-@templates.command(name="put")
-def put_template(
+@templates.command(name="apply")
+def apply_template(
     name: TemplateName,
     file: Path,
     /,
     *,
-    namespace: Namespace = None,
-    at: Connection = HERE,
+    at: Place = DEFAULT_PLACE,
     json: Json = False,
 ) -> None:
     """Create a template, or a new version if the file changed, and print NAME@VERSION.
@@ -38,7 +36,7 @@ def put_template(
         included.
     """
     request = TemplateRequest(body=describe_file(file))
-    made = at.call("PUT", f"/api/v1/templates/{name}", TemplatePut, request, namespace=namespace)
+    made = at.call("PUT", f"/api/v1/templates/{name}", TemplatePut, request)
     if json:
         print_json(made)
     else:
@@ -47,11 +45,9 @@ def put_template(
 
 @templates.command(name="list")
 @templates.default
-def list_templates(
-    *, namespace: Namespace = None, at: Connection = HERE, json: Json = False
-) -> None:
+def list_templates(*, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
     """List templates."""
-    found = at.call("GET", "/api/v1/templates", TemplateList, namespace=namespace).templates
+    found = at.call("GET", "/api/v1/templates", TemplateList).templates
     if json:
         print_json(found)
         return
@@ -61,7 +57,7 @@ def list_templates(
         for t in found
     ]  # fmt: skip
     columns = ("template", "namespace", "version", "priority", "parameters", "created", "by")
-    print_table(columns, rows, "no templates: create one with `windlass templates put`")
+    print_table(columns, rows, "no templates: create one with `windlass templates apply`")
 
 
 @templates.command(name="show")
@@ -69,8 +65,7 @@ def show_template(
     template: str,
     /,
     *,
-    namespace: Namespace = None,
-    at: Connection = HERE,
+    at: Place = DEFAULT_PLACE,
     json: Json = False,
 ) -> None:
     """Show a template, without the secrets of its webhooks.
@@ -84,8 +79,8 @@ def show_template(
 
     name, _, version = template.partition("@")
     path = f"/api/v1/templates/{name}"
-    with suggesting(at, namespace):
-        found = at.call("GET", path, Template, version=version or None, namespace=namespace)
+    with suggesting(at):
+        found = at.call("GET", path, Template, version=version or None)
     if json:
         print_json(found)
         return
@@ -99,13 +94,13 @@ def delete_template(
     name: TemplateName,
     /,
     *,
-    namespace: Namespace = None,
-    at: Connection = HERE,
+    at: Place = DEFAULT_PLACE,
     json: Json = False,
 ) -> None:
     """Delete a template; workflows that it started continue."""
     path = f"/api/v1/templates/{name}"
-    print_change(at.call("DELETE", path, Changed, namespace=namespace), json)
+    print_change(at.call("DELETE", path, Changed), json)
 
 
+templates.command(apply_template, name="put", show=False)
 templates.command(delete_template, name="remove", show=False)

@@ -6,8 +6,8 @@ from cyclopts import App
 
 from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.commands.workflows import from_file
-from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.flags import Flag, Json, Many, Priority, WorkflowId
+from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
+from windlass.cli.options.flags import Flag, Json, Limit, Many, Priority, WorkflowId
 from windlass.cli.options.workflow_file import Params, parameters_of
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
@@ -76,7 +76,7 @@ def list_workflows(
     label: Many = None,
     key: str | None = None,
     namespace: str | None = None,
-    limit: int = SHOWN,
+    limit: Limit = SHOWN,
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
@@ -125,7 +125,7 @@ def show(
     workflow: WorkflowId,
     /,
     *,
-    limit: int = SHOWN,
+    limit: Limit = SHOWN,
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
@@ -151,7 +151,14 @@ def show(
 
 
 @workflows.command
-def watch(workflow: WorkflowId, /, *, at: Connection = HERE, json: Json = False) -> None:
+def watch(
+    workflow: WorkflowId,
+    /,
+    *,
+    reconnect: WaitForServer = RECONNECT,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
     """Follow a workflow until it ends; exits with 0 if it completes.
 
     Shows a live tree on a terminal, otherwise one line per change; with --json one object per
@@ -159,7 +166,7 @@ def watch(workflow: WorkflowId, /, *, at: Connection = HERE, json: Json = False)
     """
     from windlass.cli.output.workflow_watch import follow
 
-    with at.client() as client:
+    with at.client(reconnect) as client:
         code = follow(client, workflow, json)
     raise SystemExit(code)
 

@@ -35,7 +35,7 @@ class JobsWrite(JobsRead, Protocol):
     """Reads and writes rows of `jobs`, their attempts, dependents and keys."""
 
     async def allocate(self, count: int) -> Sequence[int]:
-        """`count` rising ids that were never given before."""
+        """Returns `count` rising ids that were never given before."""
         ...
 
     async def insert(self, rows: Sequence[JobColumns]) -> None: ...
@@ -71,7 +71,7 @@ class JobsWrite(JobsRead, Protocol):
         ...
 
     async def start_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
-        """The same for jobs that this transaction has inserted, and that have none yet."""
+        """Does the same for jobs that this transaction inserted and that have no dependents yet."""
         ...
 
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:

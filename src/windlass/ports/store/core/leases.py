@@ -74,7 +74,7 @@ class LeasesWrite(LeasesRead, Protocol):
         ...
 
     async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
-        """(job, started_at, deadline_at): assigned leases become running."""
+        """Marks assigned leases as running, given as (job, started_at, deadline_at)."""
         ...
 
     async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
@@ -86,11 +86,11 @@ class LeasesWrite(LeasesRead, Protocol):
         ...
 
     async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
-        """(job, activity_at, deadline_at)."""
+        """Writes (job, activity_at, deadline_at)."""
         ...
 
     async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
-        """(job, timeout_ms, deadline_at): these attempts may take another time."""
+        """Changes how long attempts may take, given as (job, timeout_ms, deadline_at)."""
         ...
 
     async def drop(self, jobs: Sequence[int]) -> None: ...

@@ -24,7 +24,7 @@ class LimitsWrite(LimitsRead, Protocol):
     """Reads and writes rows of `limits`: concurrency keys."""
 
     async def intern(self, rows: Sequence[tuple[str, str, int]]) -> dict[tuple[str, str], int]:
-        """(namespace, key, max) → id; `max` of an existing key is set to the new one."""
+        """Returns ids of limits given as (namespace, key, max); existing ones get the new `max`."""
         ...
 
     async def lock(self, ids: Sequence[int]) -> dict[int, LimitRow]: ...

@@ -118,7 +118,7 @@ class PlacesWrite(PlacesRead, Protocol):
         ...
 
     async def worst_ready(self, limit: int, shape: int) -> Ticket | None:
-        """Lock and read the last ready job under this limit; ones that others hold do not count."""
+        """Locks and reads the last ready job under this limit; skips locked ones."""
         ...
 
     async def unpark(self, tickets: Sequence[Ticket]) -> None:

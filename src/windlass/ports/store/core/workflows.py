@@ -60,7 +60,7 @@ class WorkflowsWrite(WorkflowsRead, Protocol):
         ...
 
     async def set_state(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
-        """(workflow, state, run, finished_at)."""
+        """Writes (workflow, state, run, finished_at)."""
         ...
 
     async def add_cascades(self, rows: Sequence[Cascade]) -> None:

@@ -1,9 +1,12 @@
 """The role of a transaction that keeps what engines cache."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from windlass.domain.rows.records import QueueRow, ShapeRow
+
+BACKUP: Final = "is_backup"
+"""The name in `meta` of a store that is a backup; it counts until a new epoch begins."""
 
 
 class CatalogRead(Protocol):
@@ -20,7 +23,7 @@ class CatalogWrite(CatalogRead, Protocol):
     """What engines cache: shapes, queues, settings."""
 
     async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
-        """Digest → body, answered as digest → id."""
+        """Maps digest → body to digest → id, adding shapes that are new."""
         ...
 
     async def put_queue(self, row: QueueRow) -> None: ...

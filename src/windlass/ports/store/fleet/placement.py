@@ -16,6 +16,14 @@ class Load(NamedTuple):
     leases: int
 
 
+class HeldIndices(NamedTuple):
+    """What a lease holds of its worker's indexed resources."""
+
+    worker: int
+    job: int
+    indices: str  # as `Lease.indices`
+
+
 class Preemptible(NamedTuple):
     """A running lease that may be taken back; `told`: its worker is to stop already."""
 
@@ -33,12 +41,16 @@ class PlacementRead(Protocol):
         """Returns what these workers hold, by shape; ascending by worker and shape."""
         ...
 
+    async def indices(self, workers: Sequence[int]) -> list[HeldIndices]:
+        """Returns the indices that leases of these workers hold; ascending by worker and job."""
+        ...
+
     async def running(self) -> dict[int, int]:
         """Returns leases of the whole fleet, by shape: a walk over all of them."""
         ...
 
     async def preemptible(self) -> list[Preemptible]:
-        """Running leases of jobs with the flag `PREEMPTIBLE`, youngest first: a walk over all."""
+        """Returns running leases of jobs with the flag `PREEMPTIBLE`, youngest first; scans all."""
         ...
 
     async def reservations(self) -> list[Reservation]:
@@ -58,7 +70,11 @@ class PlacementWrite(PlacementRead, Protocol):
         ...
 
     async def bind(self, jobs: Sequence[int], limit: int) -> None:
-        """These leases count under the limit of their queue."""
+        """Counts these leases under the limit of their queue."""
+        ...
+
+    async def hold(self, rows: Sequence[tuple[int, str]]) -> None:
+        """(job, indices): the leases of these jobs hold these indices."""
         ...
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
@@ -74,7 +90,7 @@ class PlacementWrite(PlacementRead, Protocol):
         ...
 
     async def release(self, workers: Sequence[int]) -> None:
-        """These workers are kept for nobody any more."""
+        """Removes the reservations of these workers."""
         ...
 
     async def set_namespace_weight(self, namespace: str, weight: int) -> None: ...

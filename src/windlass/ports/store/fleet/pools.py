@@ -11,7 +11,7 @@ from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 
 
 def position_name(pool: int) -> str:
-    """Under which name in `meta` stands up to which event a pool has accounted for attempts."""
+    """Returns the name in `meta` of the last event that a pool has accounted for."""
     return f"pool_{pool}_seq"
 
 
@@ -59,7 +59,7 @@ class PoolsRead(Protocol):
         ...
 
     async def load(self, most: int) -> Load:
-        """Both ascending; of one shape no more than `most` ready jobs are counted."""
+        """Returns both in ascending order; counts at most `most` ready jobs of a shape."""
         ...
 
     async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
@@ -70,7 +70,7 @@ class PoolsRead(Protocol):
         ...
 
     async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
-        """The next ready jobs of a shape behind this place, `most` of them or all there are.
+        """Returns up to `most` ready jobs of a shape that follow this position.
 
         Where the last one stands is told only if there are so many.
         """

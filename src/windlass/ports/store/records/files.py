@@ -54,15 +54,15 @@ class FilesWrite(FilesRead, Protocol):
         ...
 
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
-        """A name that the attempt has used before is replaced."""
+        """Adds artifacts; a name that the attempt has used before is replaced."""
         ...
 
     async def set_name(self, row: NameRow) -> None: ...
 
     async def put_progress(self, row: Progress) -> None:
-        """Only a job's newest one is kept."""
+        """Stores a job's progress; only the newest is kept."""
         ...
 
     async def put_dynamic(self, rows: Sequence[Dynamic]) -> None:
-        """Only those of a job's newest attempt are kept."""
+        """Stores an attempt's dynamic data; only that of the newest attempt is kept."""
         ...

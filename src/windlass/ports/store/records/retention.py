@@ -20,7 +20,7 @@ class RetentionRead(Protocol):
     """Reads: removal of old jobs, and of events behind a baseline."""
 
     async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
-        """Ended jobs among the next `count` jobs behind id `after`, and where to go on.
+        """Returns the ended ones of the `count` jobs after id `after`, and where to continue.
 
         Ids rise with time, so the walk stops (0) at the first job that was created at
         `created_before` or later.

@@ -52,7 +52,7 @@ class SchedulesRead(Protocol):
         ...
 
     async def open_runs(self, schedule: int, count: int) -> list[RunRow]:
-        """The runs of a schedule that wait, then those that were started, each ascending."""
+        """Returns the waiting runs of a schedule, then the started ones, each ascending."""
         ...
 
     async def runs(self, schedule: int, below: int, count: int) -> list[RunRow]:
@@ -100,7 +100,7 @@ class ReactionsRead(Protocol):
     """Reads rows of `reactions`."""
 
     async def due(self, now: int, webhooks: bool, count: int) -> list[ReactionRow]:
-        """Pending webhooks, or others, whose `next_at` has come, earliest first, not locked."""
+        """Returns webhooks or others whose `next_at` has come, earliest first, without locking."""
         ...
 
     async def of_workflow(self, workflow: int) -> list[ReactionRow]:

@@ -67,7 +67,7 @@ class DeadlinesRead(Protocol):
     """Reads rows of `deadlines`: jobs that have to start or to end before a time."""
 
     async def passed(self, now: int, count: int) -> list[tuple[int, int]]:
-        """(at, job) with `at <= now`, earliest first, not locked."""
+        """Returns (at, job) with `at <= now`, earliest first, without locking."""
         ...
 
 
@@ -75,7 +75,7 @@ class DeadlinesWrite(DeadlinesRead, Protocol):
     """Reads and writes rows of `deadlines`: jobs that have to start or to end before a time."""
 
     async def add(self, rows: Sequence[tuple[int, int]]) -> None:
-        """(at, job); a job may have two."""
+        """Adds (at, job); a job may have two."""
         ...
 
     async def drop(self, rows: Sequence[tuple[int, int]]) -> None: ...

@@ -38,7 +38,7 @@ class ViewsRead(Protocol):
         ...
 
     async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
-        """How many ready jobs of these shapes stand before (rank, job), counted up to `most`."""
+        """Counts ready jobs of these shapes before (rank, job), up to `most`."""
         ...
 
     async def holders(self, limit: int, most: int) -> list[int]:

@@ -31,7 +31,7 @@ class MemoryLeases:
         slack_ms: int,
         least_attempt: int = 0,
     ) -> list[Assignment]:
-        told: list[Assignment] = []
+        granted: list[Assignment] = []
         name = str(STATE_BY_CODE[state])
         for ticket, demand in given:
             pick_ready(self._tables, ticket)
@@ -56,7 +56,7 @@ class MemoryLeases:
                 reason=None,
             )
             self._leases.insert(ticket.job, lease)
-            told.append(
+            granted.append(
                 Assignment(
                     lease.job,
                     attempt,
@@ -67,7 +67,7 @@ class MemoryLeases:
                     msgspec.Raw(job.spec),
                 )
             )
-        return told
+        return granted
 
     async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
         return {job: self._leases[job] for job in sorted(jobs) if job in self._leases}

@@ -14,7 +14,7 @@ class MemoryLimits:
         self._limits = tables.limits
 
     async def intern(self, rows: Sequence[tuple[str, str, int]]) -> dict[tuple[str, str], int]:
-        """New keys are numbered in the order of `rows`."""
+        """Numbers new keys in the order of `rows`."""
         return {
             (namespace, key): self._intern(namespace, key, most) for namespace, key, most in rows
         }

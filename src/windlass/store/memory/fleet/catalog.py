@@ -13,7 +13,7 @@ class MemoryCatalog:
         self._tables = tables
 
     async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
-        """New shapes are numbered in the order of the mapping."""
+        """Numbers new shapes in the order of the mapping."""
         return {digest: self._intern(digest, body) for digest, body in shapes.items()}
 
     async def shapes_after(self, shape: int) -> list[ShapeRow]:

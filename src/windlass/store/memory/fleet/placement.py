@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.job.job import PREEMPTIBLE
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import RateRow, Reservation
-from windlass.ports.store.fleet.placement import Load, Preemptible, RateKey
+from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible, RateKey
 from windlass.store.memory.tables import Tables
 
 RUNNING = State.RUNNING.code
@@ -24,6 +24,14 @@ class MemoryPlacement:
             for lease in self._tables.leases.between((worker,), (worker + 1,)):
                 held[worker, self._shape(lease.job)] += 1
         return [Load(*key, count) for key, count in sorted(held.items())]
+
+    async def indices(self, workers: Sequence[int]) -> list[HeldIndices]:
+        return sorted(
+            HeldIndices(worker, lease.job, lease.indices)
+            for worker in set(workers)
+            for lease in self._tables.leases.between((worker,), (worker + 1,))
+            if lease.indices is not None
+        )
 
     async def running(self) -> dict[int, int]:
         return dict(sorted(Counter(self._shape(row.job) for row in self._tables.leases).items()))
@@ -48,6 +56,12 @@ class MemoryPlacement:
             row = self._tables.leases.get(job)
             if row is not None:
                 self._tables.leases.put(job, row._replace(queue_limit=limit))
+
+    async def hold(self, rows: Sequence[tuple[int, str]]) -> None:
+        for job, indices in rows:
+            lease = self._tables.leases.get(job)
+            if lease is not None:
+                self._tables.leases.put(job, lease._replace(indices=indices))
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
         del wait  # transactions run one after another

@@ -26,7 +26,7 @@ class PostgresFlow:
             await self._session.execute("enter", integers(ids), specs, *args)
 
     async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
-        """The statement of `add_waits`, with columns that need no record for each job."""
+        """Runs the statement of `add_waits` with columns instead of a record for each job."""
         if jobs:
             columns = list(zip(*jobs, strict=True))
             ids, none = columns[0], (0,) * len(jobs)
@@ -38,7 +38,7 @@ class PostgresFlow:
         return await free(PostgresPlaces(self._session), met, now, young_from)
 
     async def complete(self, now: int, done: Sequence[tuple[Worker, Finished]]) -> list[int]:
-        """Two statements: what the first had to wait for, only the second one sees."""
+        """Runs two statements: the second sees what the first had to wait for."""
         if not done:
             return []
         ordered = sorted(done, key=_job)
@@ -55,7 +55,7 @@ class PostgresFlow:
     async def complete_tied(
         self, now: int, done: Sequence[tuple[Worker, Finished]]
     ) -> list[Completed]:
-        """Two statements, for the same reason."""
+        """Runs two statements, for the same reason."""
         if not done:
             return []
         ordered = sorted(done, key=_job)

@@ -36,21 +36,21 @@ FROM given ORDER BY lease
 -- The jobs are locked already where a lease is to end; the order is the same.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0)
+       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 
 -- name: read_leases
 -- Without locks, for reads.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0)
+       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job
 
 -- name: leases_of_workers
 -- What a worker holds, in the order in which it was given.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0)
+       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
 FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease
 
 -- name: marked_leases
@@ -67,7 +67,7 @@ SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROU
 -- A walk over all leases, every few seconds: an index would cost more at every claim.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0)
+       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
 FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at BETWEEN 1 AND $1
 ORDER BY deadline_at, job LIMIT $2
 
@@ -76,7 +76,7 @@ ORDER BY deadline_at, job LIMIT $2
 SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at,
        l.started_at, l.activity_at, l.deadline_at, coalesce(l.timeout_ms, 0),
        coalesce(l.idle_ms, 0), coalesce(l.limit_id, 0), l.reason, coalesce(l.queue_limit, 0),
-       coalesce(l.suspicion, 0)
+       coalesce(l.suspicion, 0), l.indices
 FROM leases l LEFT JOIN workers w ON w.id = l.worker
 WHERE w.id IS NULL OR w.incarnation > l.incarnation
 ORDER BY l.job LIMIT $1

@@ -18,7 +18,7 @@ class PostgresLimits:
         self._session = session
 
     async def intern(self, rows: Sequence[tuple[str, str, int]]) -> dict[Name, int]:
-        """New keys are numbered in the order of `rows`."""
+        """Numbers new keys in the order of `rows`."""
         wanted = {(namespace, key): most for namespace, key, most in rows}
         if not wanted:
             return {}

@@ -15,7 +15,7 @@ class PostgresCatalog:
         self._session = session
 
     async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
-        """New shapes are numbered in the order of the mapping."""
+        """Numbers new shapes in the order of the mapping."""
         if not shapes:
             return {}
         known = await self._find(shapes)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.records import RateRow, Reservation
-from windlass.ports.store.fleet.placement import Load, Preemptible, RateKey
+from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible, RateKey
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 
@@ -21,6 +21,12 @@ class PostgresPlacement:
             return []
         return list(map(Load._make, await self._session.fetch("loads", ascending(workers))))
 
+    async def indices(self, workers: Sequence[int]) -> list[HeldIndices]:
+        if not workers:
+            return []
+        rows = await self._session.fetch("held_indices", ascending(workers))
+        return list(map(HeldIndices._make, rows))
+
     async def running(self) -> dict[int, int]:
         return dict(map(tuple, await self._session.fetch("running_by_shape")))
 
@@ -35,6 +41,11 @@ class PostgresPlacement:
     async def bind(self, jobs: Sequence[int], limit: int) -> None:
         if jobs:
             await self._session.execute("bind_leases", ascending(jobs), limit)
+
+    async def hold(self, rows: Sequence[tuple[int, str]]) -> None:
+        if rows:
+            jobs, indices = zip(*sorted(rows), strict=True)
+            await self._session.execute("hold_indices", integers(jobs), indices)
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
         if not keys:

@@ -6,6 +6,16 @@ SELECT l.worker, j.shape, count(*) FROM leases l
 CROSS JOIN LATERAL (SELECT shape FROM jobs WHERE jobs.id = l.job OFFSET 0) AS j
 WHERE l.worker = ANY ($1::text::bigint[]) GROUP BY l.worker, j.shape ORDER BY l.worker, j.shape
 
+-- name: held_indices
+-- By the index on the worker; the caller has locked the workers, so that nothing is added.
+SELECT worker, job, indices FROM leases
+WHERE worker = ANY ($1::text::bigint[]) AND indices IS NOT NULL ORDER BY worker, job
+
+-- name: hold_indices
+-- The caller has made these rows.
+UPDATE leases l SET indices = u.indices
+FROM unnest($1::text::bigint[], $2::text[]) AS u (job, indices) WHERE l.job = u.job
+
 -- name: running_by_shape
 -- A walk over all leases, at most once a second.
 SELECT j.shape, count(*) FROM leases l JOIN jobs j ON j.id = l.job GROUP BY j.shape ORDER BY j.shape

@@ -34,8 +34,12 @@ FACTS = len(JobFacts._fields)
 
 
 async def take_snapshot(session: Session) -> Snapshot:
-    """Reads every table; `session` has one snapshot of the database."""
-    fetch = session.fetch
+    """Reads every table that has rows; `session` has one snapshot of the database."""
+    filled = {row[0] for row in await session.fetch("filled")}
+
+    async def fetch(name: str, *args: object) -> Rows:
+        return await session.fetch(name, *args) if name in filled else []
+
     return Snapshot(
         jobs=tuple(
             JobRecord(JobFacts._make(r[:FACTS]), *r[FACTS:]) for r in await fetch("all_jobs")

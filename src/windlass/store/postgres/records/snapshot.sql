@@ -1,5 +1,51 @@
 -- Whole tables, for comparing and verifying.
 
+-- name: filled
+-- Which of the statements that read whole tables would find a row: most tables are often empty.
+SELECT statement FROM (VALUES
+    ('all_jobs', EXISTS (SELECT FROM jobs)),
+    ('all_waits', EXISTS (SELECT FROM waits)),
+    ('all_due', EXISTS (SELECT FROM due)),
+    ('all_parked', EXISTS (SELECT FROM parked)),
+    ('all_ready', EXISTS (SELECT FROM ready)),
+    ('all_leases', EXISTS (SELECT FROM leases)),
+    ('all_attempts', EXISTS (SELECT FROM attempts)),
+    ('all_dependents', EXISTS (SELECT FROM dependents)),
+    ('all_workers', EXISTS (SELECT FROM workers)),
+    ('all_limits', EXISTS (SELECT FROM limits)),
+    ('all_keys', EXISTS (SELECT FROM keys)),
+    ('all_workflows', EXISTS (SELECT FROM workflows)),
+    ('all_cascades', EXISTS (SELECT FROM cascades)),
+    ('shapes_after', EXISTS (SELECT FROM shapes)),
+    ('queues', EXISTS (SELECT FROM queues)),
+    ('meta', EXISTS (SELECT FROM meta)),
+    ('counters', EXISTS (SELECT FROM counters)),
+    ('all_tokens', EXISTS (SELECT FROM tokens)),
+    ('all_codes', EXISTS (SELECT FROM codes)),
+    ('all_logs', EXISTS (SELECT FROM logs)),
+    ('all_artifacts', EXISTS (SELECT FROM artifacts)),
+    ('names', EXISTS (SELECT FROM names)),
+    ('all_progress', EXISTS (SELECT FROM progress)),
+    ('all_dynamic', EXISTS (SELECT FROM dynamic)),
+    ('all_baseline', EXISTS (SELECT FROM baseline)),
+    ('all_templates', EXISTS (SELECT FROM templates)),
+    ('all_schedules', EXISTS (SELECT FROM schedules)),
+    ('all_schedule_runs', EXISTS (SELECT FROM schedule_runs)),
+    ('all_reactions', EXISTS (SELECT FROM reactions)),
+    ('all_workflow_about', EXISTS (SELECT FROM workflow_about)),
+    ('all_workflow_keys', EXISTS (SELECT FROM workflow_keys)),
+    ('all_rates', EXISTS (SELECT FROM rates)),
+    ('reservations', EXISTS (SELECT FROM reservations)),
+    ('namespace_weights', EXISTS (SELECT FROM namespace_weights)),
+    ('all_statistics', EXISTS (SELECT FROM statistics)),
+    ('all_usage', EXISTS (SELECT FROM usage)),
+    ('all_deadlines', EXISTS (SELECT FROM deadlines)),
+    ('past_metadata', EXISTS (SELECT FROM past_metadata)),
+    ('all_pools_by_id', EXISTS (SELECT FROM pools)),
+    ('all_pool_workers', EXISTS (SELECT FROM pool_workers)),
+    ('all_pool_costs', EXISTS (SELECT FROM pool_costs))
+) AS tables (statement, is_filled) WHERE is_filled
+
 -- name: all_workflow_about
 -- For comparing and verifying.
 SELECT workflow, base, key, reason, body FROM workflow_about ORDER BY workflow
@@ -45,7 +91,7 @@ FROM ready ORDER BY shape, rank, job
 -- For comparing and verifying.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0)
+       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
 FROM leases ORDER BY job
 
 -- name: all_attempts

@@ -126,5 +126,5 @@ class PostgresViews(Views):
 
 
 def records_of(rows: Rows) -> list[JobRecord]:
-    """From rows that hold the facts and then the rest."""
+    """Builds records from rows that hold the facts and then the rest."""
     return [JobRecord(JobFacts._make(row[:FACTS]), *row[FACTS:]) for row in rows]

@@ -186,8 +186,8 @@ class SqliteFlow:
         return sorted(ended)
 
     async def log(self, moves: Moves) -> None:
-        """One statement a step where all attempts have the same number, as nearly always."""
-        at, worker, incarnation, steps, jobs, attempts, *said = moves
+        """Runs one statement per step if all attempts have the same number, as nearly always."""
+        at, worker, incarnation, steps, jobs, attempts, *details = moves
         if not jobs:
             return
         if attempts.count(attempts[0]) != len(attempts):
@@ -195,5 +195,5 @@ class SqliteFlow:
             return
         ids = integers(jobs)
         for frm, to in steps:
-            same = (at, JOB, attempts[0], worker, incarnation, frm, to, *said, ids)
+            same = (at, JOB, attempts[0], worker, incarnation, frm, to, *details, ids)
             self._execute(_EQUAL_EVENTS, same)

@@ -39,7 +39,7 @@ INSERT INTO leases (
 SELECT
     l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
     l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
-    l.queue_limit, l.suspicion
+    l.queue_limit, l.suspicion, l.indices
 FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.job = wanted.value;
 
 -- name: leases_of_workers
@@ -47,7 +47,7 @@ FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.job = wanted.value;
 SELECT
     l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
     l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
-    l.queue_limit, l.suspicion
+    l.queue_limit, l.suspicion, l.indices
 FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value
 ORDER BY l.lease;
 
@@ -63,7 +63,7 @@ ORDER BY l.lease;
 -- than an index that every claim and every activity would have to move. 0 never comes.
 SELECT
     job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit, suspicion
+    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit, suspicion, indices
 FROM leases WHERE deadline_at BETWEEN 1 AND ?1 AND state BETWEEN {state.assigned} AND {state.running}
 ORDER BY deadline_at, job LIMIT ?2;
 
@@ -72,7 +72,7 @@ ORDER BY deadline_at, job LIMIT ?2;
 SELECT
     l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
     l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
-    l.queue_limit, l.suspicion
+    l.queue_limit, l.suspicion, l.indices
 FROM leases AS l LEFT JOIN workers AS w ON w.id = l.worker
 WHERE w.id IS NULL OR w.incarnation > l.incarnation
 ORDER BY l.job LIMIT ?;

@@ -41,7 +41,7 @@ class SqlitePlaces:
         self._connection = connection
         self._execute = connection.execute
         self._executemany = connection.executemany
-        self._peeked: list[Ticket] = []  # by the last probe, one after the other in their shape
+        self._peeked: list[Ticket] = []  # by the last probe, in the order of their shape
 
     async def add_ready(self, tickets: Sequence[Ticket]) -> None:
         _READY.run(self._connection, tickets)
@@ -126,7 +126,7 @@ class SqlitePlaces:
         _PARKED.run(self._connection, tickets)
 
     def begin(self) -> None:
-        """A new transaction: what the last one peeked may have changed since."""
+        """Forgets what the last transaction peeked: it may have changed since."""
         self._peeked = []
 
     def remove_ready(self, tickets: Sequence[Ticket]) -> None:

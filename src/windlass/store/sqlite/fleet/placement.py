@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from windlass.domain.rows.records import RateRow, Reservation
-from windlass.ports.store.fleet.placement import Load, Preemptible, RateKey
+from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible, RateKey
 from windlass.store.sqlite.rows import (
     Row,
+    as_held_indices,
     as_load,
     as_preemptible,
     as_rate,
@@ -30,6 +31,12 @@ class SqlitePlacement:
         wanted = integers(sorted(set(workers)))
         return list(map(as_load, self._execute(QUERIES["loads"], (wanted,))))
 
+    async def indices(self, workers: Sequence[int]) -> list[HeldIndices]:
+        if not workers:
+            return []
+        wanted = integers(sorted(set(workers)))
+        return list(map(as_held_indices, self._execute(QUERIES["held_indices"], (wanted,))))
+
     async def running(self) -> dict[int, int]:
         rows: list[Row] = self._execute(QUERIES["running_by_shape"]).fetchall()
         return dict(rows)
@@ -45,6 +52,9 @@ class SqlitePlacement:
     async def bind(self, jobs: Sequence[int], limit: int) -> None:
         if jobs:
             self._execute(QUERIES["bind_leases"], (limit, integers(jobs)))
+
+    async def hold(self, rows: Sequence[tuple[int, str]]) -> None:
+        self._executemany(QUERIES["hold_indices"], rows)
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
         del wait  # transactions run one after another

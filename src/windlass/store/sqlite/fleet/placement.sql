@@ -11,6 +11,16 @@ CROSS JOIN leases AS l ON l.worker = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
 GROUP BY l.worker, j.shape ORDER BY l.worker, j.shape;
 
+-- name: held_indices
+-- By the index on the worker; a worker holds few.
+SELECT l.worker, l.job, l.indices
+FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value
+WHERE l.indices IS NOT NULL ORDER BY l.worker, l.job;
+
+-- name: hold_indices
+-- By primary key, right after the lease was made.
+UPDATE leases SET indices = ?2 WHERE job = ?1;
+
 -- name: running_by_shape
 -- A walk over all leases, of which there are no more than slots in the fleet.
 SELECT j.shape, count(*) FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job

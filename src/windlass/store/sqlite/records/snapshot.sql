@@ -45,7 +45,7 @@ FROM ready ORDER BY shape, rank, job;
 -- By job.
 SELECT
     job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit, suspicion
+    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit, suspicion, indices
 FROM leases ORDER BY job;
 
 -- name: all_attempts

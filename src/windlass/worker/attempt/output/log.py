@@ -33,7 +33,7 @@ class AttemptLog:
         self._pump.attach(fd)
 
     def full(self, resume: Callable[[], None]) -> bool:
-        """Whether more output should wait; then `resume` is called once when it need not."""
+        """Returns whether more output should wait; then `resume` is called once there is room."""
         return self._pump.full(resume)
 
     async def known(self) -> None:

@@ -49,6 +49,7 @@ class LogPump:
         self._tail = bytearray()
         self._cut = 0
         self._sent = 0
+        self._dropped = 0  # bytes that nobody wants any more
         self._pipes: dict[int, bool] = {}  # descriptor → whether it is being read
         self._news = asyncio.Event()
         self._rush = asyncio.Event()
@@ -61,7 +62,7 @@ class LogPump:
         self._task = asyncio.get_running_loop().create_task(self._send())
 
     def feed(self, data: bytes) -> None:
-        """Output that came in a message."""
+        """Takes output that came in a message."""
         self._active()
         if self._masker is not None:
             data = self._masker.feed(data)
@@ -86,7 +87,7 @@ class LogPump:
             del self._tail[:over]
 
     def full(self, resume: Callable[[], None]) -> bool:
-        """Whether enough waits to be sent; then `resume` is called once when there is room."""
+        """Returns whether more output should wait; then `resume` is called once there is room."""
         if len(self._head) < HIGH or self._lost or self._closed:
             return False
         self._held_up.append(resume)
@@ -158,7 +159,7 @@ class LogPump:
             self._detach(fd)
 
     async def finish(self) -> None:
-        """No more output comes: send the rest and end the log."""
+        """Sends the rest of the output and ends the log."""
         self._cut_off()
         if self._masker is not None:
             self._add(self._masker.flush())
@@ -176,10 +177,8 @@ class LogPump:
         await self._task
 
     def abandon(self) -> None:
-        """Nobody wants this log any more."""
-        self._lost = True
-        self._known.set()
-        self._head.clear()
+        """Drops a log that nobody wants any more."""
+        self._drop()
         self._cut_off()
         self._closed = True
         self._let_go()
@@ -228,16 +227,22 @@ class LogPump:
         self._known.set()
         self._resume()
 
-    def _give_up(self, why: str) -> None:
+    def _drop(self) -> None:
         self._lost = True
         self._known.set()
+        self._dropped += len(self._head)
         self._head.clear()
+
+    def _give_up(self, why: str) -> None:
+        self._drop()
         self._resume()
         log.info("log_lost", job=self._holder.job, attempt=self._holder.attempt, reason=why)
 
     async def _end(self) -> None:
         try:
             state: Literal["committed", "lost"] = "lost" if self._lost else "committed"
-            await self._gateway.end_log(self._holder, self._sent, state, self.peak_memory)
+            await self._gateway.end_log(
+                self._holder, self._sent + self._dropped, state, self.peak_memory
+            )
         except WindlassError:
             pass  # The server finds by itself that a log has no end.

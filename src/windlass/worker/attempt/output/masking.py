@@ -16,7 +16,7 @@ class Mask:
         self._secrets = tuple(_forms(secrets))
 
     def stream(self) -> Masker:
-        """For a log, whose pieces may divide a secret."""
+        """Returns a masker for a log, whose pieces may split a secret."""
         return Masker(self._secrets)
 
     def text(self, text: str) -> str:

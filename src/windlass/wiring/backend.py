@@ -1,6 +1,6 @@
 """Builds an engine with its loops and services over an open store."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,9 +9,11 @@ from windlass.api.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
+from windlass.domain.rows.event_levels import Level
 from windlass.domain.schedules.webhooks import parse_networks
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
+from windlass.engine.fleet.epochs import note_settings
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
@@ -30,7 +32,7 @@ from windlass.executors import load_kinds
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
 from windlass.ports.webhooks import Courier
-from windlass.wiring.stores import open_blobs, open_store
+from windlass.wiring.stores import Opening, open_blobs, open_store
 
 
 class ServerOptions(NamedTuple):
@@ -42,9 +44,11 @@ class ServerOptions(NamedTuple):
     imports: tuple[str, ...] = ()  # modules whose tasks it knows
     address: str = ""  # where workers of pools find it; empty: it has no pools to run
     data: Path = Path()  # where workers of local pools keep things
+    stopped: Callable[[], bool] = lambda: False  # whether to end although it waits for the store
+    log_level: Level = Level.OFF  # of the events that go to its log
 
 
-class Works(NamedTuple):
+class Backend(NamedTuple):
     """An engine and the services around it."""
 
     engine: Engine
@@ -66,7 +70,7 @@ class Works(NamedTuple):
         await self.engine.store.close()
 
 
-def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] = ()) -> Works:
+def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str] = ()) -> Backend:
     """Builds an engine over an open store, and starts neither it nor its loops."""
     opened = open_blobs(blobs)
     engine = Engine(store, config, RealChance(), tasks=load_kinds(imports))
@@ -94,38 +98,40 @@ def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] 
     group = LoopGroup(loops, RealClock(), config.drain_limit_ms)
     templates = Templates(engine, planner)
     files = Files(engine, opened)
-    return Works(engine, files, opened, group, templates, schedules, reactions, courier)
+    return Backend(engine, files, opened, group, templates, schedules, reactions, courier)
 
 
 @asynccontextmanager
-async def running_works(options: ServerOptions) -> AsyncIterator[Works]:
+async def running_backend(options: ServerOptions) -> AsyncIterator[Backend]:
     """Runs an engine without its loops."""
-    store = await open_store(options.store, options.config, options.blobs)
-    works = make_works(store, options.blobs, options.config, options.imports)
+    opening = Opening(options.blobs, options.config.store_wait_ms, options.stopped)
+    store = await open_store(options.store, options.config, opening)
+    backend = make_backend(store, options.blobs, options.config, options.imports)
     try:
-        await works.engine.start()
-        yield works
+        await backend.engine.start()
+        await backend.engine.run(note_settings)
+        yield backend
     finally:
-        await works.close()
+        await backend.close()
 
 
 @asynccontextmanager
-async def running_beside(options: ServerOptions) -> AsyncIterator[Works]:
+async def running_without_server(options: ServerOptions) -> AsyncIterator[Backend]:
     """Runs an engine whose loops run only while no server is alive."""
-    async with running_works(options) as works, standing_by(works):
-        yield works
+    async with running_backend(options) as backend, standing_by(backend):
+        yield backend
 
 
 @asynccontextmanager
-async def standing_by(works: Works) -> AsyncIterator[None]:
+async def standing_by(backend: Backend) -> AsyncIterator[None]:
     """Runs the loops while no server is alive; a store that is not shared has no server."""
-    if not works.engine.store.shared or works.engine.store.inline:
-        works.loops.start()
+    if not backend.engine.store.shared or backend.engine.store.inline:
+        backend.loops.start()
         yield
         return
-    standby = Ticker(Standby(works.engine, works.loops), RealClock())
+    standby = Ticker(Standby(backend.engine, backend.loops), RealClock())
     standby.start()
     try:
         yield
     finally:
-        await standby.stop(works.engine.config.drain_limit_ms)
+        await standby.stop(backend.engine.config.drain_limit_ms)

@@ -1,0 +1,185 @@
+"""The worker processes of `windlass up`: started, restarted, and taken over from a killed one.
+
+A worker outlives a killed `windlass up`, with its jobs. The next one adopts it if it would start
+the same, and replaces it otherwise.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from windlass.cli.commands.start.hide_secrets import (
+    CODE,
+    HELD,
+    KEEPS_NO_TOKEN,
+    TOKEN,
+    hold,
+    secrets_of,
+    without_secrets,
+)
+from windlass.cli.output.text import YELLOW, say
+from windlass.clock import RealClock
+from windlass.domain.values.errors import Conflict
+from windlass.engine.access import Access
+from windlass.providers.local import workers_below
+
+RESTART_MS = 1_000
+CODE_MS = 600_000  # How long a worker may take to enrol.
+WORKERS = "workers"
+LOCK = "workers.lock"
+LOOK_MS = 250
+ASKED = 40  # times, until a worker that does not stop is killed
+
+
+class Running(Protocol):
+    """A worker's process."""
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    def terminate(self) -> None: ...
+
+    async def wait(self) -> int | None: ...
+
+
+class Adopted:
+    """A worker of an earlier `windlass up`; only its parent could know how it ends."""
+
+    returncode: int | None = None
+
+    def __init__(self, pid: int) -> None:
+        self._fd = os.pidfd_open(pid)
+
+    def terminate(self) -> None:
+        """Asks it to stop."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._fd, signal.SIGTERM)
+
+    async def wait(self) -> int | None:
+        """Waits for its end."""
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._fd, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(self._fd)
+            os.close(self._fd)
+        return None
+
+
+class OwnWorkers(NamedTuple):
+    """What the workers of one `windlass up` have in common."""
+
+    directory: Path
+    address: str
+    access: Access
+    slots: int
+
+    async def keep(self, number: int, stop: asyncio.Event) -> None:
+        """Keeps one worker running until `stop`; restarts it if it dies.
+
+        Each start gets a new code for one enrolment: the worker never has a token of the server's.
+        """
+        clock = RealClock()
+        stopping = asyncio.create_task(stop.wait())
+        while not stop.is_set():
+            process = self._adopt(number) or await self._start(number)
+            ended = asyncio.create_task(process.wait())
+            await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done():
+                process.terminate()
+                await ended
+            elif not stop.is_set():
+                code = process.returncode
+                how = "" if code is None else f" with code {code}"
+                say(f"worker {number + 1} exited{how}; restarting", YELLOW)
+                await clock.sleep_ms(RESTART_MS)
+        stopping.cancel()
+
+    async def end_others(self, workers: int) -> None:
+        """Stops workers of an earlier `windlass up` that this one would not start the same way."""
+        wanted = [self._command(number) for number in range(workers)]
+        clock = RealClock()
+        for tried in range(2 * ASKED):
+            others = [pid for pid in self._left() if _command_of(pid) not in wanted]
+            if not others:
+                return
+            if not tried:
+                say("stopping workers that an earlier `windlass up` left", YELLOW)
+            for pid in others:
+                with contextlib.suppress(ProcessLookupError):
+                    # The first lets jobs finish, the second hands them back at once.
+                    os.kill(pid, signal.SIGINT if tried < ASKED else signal.SIGKILL)
+            await clock.sleep_ms(LOOK_MS)
+
+    def _left(self) -> list[int]:
+        return workers_below(self.directory / WORKERS)
+
+    def _adopt(self, number: int) -> Running | None:
+        """Returns a worker that an earlier `windlass up` has started in the same way."""
+        command = self._command(number)
+        for pid in self._left():
+            if _command_of(pid) == command:
+                with contextlib.suppress(ProcessLookupError):
+                    return Adopted(pid)
+        return None
+
+    async def _start(self, number: int) -> Running:
+        code, _ = await self.access.create_code(CODE_MS, "windlass up")
+        given = {name: value for name, value in secrets_of(os.environ).items() if name != TOKEN}
+        held = hold({**given, CODE: code, KEEPS_NO_TOKEN: "1"})
+        try:
+            return await asyncio.create_subprocess_exec(
+                sys.executable, *self._command(number),
+                env={**without_secrets(os.environ), HELD: str(held)}, pass_fds=[held],
+                start_new_session=True,
+            )  # fmt: skip
+        finally:
+            os.close(held)
+
+    def _command(self, number: int) -> Sequence[str]:
+        return [
+            "-m", "windlass", "worker", "--server", self.address,
+            "--name", f"{os.uname().nodename}-{number + 1}", "--slots", str(self.slots),
+            "--state", str(self.directory.absolute() / WORKERS / str(number + 1)),
+        ]  # fmt: skip
+
+
+def _command_of(pid: int) -> Sequence[str]:
+    """Returns the words after the program; none if the process has ended."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+    return [os.fsdecode(word) for word in words[1:-1]]
+
+
+@contextlib.contextmanager
+def sole_owner(directory: Path, workers: int) -> Iterator[bool]:
+    """Yields whether no other `windlass up` has workers in this directory.
+
+    Raises `Conflict` if one has and this one shall have some as well.
+    """
+    fd = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
+        except BlockingIOError:
+            alone = False
+        if workers and not alone:
+            raise Conflict(
+                "up_running",
+                f"another `windlass up` has workers in {directory}: stop it, or start this one "
+                "with --workers 0 or with another --data",
+            )
+        yield alone
+    finally:
+        os.close(fd)

@@ -1,0 +1,90 @@
+"""Reads the event log: what is new, what matches a filter, and since when."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol, runtime_checkable
+
+import msgspec
+
+from windlass.domain.rows.events import Event
+from windlass.ports.store import ReadTx, Store
+
+CHUNK: Final = 1_000  # events read at once
+
+Select = Callable[[Sequence[Event]], Awaitable[Sequence[Event]]]
+
+
+@runtime_checkable
+class SettledLog(Protocol):
+    """A store whose events may become visible late, and which knows when they cannot."""
+
+    async def read_settled(self, after: int, count: int) -> list[Event]: ...
+
+
+class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events to show; what is None or empty does not matter."""
+
+    kinds: frozenset[int] = frozenset()
+    states: frozenset[int] = frozenset()  # after a transition
+    job: int | None = None
+    worker: int | None = None
+
+    def takes(self, event: Event) -> bool:
+        """Returns whether it shows this event."""
+        return (
+            (not self.kinds or event.kind in self.kinds)
+            and (not self.states or event.to in self.states)
+            and self.job in (None, event.job)
+            and self.worker in (None, event.worker)
+        )
+
+
+async def read_new(store: Store, after: int, count: int = CHUNK) -> tuple[Sequence[Event], int]:
+    """Returns the next events after number `after`, and the number to continue from.
+
+    If a store's events become visible out of order, it reads only settled ones, so that no event
+    can appear before one that was already read.
+    """
+    if isinstance(store, SettledLog):
+        events = await store.read_settled(after, count)
+    else:
+        events = await store.read(lambda tx: tx.log.read(after, count))
+    return events, events[-1].seq if events else after
+
+
+async def number_before(store: Store, at: int) -> int:
+    """Returns the number of the last event before a time."""
+    return await store.read(lambda tx: _bisect(tx, at))
+
+
+async def number_before_last(store: Store, select: Select, last: int, after: int) -> int:
+    """Returns the number behind which there are `last` events that `select` takes.
+
+    It is never below `after`.
+    """
+    end = await store.read(lambda tx: tx.log.newest())
+    left = last
+    while end > after:
+        begin = max(after, end - CHUNK)
+        for event in reversed(await select(await _read_between(store, begin, end))):
+            if not left:
+                return event.seq
+            left -= 1
+        end = begin
+    return after
+
+
+async def _read_between(store: Store, after: int, end: int) -> list[Event]:
+    events = await store.read(lambda tx: tx.log.read(after, end - after))
+    return [event for event in events if event.seq <= end]
+
+
+async def _bisect(tx: ReadTx, at: int) -> int:
+    low, high = 0, await tx.log.newest()
+    while low < high:
+        middle = (low + high) // 2
+        found = await tx.log.read(middle, 1)
+        if found and found[0].at < at:
+            low = found[0].seq
+        else:
+            high = middle
+    return low

@@ -1,0 +1,52 @@
+"""Says whether a server can do its work: its store and its blobs take what is written."""
+
+import asyncio
+from typing import Final
+
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.engine import Engine
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.blobs import Blobs
+
+KEPT_SECONDS: Final = 1.0  # anyone may ask, so an answer serves for a while
+PATIENCE_SECONDS: Final = 5.0
+PROBED: Final = "probed_at"
+
+
+class Readiness:
+    """Writes a little to the store and the blobs, as jobs would."""
+
+    def __init__(self, engine: Engine, blobs: Blobs) -> None:
+        self._engine = engine
+        self._blobs = blobs
+        self._turn = asyncio.Lock()
+        self._known_until = 0.0
+        self._problem: str | None = None
+
+    async def problem(self) -> str | None:
+        """Returns what keeps the server from its work, or None."""
+        loop = asyncio.get_running_loop()
+        async with self._turn:
+            if loop.time() >= self._known_until:
+                self._problem = await self._probe()
+                self._known_until = loop.time() + KEPT_SECONDS
+        return self._problem
+
+    async def _probe(self) -> str | None:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._engine.run(_write)
+                await self._blobs.check()
+        except WindlassError as error:
+            return _say(error)
+        except TimeoutError:
+            return f"the store did not answer within {PATIENCE_SECONDS:g} s"
+        return None
+
+
+async def _write(work: Work) -> None:
+    await work.tx.catalog.set_meta(PROBED, work.now)
+
+
+def _say(error: WindlassError) -> str:
+    return f"disk full: {error.message}" if error.code == "disk_full" else error.message

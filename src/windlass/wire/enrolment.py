@@ -1,0 +1,58 @@
+"""Messages with which a worker enrols and leaves, version 1."""
+
+from typing import Any
+
+import msgspec
+
+from windlass.wire.sync import Finished
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """An incarnation that was asked to stop, and ended before it had reported everything.
+
+    `finished` are its undelivered results; everything else that it holds is handed back.
+    """
+
+    incarnation: int
+    finished: tuple[Finished, ...] = ()
+
+
+class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A worker's process introduces itself.
+
+    The first time with a single-use `code`, or without one to wait for approval; later
+    with its own token. `takeover` means that it holds the lock of its state directory and
+    has killed the process groups recorded there. `token` is the token that it wants: a secret
+    that it has stored before it asks, so that it may ask again when the answer was lost.
+    `stopped` tells how the last process of this worker ended.
+    """
+
+    name: str
+    slots: int = 1
+    metadata: dict[str, Any] = {}
+    takeover: bool = False
+    replaces: int | None = None
+    code: str | None = None
+    token: str | None = None
+    stopped: Stopped | None = None
+
+
+class EnrolReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker's identity and the rules it must keep. `token` is sent only if it is new."""
+
+    worker: int
+    incarnation: int
+    status: str
+    token: str | None = None
+    heartbeat_interval_ms: int
+    lease_ms: int
+    term_grace_ms: int
+    log_limit: int
+    epoch: int = 0
+    drain_limit_ms: int = 60_000
+
+
+class LeaveRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A worker's process is exiting and holds no job."""
+
+    incarnation: int

@@ -1,0 +1,32 @@
+"""Asks programs of this machine what they are."""
+
+import asyncio
+import os
+import shutil
+import signal
+
+LONGEST_S = 10
+
+
+async def ask(program: str, *arguments: str) -> str | None:
+    """Returns what a program prints; None if it is not there, fails or takes too long."""
+    path = shutil.which(program)
+    if path is None:
+        return None
+    try:
+        process = await asyncio.create_subprocess_exec(
+            path, *arguments, stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError:
+        return None
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), LONGEST_S)
+    except TimeoutError:
+        return None
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    return output.decode(errors="replace") if process.returncode == 0 else None

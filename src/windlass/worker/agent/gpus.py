@@ -1,0 +1,122 @@
+"""The GPUs of a machine, as `nvidia-smi` or `rocm-smi` lists them.
+
+An index is what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES calls a GPU. A worker that was itself
+started with some of them visible, for example by another scheduler, offers those only.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.matching.indices import AMD, GPUS, VENDOR, indices_key
+from windlass.domain.matching.resources import resource_key
+from windlass.worker.agent.ask import ask
+
+NVIDIA: Final = "nvidia"
+_NVIDIA_FIELDS: Final = "index,uuid,name,memory.total,driver_version"
+_AMD_QUESTIONS: Final = (
+    "--showproductname", "--showmeminfo", "vram", "--showuniqueid", "--showdriverversion",
+)  # fmt: skip
+_CARD: Final = re.compile(r"card(\d+)")
+
+
+class Gpu(NamedTuple):
+    """One GPU; `memory` is in bytes, 0 if unknown."""
+
+    number: str  # its index
+    uuid: str
+    model: str
+    memory: int
+    driver: str
+
+
+async def find_gpus(environ: Mapping[str, str], take: Callable[[str], bool]) -> dict[str, Any]:
+    """Returns metadata of the GPUs that jobs may use; NVIDIA's if there are some of both kinds.
+
+    `take` is asked for each, by its UUID, whether this worker may have it.
+    """
+    listed = await ask(
+        "nvidia-smi", f"--query-gpu={_NVIDIA_FIELDS}", "--format=csv,noheader,nounits"
+    )
+    if found := parse_nvidia(listed or ""):
+        seen = visible(found, environ.get("CUDA_VISIBLE_DEVICES"))
+        return describe(NVIDIA, [gpu for gpu in seen if take(gpu.uuid)])
+    listed = await ask("rocm-smi", *_AMD_QUESTIONS, "--json")
+    seen = visible(parse_amd(listed or ""), environ.get("ROCR_VISIBLE_DEVICES"))
+    return describe(AMD, [gpu for gpu in seen if take(gpu.uuid)])
+
+
+def parse_nvidia(text: str) -> list[Gpu]:
+    """Reads lines such as `0, GPU-5f0c…, NVIDIA A100-SXM4-40GB, 40960, 535.104.05`."""
+    found = []
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) >= 5 and parts[0].isdigit():
+            index, uuid, *model, mib, driver = parts
+            memory = int(mib) * 2**20 if mib.isdigit() else 0
+            found.append(Gpu(index, uuid, ", ".join(model), memory, driver))
+    return found
+
+
+def parse_amd(text: str) -> list[Gpu]:
+    """Reads rocm-smi's JSON: `card0` and so on, and `system`; key names differ in their case.
+
+    Cards may be numbered with gaps, where another card has no ROCm; the runtime counts without.
+    """
+    try:
+        # Warnings may surround it.
+        body = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    except ValueError:
+        return []
+    driver = _value(body.get("system", {}), "driver version")
+    cards = sorted(
+        (
+            (int(match[1]), value)
+            for key, value in body.items()
+            if (match := _CARD.fullmatch(key)) and isinstance(value, dict)
+        ),
+        key=lambda card: card[0],
+    )
+    found = []
+    for position, (number, card) in enumerate(cards):
+        unique = _value(card, "unique id").removeprefix("0x")
+        uuid = f"GPU-{unique}" if unique not in ("", "N/A") else f"card{number}"
+        model = _value(card, "card series") or _value(card, "device name")
+        memory = _value(card, "vram total memory (b)")
+        size = int(memory) if memory.isdigit() else 0
+        found.append(Gpu(str(position), uuid, model, size, driver))
+    return found
+
+
+def _value(card: Mapping[str, Any], name: str) -> str:
+    return next((str(value) for key, value in card.items() if key.lower() == name), "")
+
+
+def visible(gpus: Sequence[Gpu], setting: str | None) -> list[Gpu]:
+    """Returns those that a variable such as CUDA_VISIBLE_DEVICES leaves, all if it is not set."""
+    if setting is None:
+        return list(gpus)
+    wanted = [part.strip() for part in setting.split(",")]
+    return [gpu for gpu in gpus if any(map(_names(gpu), wanted))]
+
+
+def _names(gpu: Gpu) -> Callable[[str], bool]:
+    def is_named(part: str) -> bool:
+        # A unique beginning of a UUID is enough.
+        return part == gpu.number or (part.startswith("GPU-") and gpu.uuid.startswith(part))
+
+    return is_named
+
+
+def describe(vendor: str, gpus: Sequence[Gpu]) -> dict[str, Any]:
+    """Returns the metadata. `gpu:memory` is that of the smallest: any of them may be given."""
+    facts: dict[str, Any] = {resource_key(GPUS): len(gpus)}
+    if gpus:
+        facts[indices_key(GPUS)] = [gpu.number for gpu in gpus]
+        facts[VENDOR] = vendor
+        facts["gpu:models"] = sorted({gpu.model for gpu in gpus if gpu.model})
+        facts["gpu:driver"] = gpus[0].driver
+        if memory := min(gpu.memory for gpu in gpus):
+            facts["gpu:memory"] = memory
+    return facts

@@ -1,0 +1,36 @@
+"""What a file says of the workflow itself, checked as the server will check it."""
+
+from typing import Final
+
+from windlass.domain.job.validation import check_workflow_options
+from windlass.domain.values.errors import InvalidInput
+from windlass.wire.jobs import NewWorkflow
+from windlass.wire.reactions import Reaction, parse_reactions
+from windlass.workflows.jobs import VALIDATOR, place_in
+from windlass.workflows.nodes import Misdescribed, Node
+
+REACTIONS: Final = ("on_success", "on_failure", "on_end")
+
+
+def check_workflow(new: NewWorkflow, node: Node) -> None:
+    """Raises `Misdescribed` for what the server would refuse, with the line it stands on."""
+    try:
+        check_workflow_options(new.name, new.namespace, new.key, new.priority, new.labels)
+        for occasion in REACTIONS:
+            reactions = parse_reactions(getattr(new, occasion), occasion)
+            for number, reaction in enumerate(reactions):
+                _check_jobs(reaction, f"{occasion}[{number}].submit")
+    except InvalidInput as error:
+        raise locate(error, node) from None
+
+
+def locate(error: InvalidInput, node: Node) -> Misdescribed:
+    """Returns an error about the workflow with the line it stands on."""
+    field = error.field.removeprefix("workflow.")
+    return Misdescribed(place_in(node, field), field, error.expected, error.got, error.hint)
+
+
+def _check_jobs(reaction: Reaction, field: str) -> None:
+    jobs = reaction.submit if isinstance(reaction.submit, list) else []
+    for number, job in enumerate(jobs):
+        VALIDATOR.validate(job, f"{field}[{number}]")

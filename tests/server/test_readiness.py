@@ -1,0 +1,79 @@
+"""`/readyz` tells what keeps a server from recording anything; a full disk is also logged."""
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+
+import apsw
+import pytest
+from structlog.testing import capture_logs
+
+from tests.support.running import run
+from tests.support.running_server import RAW, RunningServer, error_of, job, running_server
+from windlass.server import readiness
+from windlass.store.sqlite.store import SqliteStore
+
+
+def _full(descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def _refuse() -> bool:
+    raise apsw.FullError("database or disk is full")
+
+
+async def _ready(server: RunningServer) -> tuple[int, str]:
+    reply = await server.admin.get("/readyz")
+    return reply.status_code, reply.json()["status"]
+
+
+def test_a_full_blob_disk_is_told_to_workers_in_readyz_and_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "KEPT_SECONDS", 0)
+
+    async def scenario() -> None:
+        async with running_server(blobs=f"file://{tmp_path}/blobs") as server:
+            worker = await server.worker()
+            number = await server.submit(job())
+            await worker.sync(want=1)
+            assert await _ready(server) == (200, "ok")
+            with monkeypatch.context() as patched, capture_logs() as logged:
+                patched.setattr(os, "fsync", _full)
+                status, said = await _ready(server)
+                assert (status, said.startswith("disk full: the disk that holds")) == (503, True)
+                client = await server.http(worker.token)
+                digest = hashlib.sha256(b"x").hexdigest()
+                query: dict[str, str | int] = {
+                    "incarnation": worker.incarnation,
+                    "sha256": digest,
+                    "size": 1,
+                }
+                path = f"{worker.path(number)}/artifacts/out"
+                for _ in range(2):
+                    reply = await client.put(path, params=query, content=b"x", headers=RAW)
+                    assert (reply.status_code, error_of(reply)["code"]) == (507, "disk_full")
+            assert [entry["event"] for entry in logged] == ["disk full"]
+            assert await _ready(server) == (200, "ok")
+
+    run(scenario())
+
+
+def test_a_store_that_takes_no_write_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "KEPT_SECONDS", 0)
+
+    async def scenario() -> None:
+        async with running_server(f"sqlite://{tmp_path}/w.db") as server:
+            store = server.services.engine.store
+            assert isinstance(store, SqliteStore)
+            assert await _ready(server) == (200, "ok")
+            store.writer.set_commit_hook(_refuse)
+            status, said = await _ready(server)
+            assert (status, said.startswith("disk full: the disk of")) == (503, True)
+            store.writer.set_commit_hook(None)
+            assert await _ready(server) == (200, "ok")
+
+    run(scenario())
