@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,24 @@ MOST_ROUNDS = 60
 console = Console(soft_wrap=True)
 
 
+Done = subprocess.CompletedProcess[str]
+Start = Callable[[Sequence[str], dict[str, str], Path], Done]
+
+
+def start_program(words: Sequence[str], environment: dict[str, str], folder: Path) -> Done:
+    """Runs a command of `windlass` as a program, and shows what it writes to standard error."""
+    return subprocess.run(
+        [sys.executable, "-m", "windlass", *words], cwd=folder, env=environment,
+        stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+
+
 class Demo:
     """A folder with the solver file, and commands that run in it on a bucket."""
 
-    def __init__(self, folder: Path, server: S3Server) -> None:
+    def __init__(self, folder: Path, server: S3Server, start: Start = start_program) -> None:
         self.folder = folder
+        self._start = start
         (folder / "tinysolve.yaml").write_text(DESCRIPTION)
         self._parts = 0
         self._environment = {
@@ -67,11 +81,7 @@ class Demo:
         """Runs a command and shows its output; a command that fails ends the demo."""
         if show:
             console.print(f"$ windlass fuzz {' '.join(words)}", style="cyan", highlight=False)
-        done = subprocess.run(
-            [sys.executable, "-m", "windlass", "fuzz", *words], cwd=self.folder,
-            env=self._environment, stdout=subprocess.PIPE, text=True, check=False,
-            stderr=None if show else subprocess.DEVNULL,
-        )  # fmt: skip
+        done = self._start(("fuzz", *words), self._environment, self.folder)
         if show:
             console.print(done.stdout.rstrip(), markup=False, highlight=False)
         if done.returncode != 0:
@@ -177,8 +187,8 @@ def fix(demo: Demo, key: str) -> None:
         raise SystemExit(f"{fixed} should have closed {key}")
 
 
-def run(budget: str) -> None:
-    """Runs the whole demo."""
+def run(budget: str, start: Start = start_program) -> None:
+    """Runs the whole demo; `start` runs its commands."""
     if shutil.which("g++") is None:
         raise SystemExit("there is no C++ compiler (g++) on the PATH; install one")
     with tempfile.TemporaryDirectory(prefix="windlass-fuzz-") as name:
@@ -186,7 +196,7 @@ def run(budget: str) -> None:
         commits = make_repository(folder / "repository")
         server = start_s3()
         try:
-            demo = Demo(folder, server)
+            demo = Demo(folder, server, start)
             show_history(demo, commits)
             prepare(demo)
             finding = fuzz_until_bug(demo, budget)

@@ -9,8 +9,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -39,7 +39,7 @@ class Program:
         """Runs a command to its end."""
         if not words or words[0] not in COMMANDS or COMMANDS[words[0]].logs:
             return self.spawn(*words, **variables)
-        return self._run_here(words, self.environment | variables)
+        return run_here(words, self.environment | variables)
 
     def spawn(self, *words: str, **variables: str) -> Done:
         """Runs a command to its end as a process of its own."""
@@ -80,19 +80,22 @@ class Program:
             env=self.environment, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
 
-    def _run_here(self, words: tuple[str, ...], environment: dict[str, str]) -> Done:
-        out, errors = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-        with (
-            patch.dict(os.environ, environment, clear=True),
-            patch.object(sys, "stdin", io.StringIO()),
-            redirect_stdout(out),
-            redirect_stderr(errors),
-        ):
-            code = _exit_code(words)
-        return subprocess.CompletedProcess(words, code, _written(out), _written(errors))
+
+def run_here(words: Sequence[str], environment: dict[str, str], folder: Path | None = None) -> Done:
+    """Runs a command to its end in this process, in its own environment and folder."""
+    out, errors = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with (
+        chdir(folder or Path.cwd()),
+        patch.dict(os.environ, environment, clear=True),
+        patch.object(sys, "stdin", io.StringIO()),
+        redirect_stdout(out),
+        redirect_stderr(errors),
+    ):
+        code = _exit_code(words)
+    return subprocess.CompletedProcess(words, code, _written(out), _written(errors))
 
 
-def _exit_code(words: tuple[str, ...]) -> int:
+def _exit_code(words: Sequence[str]) -> int:
     try:
         run_command(list(words))
     except SystemExit as end:

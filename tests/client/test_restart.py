@@ -1,9 +1,10 @@
 """Clients and commands go on when their server is killed and started again."""
 
 import asyncio
+import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,21 @@ async def _finish(worker: FakeWorker, held: list[Holder]) -> None:
     await worker.sync(finished=ends)
 
 
+class Output:
+    """What a command has printed so far, read without waiting for more."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        self._descriptor = process.stdout.fileno()
+        os.set_blocking(self._descriptor, False)
+        self._text = b""
+
+    async def shows(self, word: bytes) -> bool:
+        with suppress(BlockingIOError):
+            self._text += os.read(self._descriptor, 65_536)
+        return word in self._text
+
+
 def _line(process: "subprocess.Popen[str]") -> str:
     assert process.stdout is not None
     return process.stdout.readline()
@@ -136,6 +152,7 @@ def test_waits_logs_and_commands_go_on_after_the_server_was_killed(tmp_path: Pat
                 installed.command("workflows", "watch", str(number)),
                 installed.command("run", "--", "true"),
             ]
+            events = Output(installed.command("events", "-f", "--kind", "job", "--json"))
             held = await _take(worker, client, 2)
             began = asyncio.Event()
             following = asyncio.ensure_future(_joined(job.logs(follow=True), began))
@@ -144,6 +161,7 @@ def test_waits_logs_and_commands_go_on_after_the_server_was_killed(tmp_path: Pat
             flow = asyncio.ensure_future(client.workflow(number).wait())
             await began.wait()
             lines = [_line(one) for one in commands]
+            await until("events", lambda: events.shows(b'"running"'), LIMIT_S)
             installed.kill()
             installed.start()
             await until("the worker", lambda: _meets_again(worker), LIMIT_S)
@@ -157,6 +175,7 @@ def test_waits_logs_and_commands_go_on_after_the_server_was_killed(tmp_path: Pat
             assert [one.returncode for one in commands] == [0, 0, 0]
             assert lines[0] + rest[0] == lines[2] + rest[2] == "one\ntwo\n"
             assert "workflow w 1: completed" in rest[1]
+            await until("the last event", lambda: events.shows(b'"completed"'), LIMIT_S)
 
     with _installed(tmp_path) as installed:
         run(scenario(installed))

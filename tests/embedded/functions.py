@@ -20,6 +20,11 @@ async def double(value: int) -> int:
 
 
 @windlass.task
+def variable(name: str) -> str | None:
+    return os.environ.get(name)
+
+
+@windlass.task
 def fail(message: str) -> None:
     raise ValueError(message)
 

@@ -44,6 +44,22 @@ def test_failures_retries_and_cancels_are_those_of_the_other_client(tmp_path: Pa
         assert client.cancel([endless.id]).jobs[0].applied is False
 
 
+def test_functions_and_programs_see_which_gpu_they_have(tmp_path: Path) -> None:
+    offered = "gpus=[3,5]"
+    with windlass.Client.embedded(tmp_path / "jobs.db", workers=1, resources=offered) as client:
+        call = request(functions.variable, "CUDA_VISIBLE_DEVICES")
+        both = client.submit(msgspec.structs.replace(call, resources={"gpus": 2}))
+        assert both.result(timeout=60) == "3,5"
+        assert client.submit(call).result(timeout=60) is None
+        echo = windlass.JobSpec(
+            task="shell", args={"argv": ["sh", "-c", "echo $WINDLASS_RESOURCE_GPUS"]},
+            resources={"gpus": 1},
+        )  # fmt: skip
+        assert b"".join(client.submit(echo).logs(follow=True)) == b"3\n"
+    with pytest.raises(InvalidInput, match=r"resources\.gpus"):
+        windlass.Client.embedded(tmp_path / "jobs.db", resources="gpus=[a b]")
+
+
 def test_bad_input_is_refused_as_a_server_would(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=0) as client:
         with pytest.raises(NotFound, match="job 99"):

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from examples import fuzz_demo, typefuzz_demo
+from tests.cli.program import run_here
 from tests.support.debian import missing_reason
 
 
@@ -12,7 +13,7 @@ from tests.support.debian import missing_reason
 def test_demo_fuzz_finds_the_bug_names_the_commit_and_sees_it_closed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    fuzz_demo.run("3s")
+    fuzz_demo.run("3s", run_here)
     said = capsys.readouterr().out
     assert "Fold constants before the search" in said
     assert "done: found, bisected, reported, fixed, closed" in said
@@ -21,7 +22,7 @@ def test_demo_fuzz_finds_the_bug_names_the_commit_and_sees_it_closed(
 def test_demo_typefuzz_calls_both_solvers_and_catches_a_lie(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert typefuzz_demo.run("15s").executions > 0
+    assert typefuzz_demo.run("6s").executions > 0
     said = capsys.readouterr().out
     assert "answers differ" in said
     assert "str.len" in said

@@ -62,7 +62,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "schedules": Command(f"{_HERE}.workflows.schedules:schedules", WORKFLOWS),
     "fuzz": Command(
         "windlass.cli.fuzz.commands:fuzz", WORKFLOWS,
-        "Fuzz the commits of a solver: find, build, fuzz, report.", logs=True,
+        "Fuzz the commits of a solver: find, build, fuzz, report.",
     ),
     "workers": Command(f"{_HERE}.fleet.workers:workers", FLEET),
     "pools": Command(f"{_HERE}.fleet.pools:pools", FLEET),

@@ -142,7 +142,7 @@ class Engine:
 
     @property
     def is_stopping(self) -> bool:
-        """Returns True if nothing is waited for any more."""
+        """Returns whether calls that wait are to return at once."""
         return self._end_waiters.is_closed
 
     def stop_waiting(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.program import LONGEST_S, Program
+from tests.cli.program import LONGEST_S, Program, run_here
 from tests.fuzzing.support.fault_proxy import fault_proxy
 from tests.fuzzing.support.github_server import PROJECT, github_server
 from tests.fuzzing.support.repository import Repository
@@ -43,11 +43,8 @@ class Fuzz:
         self.file.write_text(yaml.safe_dump(DESCRIPTION | changes))
 
     def __call__(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "windlass", "fuzz", *words], cwd=self.folder,
-            env=self.program.environment | self.places | variables,
-            capture_output=True, text=True, timeout=LONGEST_S, check=False,
-        )  # fmt: skip
+        environment = self.program.environment | self.places | variables
+        return run_here(("fuzz", *words), environment, self.folder)
 
     async def beside(self, *words: str, **variables: str) -> tuple[int, str]:
         """Runs a command while this loop runs a server; returns exit code and output."""

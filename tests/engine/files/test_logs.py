@@ -1,6 +1,7 @@
 """Logs: streamed with offsets, fenced, never in the way of a job's end."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -12,6 +13,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
+from windlass.engine.files.follow_log import LogPosition, follow_growing, next_part
 from windlass.engine.verify import verify
 from windlass.wire.sync import Assignment
 
@@ -206,6 +208,29 @@ async def test_a_long_log_is_kept_in_few_objects_once_it_has_ended(memory_rig: R
     assert len([info async for info in desk.blobs.list("logs")]) == 1
     assert (await desk.text(job.job)).split() == [b"%d" % number for number in range(50)]
     await desk.files.merging.close()
+
+
+async def test_an_engine_that_stops_waits_for_no_more_of_a_log(rig: Rig) -> None:
+    desk = Desk(rig)
+    agent, job = await running(rig)
+    await desk.files.append_log(holder_of(agent, job), 0, b"one")
+    position = LogPosition(job.attempt, 3)
+    waiting = asyncio.ensure_future(
+        next_part(rig.engine, desk.files, job.job, None, position, 60_000)
+    )
+    followed = [
+        chunk async for chunk in _stop_after_first(rig, follow_growing(rig.engine, desk.files, 1))
+    ]
+    async with asyncio.timeout(30):
+        part = await waiting
+    assert followed == [b"one"]
+    assert (part.reading.next, part.is_over) == (3, False)
+
+
+async def _stop_after_first(rig: Rig, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        yield chunk
+        rig.engine.stop_waiting()
 
 
 async def test_a_worker_that_lost_its_lease_may_only_say_that_the_log_is_lost(rig: Rig) -> None:

@@ -6,7 +6,8 @@ from tests.engine.support.rig import Rig
 from windlass.api.queries import Queries
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.rows.views import JobFilter, JobRecord
+from windlass.domain.rows.records import JobRecord
+from windlass.domain.rows.views import JobFilter
 from windlass.wire.jobs import TiedJob
 from windlass.workflows.graph import Edge, graph_of_jobs
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, SECOND, Rig
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict
 
@@ -288,3 +289,18 @@ async def test_who_names_a_superseded_job_waits_for_the_one_in_its_place(
     await agent.finish(running)
     await rig.engine.settled()
     assert await rig.states(both, waiting) == ["queued", "queued"]
+
+
+async def test_a_wait_kept_for_a_run_goes_with_the_job(rig: Rig) -> None:
+    first = await rig.submit()
+    then = await rig.submit(after_any=(first,))
+    agent = await rig.agent()
+    await agent.fail(await agent.take_one(), FailureClass.EXECUTION)
+    held = await agent.take_one()
+    assert held.job == then
+    await rig.engine.jobs.retry(first)
+    await rig.scheduling()
+    assert [wait.job for wait in (await rig.snapshot()).waits] == [then]
+    await agent.finish(held)
+    assert await rig.state(then) == "completed"
+    assert (await rig.snapshot()).waits == ()

@@ -157,8 +157,8 @@ async def test_a_job_of_another_namespace_reads_as_if_it_did_not_exist(
     other = await memory_rig.submit(namespace="theirs")
     answers = []
     for job in (other, 999):
+        wanted: dict[str, Any] = {field: (job,)}
         with pytest.raises(InvalidInput) as refused:
-            wanted: dict[str, Any] = {field: (job,)}
             await memory_rig.submit(namespace="mine", **wanted)
         answers.append(str(refused.value).replace(str(job), "ID"))
     assert answers[0] == answers[1]

@@ -53,6 +53,18 @@ def kept_wait_without_a_run(history: History) -> Snapshot:
     return with_first(history, "waits", manual=KEPT_WHILE_RUNNING)
 
 
+def kept_wait_of_an_ended_job(history: History) -> Snapshot:
+    first, *_ = history.snapshot.waits
+    kept = first._replace(job=history.jobs.plain, manual=KEPT_WHILE_RUNNING)
+    return history.snapshot._replace(waits=(*history.snapshot.waits, kept))
+
+
+def a_job_beside_a_suspect(history: History) -> Snapshot:
+    first, *rest = history.snapshot.leases
+    beside = first._replace(job=9_998, lease=first.lease + 1)
+    return history.snapshot._replace(leases=(first._replace(suspicion=2), beside, *rest))
+
+
 def ready_at_another_rank(history: History) -> Snapshot:
     return with_first(history, "ready", rank=1)
 
@@ -84,6 +96,8 @@ PLANTED: list[tuple[str, str, Doctor]] = [
     ("S20", "ended but ready", ended_but_ready),
     ("S20", "unknown job", unknown_job_is_ready),
     ("S20", "kept wait", kept_wait_without_a_run),
+    ("S20", "kept wait of an ended job", kept_wait_of_an_ended_job),
+    ("S13", "beside a suspect", a_job_beside_a_suspect),
     ("S20", "rank", ready_at_another_rank),
     ("S20", "order", behind_what_waits_for_it),
     ("S20", "shape", lambda h: with_first(h, "parked", shape=99)),

@@ -103,7 +103,7 @@ def test_a_probed_duration_sets_the_timeout_of_its_attempt(tmp_path: Path) -> No
 
     async def scene(rig: Rig) -> None:
         async with agent(rig):
-            clip = {"url": "testsrc=duration=4:size=64x64:rate=5", "format": "lavfi"}
+            clip = {"url": "testsrc=duration=2:size=64x64:rate=5", "format": "lavfi"}
             made = await rig.submit(
                 task="ffmpeg",
                 args={"inputs": [clip], "output": "a.mkv", "codec": "mpeg4"},
@@ -119,7 +119,7 @@ def test_a_probed_duration_sets_the_timeout_of_its_attempt(tmp_path: Path) -> No
             )
             record = await rig.ended(job)
             assert FAILURE_BY_CODE[record.failure] == "timeout"
-            assert record.message == "Timed out after 2s"
+            assert record.message == "Timed out after 1s"
 
     class Impatient(MemoryFiles):
         async def measured(self, holder: Holder, duration_ms: int) -> int:

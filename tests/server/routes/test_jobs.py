@@ -26,6 +26,7 @@ BESIDE = {
     "capability_grace", "estimated_start", "estimated_end", "peak_memory", "suggestions",
     "statistics", "indices",
     "prefers", "apart", "rate", "concurrency", "preemptible",
+    "dependencies", "dependents", "dependents_more",
 }  # fmt: skip
 
 

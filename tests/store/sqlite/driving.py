@@ -75,8 +75,9 @@ def fill(path: Path, jobs: int) -> None:
             "INSERT INTO parked SELECT shape, rank, id, 0, 0, limit_id, NULL FROM jobs"
         )
         connection.execute(
-            "INSERT INTO leases SELECT id, 1, id, id % 20, 1, 4, 0, 0, 0, id, 0, 0, 0, NULL, 0, 0"
-            " FROM jobs WHERE id % 10 = 0"
+            "INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,"
+            " started_at, activity_at, deadline_at, timeout_ms, idle_ms, limit_id)"
+            " SELECT id, 1, id, id % 20, 1, 4, 0, 0, 0, id, 0, 0, 0 FROM jobs WHERE id % 10 = 0"
         )
         connection.execute(
             "INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state)"

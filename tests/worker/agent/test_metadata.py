@@ -37,6 +37,7 @@ def test_architectures_go_by_their_debian_names(machine: str, name: str) -> None
 
 def test_tools_are_asked_for_their_versions() -> None:
     facts = run(gather())
+    assert run(gather()) == facts  # as when a program starts its worker again
     assert facts["python:version"].startswith("3.")
     assert "ffmpeg:version" not in facts or facts["ffmpeg:available"]
     assert "=" not in facts.get("ffmpeg:encoders", ())

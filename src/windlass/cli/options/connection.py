@@ -16,6 +16,7 @@ from windlass.domain.values.quantities import parse_duration_ms
 
 if TYPE_CHECKING:
     from windlass.client.client import Client
+    from windlass.client.reconnect import Reconnect
 
 T = TypeVar("T")
 
@@ -77,12 +78,9 @@ class Connection:
     def client(self, reconnect: str | None = None) -> "Client":
         """Returns a client of the server, which tries again for as long as `reconnect` says."""
         from windlass.client.client import AsyncClient, Client
-        from windlass.client.reconnect import Reconnect
         from windlass.client.service import HttpService
 
-        again = None
-        if reconnect is not None:
-            again = Reconnect(parse_duration_ms(reconnect, "--reconnect") / 1000)
+        again = None if reconnect is None else reconnect_for(reconnect)
         return Client(client=AsyncClient(service=HttpService(self.transport(), again)))
 
     @property
@@ -116,3 +114,10 @@ class Connection:
 
 
 HERE: Final = Connection()
+
+
+def reconnect_for(duration: str) -> "Reconnect":
+    """Returns what `--reconnect` asks for."""
+    from windlass.client.reconnect import Reconnect
+
+    return Reconnect(parse_duration_ms(duration, "--reconnect") / 1000)

@@ -10,7 +10,7 @@ from windlass.engine.files.files import Files
 from windlass.engine.files.logs import LogReading
 
 READ_LIMIT: Final = 8 * 1024 * 1024
-FOLLOW_MS: Final = 1_000
+FOLLOW_MS: Final = 500
 RECHECK_MS: Final = 100
 
 
@@ -37,7 +37,7 @@ async def follow_growing(
         part = await next_part(engine, files, job, attempt, position, FOLLOW_MS)
         async for chunk in part.reading.chunks:
             yield chunk
-        if part.is_over:
+        if part.is_over or engine.is_stopping:
             return
         position = LogPosition(part.reading.row.attempt, part.reading.next)
 

@@ -56,10 +56,10 @@ def check_places(known: SnapshotIndex, past: Past, found: Findings) -> None:
     for job, row in known.jobs.items():
         if row.facts.is_open and job not in seen:
             found.add("S20", "is open but in no place", job)
-    # After the run its wait has no meaning, and is removed when its dependency ends.
     for wait in known.snapshot.waits:
-        if wait.is_running and seen.get(wait.job, "leases") != "leases":
-            found.add("S20", f"has a wait for its run, but is in {seen[wait.job]}", wait.job)
+        place = seen.get(wait.job, "no place")
+        if wait.is_running and place != "leases":
+            found.add("S20", f"has a wait for its run, but is in {place}", wait.job)
 
 
 def check_suspects(known: SnapshotIndex, found: Findings) -> None:

@@ -5,10 +5,9 @@ The address is configurable for GitHub Enterprise.
 
 import re
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
-import aiohttp
 import msgspec
 
 from windlass.domain.values.errors import (
@@ -20,6 +19,9 @@ from windlass.domain.values.errors import (
 )
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.ports.clock import Clock
+
+if TYPE_CHECKING:
+    import aiohttp
 
 PATIENCE_MS: Final = 120_000  # for all waits of one run together
 RETRIES: Final = 3
@@ -133,6 +135,8 @@ class GitHub:
         return url
 
     async def _send(self, method: str, url: str, body: bytes | None, last: bool) -> Response | None:
+        import aiohttp  # a third of the start of every command, and few use the API
+
         headers = {"Accept": "application/vnd.github+json", "User-Agent": "windlass"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"

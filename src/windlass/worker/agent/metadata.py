@@ -70,8 +70,21 @@ def architecture_of(machine: str) -> str:
 
 
 async def gather() -> dict[str, Any]:
-    """Returns the quick facts, versions of tools and encoders of ffmpeg."""
-    facts = quick_facts()
+    """Returns the quick facts, versions of tools and encoders of ffmpeg.
+
+    Tools are asked once in a process: a program may start its worker again and again.
+    """
+    place = os.environ.get("PATH", "")
+    if place not in _asked:
+        _asked[place] = await _ask_tools()
+    return {**quick_facts(), **_asked[place]}
+
+
+_asked: Final[dict[str, dict[str, Any]]] = {}  # by PATH
+
+
+async def _ask_tools() -> dict[str, Any]:
+    facts: dict[str, Any] = {}
     # One after the other: a fleet that starts must not burden its machines.
     dpkg = await ask("dpkg", "--print-architecture")
     ffmpeg = find_ffmpeg()

@@ -29,6 +29,12 @@ def test_a_job_from_submit_to_its_log(up: Program) -> None:
     assert "hello" in table
 
 
+def test_run_exits_with_1_if_the_job_timed_out(up: Program) -> None:
+    done = up("run", "--timeout", "300ms", "--retries", "0", "--", "sleep", "60")
+    assert done.returncode == 1, done.stderr
+    assert "failed" in done.stderr
+
+
 def test_a_job_is_prioritized_canceled_and_retried(up: Program) -> None:
     up.text("queues", "pause", "held")
     (held,) = [queue for queue in up.json("queues") if queue["name"] == "held"]
@@ -84,3 +90,12 @@ def test_an_interrupted_command_ends_without_a_traceback(up: Program) -> None:
         following.send_signal(signal.SIGINT)
         assert following.wait(60) == 130
     up.text("cancel", number)
+
+
+def test_a_command_keeps_artifacts_and_starts_with_those_of_another_job(up: Program) -> None:
+    script = 'echo "$GREETING" > a.txt'
+    made = up.text(
+        "submit", "--artifact", "*.txt", "--env", "GREETING=hi", "--", "sh", "-c", script
+    )
+    taken = up("run", "--input", f"{made}/a.txt=in/b.txt", "--", "cat", "in/b.txt")
+    assert (taken.returncode, taken.stdout) == (0, "hi\n"), taken.stderr

@@ -8,17 +8,24 @@ from typing import Annotated, Any, Final
 import msgspec
 from cyclopts import Parameter
 
-from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.connection import (
+    HERE,
+    RECONNECT,
+    Connection,
+    WaitForServer,
+    reconnect_for,
+)
 from windlass.cli.options.flags import Many
-from windlass.cli.output.text import YELLOW, say, warn
+from windlass.cli.output.text import say
+from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Transport
-from windlass.clock import RealClock
-from windlass.domain.values.errors import StoreUnavailable, Unreachable
+from windlass.domain.values.errors import WindlassError
+from windlass.ports.loop_time import pass_time
 from windlass.wire.system import EventInfo
 
-PATIENCE_SECONDS: Final = 60  # without an answer while following
-PAUSE_MS: Final = 1_000
+PAUSE_SECONDS: Final = 1.0
 _DATA: Final = b"data: "
+_COMMENT: Final = b":"
 
 _decode = msgspec.json.Decoder(EventInfo).decode
 
@@ -34,6 +41,7 @@ def show_events(
     job: int | None = None,
     worker: str | None = None,
     json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    reconnect: WaitForServer = RECONNECT,
     at: Connection = HERE,
 ) -> None:
     """Print the event log: state changes of jobs, health of workers, what the loops found.
@@ -66,16 +74,19 @@ def show_events(
         "follow": follow, "last": last, "since": since, "after": after, "kind": kind,
         "state": state, "job": job, "worker": worker,
     }  # fmt: skip
-    try:
-        asyncio.run(_print_all(at.transport(), query, json))
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+    again = reconnect_for(reconnect)
+    asyncio.run(_print_all(at.transport(), query, json, again))
 
 
-async def _print_all(transport: Transport, query: dict[str, Any], json: bool) -> None:
+async def _print_all(
+    transport: Transport, query: dict[str, Any], json: bool, again: Reconnect
+) -> None:
     try:
-        stream = _resumed(transport, query) if query["follow"] else _once(transport, query)
+        followed = query["follow"]
+        stream = _resumed(transport, query, again) if followed else _once(transport, query)
         async for data in stream:
+            if not data:
+                continue
             if json:
                 say(data.decode())
             else:
@@ -87,30 +98,37 @@ async def _print_all(transport: Transport, query: dict[str, Any], json: bool) ->
         await transport.close()
 
 
-async def _resumed(transport: Transport, query: dict[str, Any]) -> AsyncIterator[bytes]:
+async def _resumed(
+    transport: Transport, query: dict[str, Any], again: Reconnect
+) -> AsyncIterator[bytes]:
     """Yields events for ever; continues behind the last one after a server has restarted."""
-    clock = RealClock()
-    loop = asyncio.get_running_loop()
-    answered = loop.time()
-    while True:
+    stream = _once(transport, query)
+
+    async def read_on() -> bytes | None:
+        nonlocal stream
         try:
-            async for data in _once(transport, query):
-                answered = loop.time()
-                query |= {"after": _decode(data).seq, "since": None, "last": None}
-                yield data
-            answered = loop.time()
-        except (Unreachable, StoreUnavailable) as error:
-            if loop.time() - answered > PATIENCE_SECONDS:
-                raise
-            warn(f"{error.message}; trying again for {PATIENCE_SECONDS} s", YELLOW)
-        await clock.sleep_ms(PAUSE_MS)
+            return await anext(stream, None)
+        except WindlassError:
+            stream = _once(transport, query)
+            raise
+
+    while True:
+        data = await again.insist(read_on)
+        if data is None:  # A server that stops ends the stream.
+            await pass_time(PAUSE_SECONDS)
+            stream = _once(transport, query)
+        elif data:
+            query |= {"after": _decode(data).seq, "since": None, "last": None}
+            yield data
 
 
 async def _once(transport: Transport, query: dict[str, Any]) -> AsyncIterator[bytes]:
-    """Yields the data of the events of one stream."""
+    """Yields the data of the events of one stream, and nothing (b"") for signs of life."""
     rest = b""
     async for chunk in transport.stream("/api/v1/events", query):
         *lines, rest = (rest + chunk).split(b"\r\n")
         for line in lines:
             if line.startswith(_DATA):
                 yield line.removeprefix(_DATA)
+            elif line.startswith(_COMMENT):
+                yield b""
