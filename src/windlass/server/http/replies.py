@@ -87,17 +87,19 @@ async def send_stream(
     fields = [(b"content-type", stream.media_type.encode()), *_fields(stream.headers)]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
     sending = _send_chunks(send, stream.chunks)
-    if stream.endless:
-        await unless_first(sending, until_disconnected(receive), stopping.wait())
-    else:
+    if not stream.endless:
         await unless_disconnected(sending, receive)
+    else:
+        await unless_first(sending, until_disconnected(receive), stopping.wait())
+        if stopping.is_set():
+            return
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _send_chunks(send: Send, chunks: AsyncIterator[bytes]) -> None:
     try:
         async for chunk in chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
     finally:
         close = getattr(chunks, "aclose", None)
         if close is not None:
