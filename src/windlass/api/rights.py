@@ -91,9 +91,10 @@ class Rights:
             return
         ground = (await self._effective([parent])).get(parent, 0)
         for number, job in own:
-            base = base_of(job, parse_priority(job.priority), ground, ground)
+            field = f"jobs[{number}].priority"
+            base = base_of(job, parse_priority(job.priority, field), ground, ground)
             if base > ground:
-                check_priority(base, who, self._policy, f"jobs[{number}].priority")
+                check_priority(base, who, self._policy, field)
 
     async def _check_relative(
         self, jobs: Sequence[tuple[int, JobSpec]], new: NewWorkflow | None, who: Identity

@@ -68,7 +68,7 @@ def test_failed_jobs_are_retried_once_each() -> None:
             ends = tuple(Finished(g.job, g.attempt, "failed", 1, "execution", "no") for g in given)
             await worker.sync(finished=ends)
             assert (await all_parts(server.admin, "retry", where={"queue": "q"}))[:2] == (3, 3)
-            # They are superseded now, and their successors have not failed.
+            # They are superseded now, so nothing is left to retry.
             assert (await all_parts(server.admin, "retry", where={"queue": "q"}))[:2] == (0, 0)
             assert (await server.show(first))["superseded_by"] is not None
 
