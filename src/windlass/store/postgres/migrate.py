@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import asyncpg
 
+from windlass.domain.values.addresses import without_password
 from windlass.domain.values.errors import Conflict
-from windlass.store.addresses import without_password
 from windlass.store.migrations import FIRST_VERSION, Step, latest, load_steps
 from windlass.store.postgres.session import QUERIES
 from windlass.store.sql import read_sql

@@ -7,9 +7,9 @@ from typing import Any, Final, Self, TypeVar
 import asyncpg
 
 from windlass.domain.rows.events import Event
+from windlass.domain.values.addresses import without_password
 from windlass.domain.values.errors import Conflict
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
-from windlass.store.addresses import without_password
 from windlass.store.postgres import migrate
 from windlass.store.postgres.connections import Pool, PoolCounts, PoolLimits, open_connection
 from windlass.store.postgres.core.log import events_of

@@ -14,10 +14,10 @@ from windlass.cli.options.flags import Json
 from windlass.cli.output.text import print_json, say
 from windlass.client.settings import data_directory
 from windlass.domain.config import Config
+from windlass.domain.values.addresses import without_password
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_size
 from windlass.domain.values.times import format_moment
-from windlass.store.addresses import without_password
 
 Store = Annotated[
     str | None,
