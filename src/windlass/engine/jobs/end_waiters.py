@@ -59,7 +59,7 @@ class _Waiters:
         self._has_ended = has_ended
         self._poll = SLOW_POLL_SECONDS if store.inline else POLL_SECONDS
         self._waiting: dict[int, list[asyncio.Event]] = {}
-        self._closed = False
+        self.is_closed = False
 
     async def wait(self, number: int, timeout_ms: int) -> bool:
         loop = asyncio.get_running_loop()
@@ -70,9 +70,9 @@ class _Waiters:
             try:
                 over = await self._store.read(lambda tx: self._has_ended(tx, number))
                 left = deadline - loop.time()
-                if self._closed:
+                if self.is_closed:
                     await pass_time(0)  # who calls again and again must let others run
-                if over is None or over or left <= 0 or self._closed:
+                if over is None or over or left <= 0 or self.is_closed:
                     return bool(over)
                 most = min(left, self._poll) if self._store.shared else left
                 timer = loop.call_later(most, ended.set)
@@ -91,7 +91,7 @@ class _Waiters:
         self.wake(list(self._waiting))
 
     def close(self) -> None:
-        self._closed = True
+        self.is_closed = True
         self.wake_all()
 
     def _forget(self, number: int, ended: asyncio.Event) -> None:
