@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -56,6 +57,12 @@ def test_a_stop_leaves_no_process_behind(tmp_path: Path) -> None:
         process.communicate()
 
 
+def _fifo(path: Path) -> int:
+    """A pipe with a name that is open at both ends, so that nobody waits for the other."""
+    os.mkfifo(path)
+    return os.open(path, os.O_RDWR)
+
+
 def _is_up(process: "subprocess.Popen[str]") -> None:
     assert process.stdout is not None
     for line in process.stdout:
@@ -70,25 +77,26 @@ def test_the_workers_of_a_killed_up_are_adopted_or_replaced_and_end_with_the_nex
 ) -> None:
     program = Program(tmp_path)
     port = str(free_port())
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
+    started, gate = _fifo(tmp_path / "started"), _fifo(tmp_path / "gate")
     process = program.start("up", "--port", port, "--slots", "2")
     try:
         _is_up(process)
-        job = program.text("submit", "--", "sh", "-c", f"read x < {gate}; true")
-        with gate.open("w"):  # it runs
-            (worker,) = workers_below(tmp_path)
-            process.kill()
-            process.wait()  # Its worker still has its output.
-            assert process.stdout is not None
-            process.stdout.close()
-            process = program.start("up", "--port", port, "--slots", "2" if same else "3")
-            _is_up(process)
-            if same:
-                assert workers_below(tmp_path) == [worker]
-            else:
-                assert worker not in workers_below(tmp_path)
-            assert program("up", "--port", "0").returncode == 5
+        script = f"echo go > {tmp_path}/started; read x < {tmp_path}/gate"
+        job = program.text("submit", "--", "sh", "-c", script)
+        assert select.select([started], [], [], STOP_S)[0]
+        (worker,) = workers_below(tmp_path)
+        process.kill()
+        process.wait()  # Its worker still has its output.
+        assert process.stdout is not None
+        process.stdout.close()
+        process = program.start("up", "--port", port, "--slots", "2" if same else "3")
+        _is_up(process)
+        if same:
+            assert workers_below(tmp_path) == [worker]
+        else:
+            assert worker not in workers_below(tmp_path)
+        assert program("up", "--port", "0").returncode == 5
+        os.write(gate, b"go\n")
         program.text("logs", "--follow", job)
         shown = program.json("show", job)
         assert (shown["state"], shown["attempt"]) == ("completed", 1 if same else 2)
