@@ -267,7 +267,7 @@ def drain(name: str) -> Command:
 
 def label_worker(name: str) -> Command:
     return lambda world: _alone(
-        lambda work: workers.set_static(work, world.workers[name].id, {"rack": 1}, None)
+        lambda work: workers.set_static(work, world.workers[name].id, lambda _: {"rack": 1}, None)
     )
 
 

@@ -216,6 +216,7 @@ FLEET_WIDE: Final = {
     "PUT /api/v1/pools/{name:str}",
     "DELETE /api/v1/pools/{name:str}",
     "POST /api/v1/codes",
+    "PATCH /api/v1/workers/{worker:int}/static",
     "PUT /api/v1/workers/{worker:int}/static",
     "POST /api/v1/workers/{worker:int}/{action:str}",
     "DELETE /api/v1/workers/{worker:int}",

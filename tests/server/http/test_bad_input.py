@@ -43,6 +43,7 @@ ROUTES: Final = (
     "POST /api/v1/jobs/1/unblock",
     "POST /api/v1/jobs/1/priority",
     "POST /api/v1/workers/enrol",
+    "PATCH /api/v1/workers/1/static",
     "PUT /api/v1/workers/1/static",
     "POST /api/v1/tokens",
     "POST /api/v1/codes",

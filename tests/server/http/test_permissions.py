@@ -72,6 +72,7 @@ ROUTES: Final[dict[str, str]] = {
     "POST /api/v1/jobs/{job:int}/priority": Role.SUBMITTER,
     "PUT /api/v1/names/{name:path}": Role.SUBMITTER,
     "POST /api/v1/jobs/{job:int}/unblock": Role.OPERATOR,
+    "PATCH /api/v1/workers/{worker:int}/static": Role.OPERATOR,
     "PUT /api/v1/workers/{worker:int}/static": Role.OPERATOR,
     "POST /api/v1/workers/{worker:int}/{action:str}": Role.OPERATOR,
     "DELETE /api/v1/workers/{worker:int}": Role.OPERATOR,

@@ -155,6 +155,10 @@ def test_a_worker_cannot_write_for_another() -> None:
     run(scenario())
 
 
+# Each names only what it changes, so that two operators do not undo each other's entries.
+CHANGES = ({"rack": 7}, {"room": None})
+
+
 def test_operators_manage_workers() -> None:
     async def scenario() -> None:
         async with running_server() as server:
@@ -171,6 +175,9 @@ def test_operators_manage_workers() -> None:
             reply = await operator.put(f"{base}/static", json={"room": "attic"})
             assert reply.json() == {"applied": True}
             assert (await operator.get(base)).json()["metadata"]["room"] == "attic"
+            changes = (await operator.patch(f"{base}/static", json=change) for change in CHANGES)
+            assert [reply.json() async for reply in changes] == [{"applied": True}] * 2
+            assert (await operator.get(base)).json()["static"] == {"rack": 7}
             assert (await operator.post(f"{base}/explode")).status_code == 404
             assert (await operator.post("/api/v1/workers/999/drain")).status_code == 404
             assert (await operator.delete(base)).json() == {"applied": True}

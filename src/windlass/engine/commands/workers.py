@@ -59,7 +59,25 @@ class Workers:
         check_id("worker", worker)
         check_metadata(static)
         check_text("actor", actor)
-        done = await self._run(lambda work: workers.set_static(work, worker, static, actor))
+        return await self._set_static(worker, lambda _: static, actor)
+
+    async def change_metadata(
+        self, worker: int, changes: Mapping[str, object], actor: str | None = None
+    ) -> bool:
+        """Changes single entries of the static metadata; None removes one."""
+        check_id("worker", worker)
+        check_text("actor", actor)
+
+        def merge(present: Mapping[str, object]) -> Mapping[str, object]:
+            merged = {**present, **changes}
+            kept = {key: value for key, value in merged.items() if value is not None}
+            check_metadata(kept)
+            return kept
+
+        return await self._set_static(worker, merge, actor)
+
+    async def _set_static(self, worker: int, change: workers.Change, actor: str | None) -> bool:
+        done = await self._run(lambda work: workers.set_static(work, worker, change, actor))
         self._waiting_syncs.end(worker)  # it waits for jobs that match its old metadata
         return done
 

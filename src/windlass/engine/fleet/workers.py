@@ -1,7 +1,7 @@
 """Workers: enrolment and incarnations, draining, enabling, removal, and loss."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -29,6 +29,8 @@ ASSIGNED = State.ASSIGNED.code
 MOST_SLOTS = 100_000
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+
+Change = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 
 ANYONE = -1
@@ -256,13 +258,15 @@ async def set_status(
     return True
 
 
-async def set_static(
-    work: Work, worker_id: int, static: Mapping[str, object], actor: str | None
-) -> bool:
-    """Sets the metadata of operators, which overrides what the agent reports."""
+async def set_static(work: Work, worker_id: int, change: Change, actor: str | None) -> bool:
+    """Sets the metadata of operators, which overrides what the agent reports.
+
+    `change` makes it from what it was.
+    """
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         raise NotFound("worker", worker_id)
+    static = change(msgspec.json.decode(worker.static))
     text = _encode(static).decode()
     if text == worker.static:
         return False

@@ -65,6 +65,10 @@ class Routes:
         """Declares a PUT route."""
         return self._add("PUT", path, needs, raw_body=raw_body)
 
+    def patch(self, path: str, *, needs: Permission) -> Callable[[H], H]:
+        """Declares a PATCH route."""
+        return self._add("PATCH", path, needs)
+
     def delete(self, path: str, *, needs: Permission) -> Callable[[H], H]:
         """Declares a DELETE route."""
         return self._add("DELETE", path, needs)

@@ -101,6 +101,13 @@ async def set_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Chan
     return Changed(done)
 
 
+@routes.patch("/{worker:int}/static", needs=FLEET_OPERATOR)
+async def change_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Changed:
+    """Changes single entries of the metadata that operators decide; null removes one."""
+    done = await call.services.engine.workers.change_metadata(worker, data, call.who.name)
+    return Changed(done)
+
+
 @routes.post("/{worker:int}/{action:str}", needs=FLEET_OPERATOR)
 async def act(call: Call, worker: Id, action: str) -> Changed:
     """Drains, enables, disables or approves a worker."""

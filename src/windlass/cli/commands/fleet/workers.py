@@ -149,15 +149,13 @@ def set_metadata(
     if not entries:
         raise InvalidInput("entries", "KEY=VALUE, at least once", "none")
     info = _find(worker, at)
-    body = dict(info.static)
+    body: dict[str, Any] = {}
     for text in entries:
         key, separator, value = text.partition("=")
         if not separator or not key:
             raise InvalidInput("entries", "KEY=VALUE", text)
-        body.pop(key, None)
-        if value:
-            body[key] = _metadata_value(key, value)
-    print_change(at.call("PUT", f"/api/v1/workers/{info.id}/static", Changed, body), json)
+        body[key] = _metadata_value(key, value) if value else None
+    print_change(at.call("PATCH", f"/api/v1/workers/{info.id}/static", Changed, body), json)
 
 
 @workers.command
