@@ -26,6 +26,7 @@ from windlass.domain.access.roles import Role
 from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
 from windlass.server.app import ROUTES as DECLARED
+from windlass.server.http import dispatch
 from windlass.wire.sync import Finished
 
 ENROL: Final = "/api/v1/workers/enrol"
@@ -391,5 +392,47 @@ def test_finding_7_a_removed_workers_token_is_worthless_at_once() -> None:
             assert (await client.post(ENROL, json={"name": "w1"})).status_code == 401
             tokens = (await server.admin.get("/api/v1/tokens")).json()["tokens"]
             assert all(token["worker"] != worker.id for token in tokens)
+
+    run(scenario())
+
+
+# Finding 9
+
+FOLLOWED: Final = ("/api/v1/events", "/api/v1/jobs/1/log?follow=true")
+
+
+async def _ends(client: httpx.AsyncClient, path: str, begun: asyncio.Event) -> None:
+    """Reads a followed stream until the server cuts it off, without its last chunk."""
+    with pytest.raises(httpx.RemoteProtocolError):  # noqa: PT012
+        async with client.stream("GET", path) as reply:
+            assert reply.status_code == 200
+            begun.set()
+            async for _ in reply.aiter_bytes():
+                pass
+
+
+@pytest.mark.parametrize("path", FOLLOWED)
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_finding_9_a_stream_ends_with_its_token(
+    path: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "RECHECK_SECONDS", 0.02)
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            await server.submit()
+            access, now = server.services.access, await server.services.engine.now()
+            expires_at = now + 500 if how == "expired" else 0
+            made = await access.create_token("ci", Role.VIEWER, expires_at=expires_at)
+            begun = asyncio.Event()
+            reading = asyncio.create_task(_ends(await server.http(made.secret), path, begun))
+            other = asyncio.create_task(_ends(server.admin, path, asyncio.Event()))
+            await begun.wait()
+            if how == "revoked":
+                await access.revoke(made.token.id)
+            await asyncio.wait_for(reading, 10)
+            assert not other.done()
+            other.cancel()
+            await asyncio.gather(other, return_exceptions=True)
 
     run(scenario())

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import structlog
 
 from windlass.domain.access.roles import Identity
 from windlass.domain.values.errors import WindlassError
+from windlass.ports.loop_time import pass_time
 from windlass.server.http.asgi import Receive, Scope, Send
 from windlass.server.http.authentication import bearer
 from windlass.server.http.binding import Binder, signature_of
@@ -39,6 +41,7 @@ from windlass.server.services import Services
 log = structlog.get_logger("windlass.server")
 
 
+RECHECK_SECONDS: Final = 2.0  # between two looks at the token of an open stream
 DISK_FULL_SECONDS: Final = 30.0  # between two lines of the log about it
 REMEMBERED: Final = 4_096  # paths; workers call the same few all the time
 
@@ -137,7 +140,21 @@ class Dispatcher:
         call = Call(self._services, caller, scope, receive, body_limit)
         body = await call.body() if takes_body else b""
         arguments = binder.bind(scope["query_string"], body)
-        return _reply(await route.handler(call, **in_path, **arguments), route)
+        reply = _reply(await route.handler(call, **in_path, **arguments), route)
+        if isinstance(reply, Stream) and reply.endless and caller is not None:
+            reply = reply._replace(until_refused=partial(self._until_refused, scope, caller))
+        return reply
+
+    async def _until_refused(self, scope: Scope, caller: Identity) -> None:
+        """Returns when the caller's token was revoked or changed, has expired, or was shut out."""
+        token = bearer(scope["headers"]) or ""
+        known: Identity | None = caller
+        while known == caller:
+            await pass_time(RECHECK_SECONDS)
+            with suppress(WindlassError):  # a store that does not answer revokes nothing
+                most_ms = int(RECHECK_SECONDS * 1000)
+                known = await self._services.access.identify(token, most_ms)
+        log.info("cut_off", path=scope["path"], error="its token is no longer valid")
 
     async def _identify(self, scope: Scope) -> Identity | None:
         token = bearer(scope["headers"])

@@ -1,7 +1,7 @@
 """What handlers may return beside plain values, and how it is sent."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -49,6 +49,7 @@ class Stream(NamedTuple):
     media_type: str
     headers: Mapping[str, str] = {}
     endless: bool = False  # follows what grows; a server that stops cuts it off
+    until_refused: Callable[[], Awaitable[None]] | None = None  # returns once the caller may not
 
 
 class ServerSentEvent(NamedTuple):
@@ -80,9 +81,10 @@ async def send_complete(send: Send, reply: Complete) -> None:
 async def send_stream(
     receive: Receive, send: Send, stream: Stream, stopping: asyncio.Event
 ) -> None:
-    """Sends a stream until it ends or the client leaves; an endless one until the server stops.
+    """Sends a stream until it ends or the client leaves.
 
-    What is cut off lacks its last chunk, so that the client knows there is more.
+    An endless one is cut off when the server stops, and when the caller's token is no longer
+    valid. It lacks its last chunk then, so that the client knows there is more.
     """
     fields = [(b"content-type", stream.media_type.encode()), *_fields(stream.headers)]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
@@ -90,10 +92,21 @@ async def send_stream(
     if not stream.endless:
         await unless_disconnected(sending, receive)
     else:
-        await unless_first(sending, until_disconnected(receive), stopping.wait())
-        if stopping.is_set():
-            return
+        cut_off = asyncio.ensure_future(_until_cut_off(stream, stopping))
+        try:
+            await unless_first(sending, until_disconnected(receive), asyncio.shield(cut_off))
+            if cut_off.done():
+                return
+        finally:
+            cut_off.cancel()
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _until_cut_off(stream: Stream, stopping: asyncio.Event) -> None:
+    if stream.until_refused is None:
+        await stopping.wait()
+    else:
+        await unless_first(stream.until_refused(), stopping.wait())
 
 
 async def _send_chunks(send: Send, chunks: AsyncIterator[bytes]) -> None:
