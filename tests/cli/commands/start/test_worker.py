@@ -136,3 +136,15 @@ def test_what_cannot_be_offered_is_refused_at_start(
     assert said in done.stderr
     assert "in-the-open" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_code_is_on_no_command_line_while_jobs_run(program: Program) -> None:
+    for number, words in enumerate((("--code", "{}"), ("--code={}",))):
+        code = program.text("workers", "code")
+        flags = [word.format(code) for word in words]
+        mine = f"coded{number}"
+        with program.running("worker", "--name", mine, "--resources", f"{mine}=1", *flags):
+            script = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
+            seen = program.text("run", "--resources", f"{mine}=1", "--", "sh", "-c", script)
+        assert mine in seen
+        assert code not in seen

@@ -8,7 +8,7 @@ given secrets there restarts itself without them and reads them from an in-memor
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn
 
 from windlass.worker.attempt.secrets import VARIABLE_START
@@ -17,6 +17,7 @@ PREFIX: Final = "fd:"
 HELD: Final = "WINDLASS_HELD"  # The descriptor of the file with the secrets.
 TOKEN: Final = "WINDLASS_TOKEN"
 CODE: Final = "WINDLASS_CODE"
+CODE_FLAG: Final = "--code"
 KEEPS_NO_TOKEN: Final = "WINDLASS_KEEPS_NO_TOKEN"
 
 
@@ -27,20 +28,33 @@ def hold(secrets: Mapping[str, str]) -> int:
     return held
 
 
-def take_secrets() -> dict[str, str]:
-    """Returns the secrets in the environment; the first call restarts the program without them."""
+def take_secrets(code: str | None = None) -> dict[str, str]:
+    """Returns the secrets in the environment, and the code of the command line.
+
+    The first call restarts the program without them.
+    """
     held = os.environ.pop(HELD, None)
     if held is not None:
         found: dict[str, str] = json.loads(_read(int(held)))
         return found
-    secrets = secrets_of(os.environ)
+    secrets = secrets_of(os.environ) | ({} if code is None else {CODE: code})
     if secrets:
         descriptor = hold(secrets)
         os.set_inheritable(descriptor, True)
-        command = [sys.executable, *sys.orig_argv[1:]]
+        command = [sys.executable, *_without_code(sys.orig_argv[1:], code)]
         kept = without_secrets(os.environ)
         os.execve(sys.executable, command, {**kept, HELD: str(descriptor)})
     return {}
+
+
+def _without_code(words: Sequence[str], code: str | None) -> list[str]:
+    kept: list[str] = []
+    for word in words:
+        if word == code and kept and kept[-1] == CODE_FLAG:
+            kept.pop()
+        elif word != f"{CODE_FLAG}={code}":
+            kept.append(word)
+    return kept
 
 
 def secrets_of(environ: Mapping[str, str]) -> dict[str, str]:

@@ -72,10 +72,10 @@ def worker(
         _refuse_core(config, core)
     elif blobs is None:
         raise InvalidInput("blobs", "given together with --store", "nothing")
-    held = take_secrets()
+    held = take_secrets(code)
     address = None if store is None else hide_dsn(store)
     become_private()
-    options = offers.options(named, place, code or held.get(CODE), {**os.environ, **held})
+    options = offers.options(named, place, held.get(CODE), {**os.environ, **held})
     options = replace(
         options, keeps_token=KEEPS_NO_TOKEN not in held, drain_limit_ms=_own_drain_limit(core)
     )
