@@ -44,8 +44,7 @@ BEGIN
     END IF;
     -- What others change of this before the worker is locked shows in its row, or does no harm.
     SELECT EXISTS (SELECT FROM leases l WHERE l.worker = who
-                   AND (l.state IN ({state.canceling}, {state.timed_out})
-                        OR l.suspicion IS NOT NULL))
+               AND (l.state IN ({state.canceling}, {state.timed_out}) OR l.suspicion IS NOT NULL))
            OR want > 0 AND EXISTS (SELECT FROM due d WHERE d.at <= clock),
            CASE WHEN want > 0 THEN (SELECT count(*) FROM leases l WHERE l.worker = who) END,
            CASE WHEN want <= 0 THEN false WHEN cardinality(probe_shapes) = 1 THEN EXISTS (
