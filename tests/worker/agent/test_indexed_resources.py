@@ -118,7 +118,6 @@ def test_kill_9_of_agent_and_keeper_leaves_no_index_with_two_jobs(tmp_path: Path
             os.kill(witnesses[0].parent, signal.SIGKILL)  # the keeper
             first.signal(signal.SIGKILL)
             await first.process.wait()
-            assert all(witness.alive for witness in witnesses)
             async with rig.agent_process(slots=4, metadata=gpus):
                 ends = [state_of(await rig.ended(job)) for job in jobs]
                 assert ends == ["completed"] * 6
