@@ -1,6 +1,7 @@
 """Fixtures and rules for all tests: a real PostgreSQL, no luck, and no skip in CI."""
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -22,6 +23,10 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+# A run in the background may ignore SIGINT, and so would every program that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

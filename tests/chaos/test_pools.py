@@ -1,6 +1,7 @@
 """200 shell jobs on an empty fleet with a local pool: workers appear, work, and leave."""
 
 import json
+import math
 import os
 import signal
 from collections import Counter
@@ -14,11 +15,14 @@ from tests.support.waiting import until
 from windlass.client.client import AsyncClient
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.times import parse_moment
 from windlass.providers.local import workers_below
+from windlass.wire.jobs import Job
 
 JOBS = 200
 NEEDED = 4  # 200 jobs of 0.1 s are 20 s of work, for a target of 5 s
 LIMIT_S = 180
+EXPECTED_S = 0.1  # of a job; it sleeps for half of that
 
 POOL = {
     "name": "here",
@@ -26,7 +30,7 @@ POOL = {
     "target_latency_seconds": 5,
     "max_idle_seconds": 2,
     "max_workers": 20,
-    "expected_seconds": 0.1,
+    "expected_seconds": EXPECTED_S,
     "start_timeout_seconds": 60,
     "failure_cooldown_seconds": 1,
 }
@@ -89,7 +93,7 @@ async def play(folder: Path, store: str, kill_at: Sequence[int], servers: int = 
     assert left == []
     ran = Counter((folder / "marks").read_text().split())
     assert set(ran) == {str(number) for number in ids}
-    await check_log(store, killed=bool(kill_at))
+    await check_log(store, bool(kill_at), max(map(seconds_of, shown)))
     if not kill_at:
         assert set(ran.values()) == {1}
 
@@ -117,14 +121,25 @@ async def drain(fleet: Fleet, client: AsyncClient, kill_at: Sequence[int]) -> No
     await until("all workers left", all_gone, LIMIT_S)
 
 
-async def check_log(store: str, killed: bool) -> None:
-    """The count follows the formula, and nobody was sent away with a job in hand."""
+def seconds_of(one: Job) -> float:
+    """How long a job ran, as the server has measured it."""
+    assert one.started_at is not None
+    assert one.finished_at is not None
+    ends = parse_moment(one.finished_at, "finished_at"), parse_moment(one.started_at, "started_at")
+    return (ends[0] - ends[1]) / 1_000
+
+
+async def check_log(store: str, killed: bool, slowest: float) -> None:
+    """The count follows the formula, and nobody was sent away with a job in hand.
+
+    On a busy machine jobs take longer than the pool expects, and it then needs more workers.
+    """
     told = pool_log(await read_log(store))
     assert told.asked[0] == NEEDED, told
     assert [entry for entry in told.ended if entry[2]] == []
     assert sorted(told.gone) == sorted(token for token, _, _ in told.ended)
     if not killed:
-        assert told.asked == [NEEDED]
+        assert sum(told.asked) <= math.ceil(NEEDED * max(1, slowest / EXPECTED_S)), told
         assert all(why.startswith("idle for ") for _, why, _ in told.ended), told
 
 
