@@ -297,7 +297,7 @@ async def test_everything_that_people_did_is_in_the_log(rig: Rig) -> None:
         (HOURLY, {"catch_up": "some"}, "catch_up", InvalidInput),
         (HOURLY, {"catch_up_limit": 0}, "catch_up_limit", InvalidInput),
         (HOURLY, {"jobs": []}, "template", InvalidInput),
-        (HOURLY, {"jobs": [{"task": "shell", "what": 1}]}, "jobs[0]", InvalidInput),
+        (HOURLY, {"jobs": [{"task": "shell", "what": 1}]}, "jobs[0].what", InvalidInput),
         (HOURLY, {"jobs": [JOB | {"after": ["x"], "name": "y"}]}, "jobs[0].after", InvalidInput),
         (HOURLY, {"jobs": [JOB], "parameters": {"a": 1}}, "parameters", InvalidInput),
         (HOURLY, {"name": "a/b"}, "name", InvalidInput),
