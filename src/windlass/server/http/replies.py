@@ -95,7 +95,7 @@ async def send_stream(
         cut_off = asyncio.ensure_future(_until_cut_off(stream, stopping))
         try:
             await unless_first(sending, until_disconnected(receive), asyncio.shield(cut_off))
-            if cut_off.done():
+            if cut_off.done() or stopping.is_set():
                 return
         finally:
             cut_off.cancel()
