@@ -309,9 +309,10 @@ class Search:
         """Plans to raise each read shape's bound, after the commit, to what is left of it.
 
         Claims that ran beside this one could not see what it had locked. If it leaves some of
-        that, their workers must look again.
+        that, their workers must look again. One that took nothing, because its worker is kept for
+        a suspect, wakes nobody: two of that kind would wake each other for ever.
         """
-        if self._bounds.shared and len(self.given) >= self._want:
+        if self._bounds.shared and self.given and len(self.given) >= self._want:
             self._work.effects.arrive(self._pool)
         left: dict[int, Place] = {}
         for ticket in (*self._pool, *self._passed):
