@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
 from windlass.api.render import show_job, show_transitions, show_worker
-from windlass.api.ties import Ties, newest_ids, read_ties
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import decode_spec
 from windlass.domain.matching.matching import merge_metadata
@@ -63,8 +63,10 @@ class Queries:
             names = _worker_names(view)
             outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
             submitted_by = decode_spec(view.spec).submitted_by
-            ties = await read_ties(tx, view, partial(self._seen, who))
-            return self._show(view, show_transitions(events, names, submitted_by), outlook, ties)
+            dependencies = await read_dependencies(tx, view, partial(self._seen, who))
+            return self._show(
+                view, show_transitions(events, names, submitted_by), outlook, dependencies
+            )
 
         shown = await self._engine.store.read(read)
         if shown is None or not who.sees(shown.namespace):
@@ -109,8 +111,8 @@ class Queries:
             await self._shapes.know(tx, [view.facts.shape for view in page.jobs])
             following = str(page.next) if page.next else None
             outlooks = await self._engine.explain.outlooks(tx, page.jobs)
-            ties = Ties(await newest_ids(tx, page.jobs))
-            shown = [self._show(v, (), outlooks[v.facts.id], ties) for v in page.jobs]
+            dependencies = Dependencies(await newest_ids(tx, page.jobs))
+            shown = [self._show(v, (), outlooks[v.facts.id], dependencies) for v in page.jobs]
             return JobList(shown, following)
 
         return await self._engine.store.read(read)
@@ -164,10 +166,14 @@ class Queries:
         return [view for view in views if who.sees(self._shapes[view.facts.shape].namespace)]
 
     def _show(
-        self, view: JobRecord, transitions: Sequence[Any], outlook: Outlook, ties: Ties
+        self,
+        view: JobRecord,
+        transitions: Sequence[Any],
+        outlook: Outlook,
+        dependencies: Dependencies,
     ) -> Job:
         shape = self._shapes[view.facts.shape]
-        return show_job(view, shape, self._engine.config, transitions, outlook, ties)
+        return show_job(view, shape, self._engine.config, transitions, outlook, dependencies)
 
 
 def _worker_names(view: JobRecord) -> dict[int, str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.api.ties import NO_TIES, Ties
+from windlass.api.dependencies import NO_DEPENDENCIES, Dependencies
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
@@ -39,7 +39,7 @@ def show_job(
     config: Config,
     transitions: Sequence[Transition] = (),
     outlook: Outlook = Outlook(),  # noqa: B008 - frozen
-    ties: Ties = NO_TIES,
+    dependencies: Dependencies = NO_DEPENDENCIES,
 ) -> Job:
     """Renders a job with everything that is known about it."""
     facts, lease = view.facts, view.lease
@@ -60,11 +60,11 @@ def show_job(
         requires=[clause.text for clause in shape.requires],
         resources=dict(shape.resources),
         secrets=list(spec.secrets),
-        after=ties.current(spec.after),
-        after_any=ties.current(spec.after_any),
-        dependencies=list(ties.dependencies),
-        dependents=list(ties.dependents),
-        dependents_more=ties.more,
+        after=dependencies.current(spec.after),
+        after_any=dependencies.current(spec.after_any),
+        dependencies=list(dependencies.dependencies),
+        dependents=list(dependencies.dependents),
+        dependents_more=dependencies.more,
         allow_failure=bool(facts.flags & ALLOW_FAILURE),
         unblock=spec.unblock,
         attempt=newest_attempt(facts, lease),

@@ -93,7 +93,7 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     actor: str | None
 
 
-class TiedJob(msgspec.Struct, frozen=True, kw_only=True):
+class LinkedJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job that another waits for, or that waits for it.
 
     With `any_end`, any end of the dependency is enough. If it was retried, `superseded_by` is the
@@ -184,8 +184,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     peak_memory: int | None = None  # bytes that its newest attempt took at most
     statistics: RunStatistics | None = None  # None: no such job has completed
     suggestions: list[str] = []  # where it asks for far more, or less, than such jobs used
-    dependencies: list[TiedJob] = []
-    dependents: list[TiedJob] = []  # the first 100
+    dependencies: list[LinkedJob] = []
+    dependents: list[LinkedJob] = []  # the first 100
     dependents_more: bool = False
 
 

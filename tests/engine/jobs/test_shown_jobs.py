@@ -1,4 +1,4 @@
-"""Jobs as callers see them: their ties after retries, and facts of every transition."""
+"""Jobs as callers see them: their dependencies after retries, and facts of every transition."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from windlass.domain.access.roles import Identity, Role
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
-from windlass.wire.jobs import TiedJob
+from windlass.wire.jobs import LinkedJob
 from windlass.workflows.graph import Edge, graph_of_jobs
 
 ROOT = Identity(1, "root", Role.ADMIN)
@@ -29,12 +29,12 @@ async def test_after_a_retry_dependents_show_the_new_job_and_the_old_one(rig: Ri
     shown = await queries.job(waits, ROOT)
     assert shown.after_any == [again]
     assert shown.dependencies == [
-        TiedJob(job=first, state="failed", any_end=True, superseded_by=again),
-        TiedJob(job=again, state="queued", any_end=True),
+        LinkedJob(job=first, state="failed", any_end=True, superseded_by=again),
+        LinkedJob(job=again, state="queued", any_end=True),
     ]
-    tied = [TiedJob(job=waits, state="blocked", any_end=True)]
-    assert (await queries.job(again, ROOT)).dependents == tied
-    assert (await queries.job(first, ROOT)).dependents == tied
+    linked = [LinkedJob(job=waits, state="blocked", any_end=True)]
+    assert (await queries.job(again, ROOT)).dependents == linked
+    assert (await queries.job(first, ROOT)).dependents == linked
 
 
 async def test_the_graph_of_a_workflow_follows_a_retry(rig: Rig) -> None:

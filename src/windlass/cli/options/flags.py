@@ -13,6 +13,7 @@ def _at_least_one(_: object, value: int) -> None:
 Flag = Annotated[bool, Parameter(show_default=False)]
 Json = Annotated[bool, Parameter(name="--json", show_default=False, help="Print JSON.")]
 Many = Annotated[list[str] | None, Parameter(consume_multiple=False)]
+Follow = Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False)]
 Yes = Annotated[bool, Parameter(name=["--yes", "-y"], show_default=False)]
 Priority = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 Limit = Annotated[int, Parameter(validator=_at_least_one)]

@@ -12,7 +12,7 @@ from windlass.domain.explain.explanation import Estimate
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
-from windlass.wire.jobs import Job, Priority, RunStatistics, TiedJob
+from windlass.wire.jobs import Job, LinkedJob, Priority, RunStatistics
 
 
 def print_job(job: Job) -> None:
@@ -38,8 +38,8 @@ def print_job(job: Job) -> None:
         ("peak memory", None if job.peak_memory is None else format_size(job.peak_memory)),
         ("typical duration", _usual(job.statistics)),
         ("suggestion", "; ".join(job.suggestions) or None),
-        ("waits for", _tied(job.dependencies) or None),
-        ("needed by", _tied(job.dependents, job.dependents_more) or None),
+        ("waits for", _linked(job.dependencies) or None),
+        ("needed by", _linked(job.dependents, job.dependents_more) or None),
         ("superseded by", job.superseded_by),
         ("supersedes", job.supersedes),
     ]
@@ -61,12 +61,12 @@ def print_job(job: Job) -> None:
     print_table(("at", "from", "to", "reason", "by"), rows, "")
 
 
-def _tied(jobs: Sequence[TiedJob], more: bool = False) -> str:
+def _linked(jobs: Sequence[LinkedJob], more: bool = False) -> str:
     """Shows jobs that it waits for, or that wait for it, with what became of them."""
     shown = [
-        f"{tied.job} ({tied.state}"
-        + (f", retried as {tied.superseded_by})" if tied.superseded_by else ")")
-        for tied in jobs
+        f"{linked.job} ({linked.state}"
+        + (f", retried as {linked.superseded_by})" if linked.superseded_by else ")")
+        for linked in jobs
     ]
     return ", ".join([*shown, "and more"] if more else shown)
 

@@ -1,7 +1,8 @@
 """Converts plain values to declared types; each error names its field."""
 
 import re
-from typing import Final, TypeVar
+from collections.abc import Mapping
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -11,9 +12,10 @@ from windlass.domain.values.suggest import did_you_mean
 T = TypeVar("T")
 
 _AT: Final = re.compile(r"(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
-_MISSING: Final = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
-_TYPES: Final = re.compile(r"Expected `(?P<expected>.+?)`(?P<more>.*), got `(?P<got>.+?)`")
+_FIELD: Final = re.compile(
+    r"Object (?:(?P<missing>missing required)|contains unknown) field `(?P<name>.*)`", re.DOTALL
+)
+_TYPES: Final = re.compile(r"Expected `(?P<types>[^`]*)`(?P<more>.*?)(?:, got `(?P<got>.*)`)?")
 _NAMES: Final = {
     "object": "a mapping",
     "array": "a list",
@@ -30,29 +32,53 @@ def convert(value: object, kind: type[T], field: str) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise explain_misfit(kind, str(error), field) from None
+        raise _explain_misfit(kind, str(error), field) from None
     except RecursionError:
         raise InvalidInput(field, "nested less deeply", "a very deep value") from None
 
 
-def explain_misfit(kind: type, message: str, field: str) -> InvalidInput:
-    """Returns what msgspec says about a value as an error of ours."""
+class Misfit(NamedTuple):
+    """What msgspec says about a value, in parts; what it does not mention is None."""
+
+    what: str
+    path: str  # from the value on, such as `.jobs[0].task`
+    missing: str | None  # a required field
+    unknown: str | None  # a field that there is not
+    types: str | None  # the expected ones, separated by ` | `
+    more: str = ""  # about these, such as a range
+    got: str | None = None  # the type that came instead
+
+
+def read_misfit(message: str) -> Misfit:
+    """Reads a message of msgspec."""
     at = _AT.fullmatch(message)
     what, path = (at["what"], at["path"] or "") if at else (message, "")
-    where = field + path
-    if unknown := _UNKNOWN.fullmatch(what):
-        fields: tuple[str, ...] = getattr(kind, "__struct_fields__", ()) if not path else ()
-        expected = f"left out (known: {', '.join(fields)})" if fields else "left out"
-        hint = did_you_mean(unknown["name"], fields)
-        return InvalidInput(f"{where}.{unknown['name']}", expected, "an unknown field", hint)
-    if missing := _MISSING.fullmatch(what):
-        return InvalidInput(f"{where}.{missing['name']}", "given", "nothing")
+    if field := _FIELD.fullmatch(what):
+        is_missing = field["missing"] is not None
+        name = field["name"]
+        return Misfit(what, path, name if is_missing else None, None if is_missing else name, None)
     if types := _TYPES.fullmatch(what):
-        expected = _named(types["expected"]) + types["more"]
-        return InvalidInput(where, expected, _named(types["got"]))
-    return InvalidInput(where, "valid", what)
+        return Misfit(what, path, None, None, types["types"], types["more"], types["got"])
+    return Misfit(what, path, None, None, None)
 
 
-def _named(types: str) -> str:
+def _explain_misfit(kind: type, message: str, field: str) -> InvalidInput:
+    """Returns what msgspec says about a value as an error of ours."""
+    misfit = read_misfit(message)
+    where = field + misfit.path
+    if misfit.unknown is not None:
+        fields: tuple[str, ...] = getattr(kind, "__struct_fields__", ()) if not misfit.path else ()
+        expected = f"left out (known: {', '.join(fields)})" if fields else "left out"
+        hint = did_you_mean(misfit.unknown, fields)
+        return InvalidInput(f"{where}.{misfit.unknown}", expected, "an unknown field", hint)
+    if misfit.missing is not None:
+        return InvalidInput(f"{where}.{misfit.missing}", "given", "nothing")
+    if misfit.types and misfit.got:
+        expected = named_types(misfit.types, _NAMES) + misfit.more
+        return InvalidInput(where, expected, named_types(misfit.got, _NAMES))
+    return InvalidInput(where, "valid", misfit.what)
+
+
+def named_types(types: str, names: Mapping[str, str]) -> str:
     """Returns the names that people use: `str | null` is "text or nothing"."""
-    return " or ".join(_NAMES.get(name, name) for name in types.split(" | "))
+    return " or ".join(names.get(name, name) for name in types.split(" | "))

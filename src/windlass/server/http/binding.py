@@ -5,7 +5,6 @@ every other one from the query. msgspec converts and checks them.
 """
 
 import inspect
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
@@ -13,6 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from windlass.domain.job.job import KEYWORDS
+from windlass.domain.values.conversion import named_types, read_misfit
 from windlass.domain.values.errors import NOT_KNOWN, InvalidInput
 from windlass.domain.values.suggest import did_you_mean
 from windlass.server.http.call import Call
@@ -40,9 +40,6 @@ _TYPE_NAMES: Final = {
     "object": "an object",
     "str": "text",
 }
-_AT: Final = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
-_EXPECTED: Final = re.compile(r"Expected `(?P<type>[^`]*)`(?P<range>.*?)(?:, got `(?P<got>.*)`)?")
-_NAMED: Final = re.compile(r"Object (?P<what>missing required|contains unknown) field `(.*)`")
 
 
 class Parameter(NamedTuple):
@@ -151,24 +148,23 @@ def _convert(values: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[st
 
 def explain_misfit(text: str, whole: str, values: Mapping[str, Any]) -> Malformed:
     """Turns a message of msgspec about `whole` (or a part of it) into an error of ours."""
-    place = _AT.fullmatch(text)
-    assert place is not None  # it matches any text
-    what, field = place["what"], (place["path"] or "").lstrip(".")
-    named = _NAMED.fullmatch(what)
-    if named is not None:
-        inner = f"{field}.{named[2]}" if field else named[2]
-        if named["what"].startswith("missing"):
-            return Malformed(inner, "given", "nothing", f"{inner} is missing")
-        hint = did_you_mean(named[2], KEYWORDS) if field.startswith("jobs[") else ""
+    misfit = read_misfit(text)
+    field = misfit.path.lstrip(".")
+    inside = f"{field}." if field else ""
+    if misfit.missing is not None:
+        inner = f"{inside}{misfit.missing}"
+        return Malformed(inner, "given", "nothing", f"{inner} is missing")
+    if misfit.unknown is not None:
+        inner = f"{inside}{misfit.unknown}"
+        hint = did_you_mean(misfit.unknown, KEYWORDS) if field.startswith("jobs[") else ""
         message = f"{inner} is not a known field{hint}"
-        return Malformed(inner, "a known field", named[2], message)
+        return Malformed(inner, "a known field", misfit.unknown, message)
     field = field or whole
-    expected = _EXPECTED.fullmatch(what)
-    if expected is None:
-        return Malformed(field, "valid", NOT_KNOWN, f"{field}: {what}")
-    names = [_TYPE_NAMES.get(name, name) for name in expected["type"].split(" | ")]
-    got = values.get(field, _TYPE_NAMES.get(expected["got"], expected["got"]) or NOT_KNOWN)
-    return Malformed(field, " or ".join(names) + expected["range"], got)
+    if misfit.types is None:
+        return Malformed(field, "valid", NOT_KNOWN, f"{field}: {misfit.what}")
+    got = named_types(misfit.got, _TYPE_NAMES) if misfit.got else NOT_KNOWN
+    expected = named_types(misfit.types, _TYPE_NAMES) + misfit.more
+    return Malformed(field, expected, values.get(field, got))
 
 
 def _struct_of(name: str, parameters: tuple[Parameter, ...]) -> type[msgspec.Struct] | None:

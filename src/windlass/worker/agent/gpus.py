@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from windlass.domain.matching.indices import AMD, GPUS, VENDOR, indices_key
 from windlass.domain.matching.resources import resource_key
-from windlass.worker.agent.ask import ask
+from windlass.worker.agent.program_output import output_of
 
 NVIDIA: Final = "nvidia"
 _NVIDIA_FIELDS: Final = "index,uuid,name,memory.total,driver_version"
@@ -36,13 +36,13 @@ async def find_gpus(environ: Mapping[str, str], take: Callable[[str], bool]) -> 
 
     `take` is asked for each, by its UUID, whether this worker may have it.
     """
-    listed = await ask(
+    listed = await output_of(
         "nvidia-smi", f"--query-gpu={_NVIDIA_FIELDS}", "--format=csv,noheader,nounits"
     )
     if found := parse_nvidia(listed or ""):
         seen = visible(found, environ.get("CUDA_VISIBLE_DEVICES"))
         return describe(NVIDIA, [gpu for gpu in seen if take(gpu.uuid)])
-    listed = await ask("rocm-smi", *_AMD_QUESTIONS, "--json")
+    listed = await output_of("rocm-smi", *_AMD_QUESTIONS, "--json")
     seen = visible(parse_amd(listed or ""), environ.get("ROCR_VISIBLE_DEVICES"))
     return describe(AMD, [gpu for gpu in seen if take(gpu.uuid)])
 

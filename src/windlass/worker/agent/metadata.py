@@ -11,7 +11,7 @@ import shutil
 from typing import Any, Final, NamedTuple
 
 from windlass.executors.media.ffmpeg import find_ffmpeg
-from windlass.worker.agent.ask import ask
+from windlass.worker.agent.program_output import output_of
 
 VERSION: Final = re.compile(r"(?<![\w.-])[vn]?(\d+(?:\.\d+)+[\w.+~-]*)")
 # A line of `ffmpeg -encoders`, not of its legend (=): the encoder, and its codec if that differs.
@@ -86,9 +86,9 @@ _asked: Final[dict[str, dict[str, Any]]] = {}  # by PATH
 async def _ask_tools() -> dict[str, Any]:
     facts: dict[str, Any] = {}
     # One after the other: a fleet that starts must not burden its machines.
-    dpkg = await ask("dpkg", "--print-architecture")
+    dpkg = await output_of("dpkg", "--print-architecture")
     ffmpeg = find_ffmpeg()
-    encoders = await ask(ffmpeg, "-hide_banner", "-encoders") if ffmpeg else None
+    encoders = await output_of(ffmpeg, "-hide_banner", "-encoders") if ffmpeg else None
     if dpkg:
         facts["system:architectures"] = [dpkg.strip()]
     if encoders:
@@ -114,5 +114,5 @@ async def _version(tool: Tool) -> str | None:
     path = _find(tool)
     if path is None:
         return None
-    found = VERSION.search(await ask(path, tool.argument) or "")
+    found = VERSION.search(await output_of(path, tool.argument) or "")
     return found[1] if found else None

@@ -65,14 +65,13 @@ def _walk(folder: Path, parts: Sequence[Part]) -> Iterator[str | None]:
         below, positions = waiting.pop()
         for entry in _entries(root / below):
             name = f"{below}{entry.name}"
-            # `**` does not follow links, so a walk in circles ends with the pattern.
-            after = _advance(parts, positions, entry.name, deeper=not entry.is_symlink())
-            if not _is_folder(entry, root):
-                yield name if len(parts) in _advance(parts, positions, entry.name) else None
-                continue
-            if any(position < len(parts) for position in after):
+            is_folder = _is_folder(entry, root)
+            # `**` does not follow links to folders, so a walk in circles ends with the pattern.
+            deeper = not (is_folder and entry.is_symlink())
+            after = _advance(parts, positions, entry.name, deeper)
+            if is_folder and any(position < len(parts) for position in after):
                 waiting.append((f"{name}/", after))
-            yield None
+            yield name if not is_folder and len(parts) in after else None
 
 
 def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
@@ -91,9 +90,7 @@ def _is_folder(entry: "os.DirEntry[str]", root: Path) -> bool:
     return target.is_relative_to(root) and target.is_dir()
 
 
-def _advance(
-    parts: Sequence[Part], positions: Positions, name: str, deeper: bool = True
-) -> Positions:
+def _advance(parts: Sequence[Part], positions: Positions, name: str, deeper: bool) -> Positions:
     after: set[int] = set()
     for position in positions:
         if position == len(parts):

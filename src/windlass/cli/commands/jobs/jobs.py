@@ -1,12 +1,10 @@
 """Commands that show jobs: `jobs`, `show`, `logs` and `artifacts`."""
 
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-from cyclopts import Parameter
+from typing import Any, Final
 
 from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
-from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many
+from windlass.cli.options.flags import Flag, Follow, JobId, Json, Limit, Many
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import DIM, copy_log, print_json, say
 from windlass.wire.jobs import Job, JobList
@@ -108,8 +106,8 @@ def logs(
     job: JobId,
     /,
     *,
-    follow: Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False)] = False,
-    raw: Annotated[bool, Parameter(show_default=False)] = False,
+    follow: Follow = False,
+    raw: Flag = False,
     reconnect: WaitForServer = RECONNECT,
     at: Connection = HERE,
 ) -> None:

@@ -15,7 +15,7 @@ from windlass.cli.options.connection import (
     WaitForServer,
     reconnect_for,
 )
-from windlass.cli.options.flags import Many
+from windlass.cli.options.flags import Flag, Follow, Many
 from windlass.cli.output.text import say
 from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Transport
@@ -32,7 +32,7 @@ _decode = msgspec.json.Decoder(EventInfo).decode
 
 def show_events(
     *,
-    follow: Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False)] = False,
+    follow: Follow = False,
     last: Annotated[int | None, Parameter(name=["--last", "-n"])] = None,
     since: str | None = None,
     after: int | None = None,
@@ -40,7 +40,7 @@ def show_events(
     state: Many = None,
     job: int | None = None,
     worker: str | None = None,
-    json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    json: Flag = False,
     reconnect: WaitForServer = RECONNECT,
     at: Connection = HERE,
 ) -> None:

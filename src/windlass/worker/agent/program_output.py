@@ -1,4 +1,4 @@
-"""Asks programs of this machine what they are."""
+"""Runs programs of this machine for what they print, such as their version."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ import signal
 LONGEST_S = 10
 
 
-async def ask(program: str, *arguments: str) -> str | None:
+async def output_of(program: str, *arguments: str) -> str | None:
     """Returns what a program prints; None if it is not there, fails or takes too long."""
     path = shutil.which(program)
     if path is None:

@@ -7,19 +7,19 @@ from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.records import JobFacts, JobRecord
 from windlass.ports.store import ReadTx
-from windlass.wire.jobs import TiedJob
+from windlass.wire.jobs import LinkedJob
 
 SHOWN: Final = 100  # dependents of a job that we list
 
 Sees = Callable[[ReadTx, Sequence[JobRecord]], Awaitable[Sequence[JobRecord]]]
 
 
-class Ties(NamedTuple):
+class Dependencies(NamedTuple):
     """The dependencies and dependents of one job; lists only know the newest successors."""
 
     newest: Mapping[int, int] = {}
-    dependencies: Sequence[TiedJob] = ()
-    dependents: Sequence[TiedJob] = ()
+    dependencies: Sequence[LinkedJob] = ()
+    dependents: Sequence[LinkedJob] = ()
     more: bool = False
 
     def current(self, refs: Iterable[int | str]) -> list[int]:
@@ -28,7 +28,7 @@ class Ties(NamedTuple):
         return list(dict.fromkeys(ids))
 
 
-NO_TIES: Final = Ties()
+NO_DEPENDENCIES: Final = Dependencies()
 
 
 async def newest_ids(tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, int]:
@@ -38,8 +38,8 @@ async def newest_ids(tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, int]:
     return {job: chain[-1] for job, chain in chains.items()}
 
 
-async def read_ties(tx: ReadTx, view: JobRecord, sees: Sees) -> Ties:
-    """Reads all ties of one job; `sees` returns those of these jobs that may be shown."""
+async def read_dependencies(tx: ReadTx, view: JobRecord, sees: Sees) -> Dependencies:
+    """Reads all dependencies of one job; `sees` returns those of these jobs that may be shown."""
     job = view.facts.id
     named = _named(decode_spec(view.spec))
     chains = _chains({ref for ref, _ in named}, await _followed(tx, {ref for ref, _ in named}))
@@ -48,11 +48,11 @@ async def read_ties(tx: ReadTx, view: JobRecord, sees: Sees) -> Ties:
     waiting = [(edge >> 1, bool(edge & 1)) for edge in edges[:SHOWN]]
     ids = {one for one, _ in (*needs, *waiting)}
     found = await sees(tx, await tx.views.some(sorted(ids))) if ids else []
-    tied = {other.facts.id: other for other in found}
-    return Ties(
+    linked = {other.facts.id: other for other in found}
+    return Dependencies(
         {ref: chain[-1] for ref, chain in chains.items()},
-        _tied(needs, tied),
-        _tied(waiting, tied),
+        _linked(needs, linked),
+        _linked(waiting, linked),
         len(edges) > SHOWN,
     )
 
@@ -84,14 +84,16 @@ def _chains(jobs: Iterable[int], facts: Mapping[int, JobFacts]) -> dict[int, lis
     return chains
 
 
-def _tied(ties: Iterable[tuple[int, bool]], views: Mapping[int, JobRecord]) -> list[TiedJob]:
+def _linked(
+    dependencies: Iterable[tuple[int, bool]], views: Mapping[int, JobRecord]
+) -> list[LinkedJob]:
     return [
-        TiedJob(
+        LinkedJob(
             job=job,
             state=str(STATE_BY_CODE[views[job].state]),
             any_end=any_end,
             superseded_by=views[job].facts.superseded_by or None,
         )
-        for job, any_end in dict.fromkeys(ties)
+        for job, any_end in dict.fromkeys(dependencies)
         if job in views
     ]
