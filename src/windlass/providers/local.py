@@ -112,14 +112,30 @@ def workers_below(folder: Path) -> list[int]:
 
 
 def _workers() -> Iterator[tuple[int, Path]]:
-    """Yields the process id and the state directory of each worker on this machine."""
+    """Yields the process id and the state directory of each worker on this machine.
+
+    A worker that is starting a program shows up twice for a moment: its child keeps its
+    command line until it executes the program. Only the parent counts.
+    """
+    found: dict[int, Path] = {}
     for entry in sorted(PROC.iterdir()):
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):  # it has just ended
             words = [os.fsdecode(word) for word in (entry / "cmdline").read_bytes().split(b"\0")]
             if "worker" in words and "--state" in words[:-1]:
-                yield int(entry.name), Path(words[words.index("--state") + 1])
+                found[int(entry.name)] = Path(words[words.index("--state") + 1])
+    for pid, state in found.items():
+        if found.get(_parent(pid)) != state:
+            yield pid, state
+
+
+def _parent(pid: int) -> int:
+    """Returns the process id of a process's parent, or 0 if the process has ended."""
+    try:
+        return int((PROC / str(pid) / "stat").read_bytes().rpartition(b") ")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def _is_being_made(pid: int) -> bool:

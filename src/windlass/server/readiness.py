@@ -1,7 +1,7 @@
 """Says whether a server can do its work: its store and its blobs take what is written."""
 
 import asyncio
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.engine import Engine
@@ -13,6 +13,13 @@ PATIENCE_SECONDS: Final = 5.0
 PROBED: Final = "probed_at"
 
 
+class Problem(NamedTuple):
+    """What keeps a server from its work: for everybody, and for callers it knows."""
+
+    summary: str
+    details: str  # may name paths and hosts
+
+
 class Readiness:
     """Writes a little to the store and the blobs, as jobs would."""
 
@@ -21,9 +28,9 @@ class Readiness:
         self._blobs = blobs
         self._turn = asyncio.Lock()
         self._known_until = 0.0
-        self._problem: str | None = None
+        self._problem: Problem | None = None
 
-    async def problem(self) -> str | None:
+    async def problem(self) -> Problem | None:
         """Returns what keeps the server from its work, or None."""
         loop = asyncio.get_running_loop()
         async with self._turn:
@@ -32,7 +39,7 @@ class Readiness:
                 self._known_until = loop.time() + KEPT_SECONDS
         return self._problem
 
-    async def _probe(self) -> str | None:
+    async def _probe(self) -> Problem | None:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self._engine.run(_write)
@@ -40,7 +47,8 @@ class Readiness:
         except WindlassError as error:
             return _say(error)
         except TimeoutError:
-            return f"the store did not answer within {PATIENCE_SECONDS:g} s"
+            silent = f"the store did not answer within {PATIENCE_SECONDS:g} s"
+            return Problem(silent, silent)
         return None
 
 
@@ -48,5 +56,7 @@ async def _write(work: Work) -> None:
     await work.tx.catalog.set_meta(PROBED, work.now)
 
 
-def _say(error: WindlassError) -> str:
-    return f"disk full: {error.message}" if error.code == "disk_full" else error.message
+def _say(error: WindlassError) -> Problem:
+    if error.code == "disk_full":
+        return Problem("disk full", f"disk full: {error.message}")
+    return Problem("the store or the blobs cannot be used", error.message)

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from windlass.cli.options.flags import Json
+from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import say
 from windlass.domain.values.errors import InvalidInput
@@ -47,7 +48,7 @@ def simulate_seeds(
         failed += bool(result.violations)
         totals.update({"jobs": result.jobs, "events": result.events, **result.faults})
         if json:
-            say(msgspec.json.encode(result).decode())
+            say(escape_json(msgspec.json.encode(result).decode()))
         elif result.violations:
             _explain(result)
         sys.stdout.flush()

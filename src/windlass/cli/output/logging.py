@@ -3,12 +3,15 @@
 import logging
 import sys
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import structlog
 
+from windlass.cli.output.escaping import escape, escape_json, escape_line
 from windlass.domain.rows.event_levels import Level
+
+TRACEBACK: Final = "exception"
 
 Entry = MutableMapping[str, Any]
 
@@ -21,7 +24,7 @@ def configure_logging(level: Level = Level.INFO, *, json: bool | None = None) ->
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            _drop_facts if plain else _spread_facts,
+            _for_people if plain else _spread_facts,
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
             if plain
             else structlog.processors.JSONRenderer(serializer=_to_json),
@@ -41,10 +44,16 @@ class _Forward(logging.Handler):
         log.log(record.levelno, record.getMessage(), exc_info=record.exc_info, by=record.name)
 
 
-def _drop_facts(logger: Any, method: str, entry: Entry) -> Entry:
-    """Leaves out what the line says already."""
+def _for_people(logger: Any, method: str, entry: Entry) -> Entry:
+    """Leaves out what the line says already, and makes what came from outside harmless.
+
+    Names and reasons come from jobs and callers. Only tracebacks have several lines.
+    """
     del logger, method
     entry.pop("facts", None)
+    for key, value in entry.items():
+        if isinstance(value, str):
+            entry[key] = escape(value) if key == TRACEBACK else escape_line(value)
     return entry
 
 
@@ -55,4 +64,4 @@ def _spread_facts(logger: Any, method: str, entry: Entry) -> Entry:
 
 
 def _to_json(entry: Entry, **_options: Any) -> str:
-    return msgspec.json.encode(entry, enc_hook=str).decode()
+    return escape_json(msgspec.json.encode(entry, enc_hook=str).decode())

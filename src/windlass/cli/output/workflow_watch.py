@@ -18,7 +18,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from windlass.cli.output.consoles import console
-from windlass.cli.output.escaping import escape_line
+from windlass.cli.output.escaping import escape_json, escape_line
 from windlass.cli.output.exit_codes import FAILED, OK
 from windlass.cli.output.tables import STYLES
 from windlass.cli.output.text import say
@@ -98,7 +98,7 @@ def _as_text(name: str, number: int, state: str, reason: str | None) -> str:
 
 def _as_json(name: str, number: int, state: str, reason: str | None) -> str:
     change = {"name": name, "id": number, "state": state, "reason": reason}
-    return msgspec.json.encode(change).decode()
+    return escape_json(msgspec.json.encode(change).decode())
 
 
 class _Live:

@@ -23,9 +23,14 @@ async def healthz(call: Call) -> Health:
 
 @routes.get("/readyz", needs=OPEN)
 async def readyz(call: Call) -> Reply[Health]:
-    """Checks that jobs can be recorded: the store and the blobs take what is written."""
+    """Checks that jobs can be recorded: the store and the blobs take what is written.
+
+    Only callers with a valid token learn which path or host is the problem.
+    """
     problem = await call.services.readiness.problem()
-    return Reply(Health("ok"), 200) if problem is None else Reply(Health(problem), 503)
+    if problem is None:
+        return Reply(Health("ok"), 200)
+    return Reply(Health(problem.summary if call.caller is None else problem.details), 503)
 
 
 @routes.get("/metrics", needs=VIEWER, media_type=TEXT)

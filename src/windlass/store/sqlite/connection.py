@@ -14,6 +14,7 @@ STATEMENTS = 512
 WRITER_CACHE_KIB = 64 * 1024
 READER_CACHE_KIB = 16 * 1024
 READER_PATIENCE_MS = 2_000
+WAL_TRIES = 20
 # A WAL that a long reader let grow is cut to this size (bytes) once it begins again.
 WAL_LIMIT = 64 * 1024 * 1024
 # A check of the whole file takes about 0.1 s for this many bytes; larger files are
@@ -30,7 +31,7 @@ def open_writer(path: Path, patience_ms: int = 0) -> apsw.Connection:
         _make_private(path)
         connection = _connect(path, apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_timeout(patience_ms)
-        connection.pragma("journal_mode", "wal")
+        _use_wal(connection)
         connection.pragma("synchronous", "full")
         connection.pragma("foreign_keys", False)
         connection.pragma("temp_store", "memory")
@@ -69,6 +70,23 @@ def _connect(path: Path, flags: int) -> apsw.Connection:
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.set_busy_timeout(0)
     return connection
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    """Switches to WAL; while another connection does the same, it waits and tries again.
+
+    The switch itself does not wait: two that read the file and want to write to it would wait
+    for each other. A transaction that writes nothing does.
+    """
+    for tries_left in range(WAL_TRIES, 0, -1):
+        try:
+            connection.pragma("journal_mode", "wal")
+            return
+        except apsw.BusyError:
+            if tries_left == 1:
+                raise
+        connection.execute("begin immediate")
+        connection.execute("rollback")
 
 
 def _make_private(path: Path) -> None:

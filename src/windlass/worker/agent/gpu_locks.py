@@ -24,6 +24,8 @@ class GpuLocks:
         """Takes a GPU for this worker; False if another worker has it."""
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
+            if self._folder.lstat().st_uid != os.getuid():
+                raise PermissionError(f"{self._folder} belongs to another user")
             path = self._folder / name.replace("/", "_")
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:

@@ -16,6 +16,7 @@ from windlass.cli.options.connection import (
     reconnect_for,
 )
 from windlass.cli.options.flags import Flag, Follow, Many
+from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.text import say
 from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Transport
@@ -88,7 +89,7 @@ async def _print_all(
             if not data:
                 continue
             if json:
-                say(data.decode())
+                say(escape_json(data.decode()))
             else:
                 event = _decode(data)
                 for line in event.line.splitlines():

@@ -8,6 +8,7 @@ from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.commands.workflows.workflows import start
 from windlass.cli.options.flags import Json
 from windlass.cli.options.names import DEFAULT_PLACE, Place, TemplateName
+from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
 from windlass.wire.schedules import Template, TemplateList, TemplatePut, TemplateRequest
@@ -86,7 +87,7 @@ def show_template(
         return
     by = f" by {found.created_by}" if found.created_by else ""
     say(f"{found.name}@{found.version}, created {found.created_at}{by}", BOLD)
-    say(msgspec.json.format(msgspec.json.encode(found.body), indent=2).decode())
+    say(escape_json(msgspec.json.format(msgspec.json.encode(found.body), indent=2).decode()))
 
 
 @templates.command(name="delete")
