@@ -36,11 +36,11 @@ END_READY = "DELETE FROM ready WHERE workflow = ?1"
 OUTCOMES = """
 INSERT INTO outcomes (job, state, flags, attempt, failed, lost, worker, incarnation,
                       assigned_at, started_at, finished_at, failure, reason)
-SELECT id, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 'stop' FROM jobs WHERE workflow = ?1 AND workflow > 0
+SELECT id, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 'stop' FROM jobs WHERE workflow = ?1
 """
 ENDS = """
 INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state, reason)
-SELECT 1, 1, id, 0, 0, 0, 2, 10, 'stop' FROM jobs WHERE workflow = ?1 AND workflow > 0
+SELECT 1, 1, id, 0, 0, 0, 2, 10, 'stop' FROM jobs WHERE workflow = ?1
 """
 
 

@@ -48,7 +48,7 @@ def show_job(
     return Job(
         id=facts.id,
         namespace=shape.namespace,
-        workflow=facts.workflow or None,
+        workflow=facts.workflow,
         name=spec.name,
         task=shape.task,
         args=spec.args,

@@ -89,7 +89,7 @@ def show_run(run: RunRow) -> ScheduleRun:
         id=run.id,
         slot=_moment(run.slot),
         state=RunState(run.state).name.lower(),
-        workflow=run.workflow or None,
+        workflow=run.workflow,
         created_at=format_moment(run.created_at),
         changed_at=format_moment(run.changed_at),
         reason=run.reason,

@@ -123,7 +123,7 @@ class Views(ABC):
 
     async def _sources(self, wanted: JobFilter) -> tuple[Source, ...] | list[int]:
         """Returns the places that hold all wanted jobs, or their ids where those are few."""
-        if wanted.workflow:
+        if wanted.workflow is not None:
             return (Source.WORKFLOW,)
         states = states_of(wanted)
         if states == {QUEUED}:
@@ -205,7 +205,9 @@ class Views(ABC):
         ]  # fmt: skip
 
     @abstractmethod
-    async def _scan(self, source: Source, below: int, count: int, workflow: int) -> list[Candidate]:
+    async def _scan(
+        self, source: Source, below: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
         """Returns the next jobs of a source below an id, descending."""
 
     @abstractmethod

@@ -59,7 +59,7 @@ class Dice:
             rank=self.one(RANKS),
             job=job,
             attempt=self.number(0, 2),
-            workflow=self.number(0, 2),
+            workflow=self.one([None, 1, 2]),
             limit=self.one(LIMITS),
             excluded=self.one([None, "[[1,2]]"]),
         )

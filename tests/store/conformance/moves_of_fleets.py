@@ -192,7 +192,7 @@ def use_catalog(dice: Dice, held: Snapshot) -> Move:
 def enter(dice: Dice, held: Snapshot) -> Move:
     known = [row.facts.id for row in held.jobs] + [place.job for place in held.ready]
     jobs = sorted(dice.some([job for job in range(1, 40) if job not in known]))
-    rows = [new_job(job, workflow=0, limit=0, rank=dice.one(RANKS)) for job in jobs]
+    rows = [new_job(job, workflow=None, limit=0, rank=dice.one(RANKS)) for job in jobs]
     return Move("flow", "enter", (rows,))
 
 

@@ -30,7 +30,7 @@ def insert_jobs(dice: Dice, held: Snapshot) -> Move:
     rows = [
         new_job(
             job,
-            workflow=dice.one([0, 0, 2]),
+            workflow=dice.one([None, None, 2]),
             rank=dice.one(RANKS),
             timeout_ms=dice.number(0, 9),
             idle_ms=dice.number(0, 9),

@@ -40,7 +40,9 @@ FAILED = State.FAILED.code
 
 
 def ticket(job: int, **changes: Any) -> Ticket:
-    row = Ticket(shape=1, rank=1_000 + job, job=job, attempt=0, workflow=0, limit=0, excluded=None)
+    row = Ticket(
+        shape=1, rank=1_000 + job, job=job, attempt=0, workflow=None, limit=0, excluded=None
+    )
     return row._replace(**changes)
 
 
@@ -286,7 +288,7 @@ def schedule(name: str, **changes: Any) -> ScheduleRow:
 
 def schedule_run(schedule: int, slot: int, **changes: Any) -> RunRow:
     row = RunRow(
-        id=0, schedule=schedule, slot=slot, state=1, workflow=0, created_at=821, changed_at=822,
+        id=0, schedule=schedule, slot=slot, state=1, workflow=None, created_at=821, changed_at=822,
         reason=None, actor="eve",
     )  # fmt: skip
     return row._replace(**changes)

@@ -57,7 +57,7 @@ def waits_of(row: NewJob, unmet: int) -> Wait:
 
 def test_blocked_jobs_wait_with_every_column(store: Driver) -> None:
     rows = [
-        new_job(1, shape=9, rank=-8, workflow=0, limit=0),
+        new_job(1, shape=9, rank=-8, workflow=None, limit=0),
         new_job(2),
         new_job(4, age_from=3, limit=6),
     ]

@@ -61,7 +61,7 @@ def fill(store: Driver) -> None:
 
     async def work(tx: WriteTx) -> None:
         rows = [new_job(job) for job in range(1, 7)]
-        await tx.jobs.insert([*rows, new_job(7, workflow=3), new_job(8, workflow=0)])
+        await tx.jobs.insert([*rows, new_job(7, workflow=3), new_job(8, workflow=None)])
         await tx.jobs.end([job_end(2, state=FAILED), job_end(5, state=COMPLETED)])
 
     store.transact(work)

@@ -44,7 +44,7 @@ def granted(path: Path, workers: list[int], state: int, limit: int) -> list[Leas
     store = open_store(path)
 
     async def work(tx: WriteTx) -> list[Lease]:
-        tickets = [Ticket(1, 100 - job, job, 0, 0, limit, None) for job in range(1, 6)]
+        tickets = [Ticket(1, 100 - job, job, 0, None, limit, None) for job in range(1, 6)]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
         pairs = zip(tickets, workers, strict=True)
@@ -62,14 +62,14 @@ def granted(path: Path, workers: list[int], state: int, limit: int) -> list[Leas
 def new_job(ticket: Ticket) -> NewJob:
     timeout_ms, idle_ms = TIMEOUTS[ticket.job - 1]
     times = (START_MS, START_MS, ticket.limit, timeout_ms, idle_ms)
-    return NewJob(ticket.job, 1, 0, 0, ticket.rank, 0, 0, *times, 0, b"{}")
+    return NewJob(ticket.job, 1, None, 0, ticket.rank, 0, 0, *times, 0, b"{}")
 
 
 def test_what_lies_between_granted_jobs_stays_ready(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
 
     async def work(tx: WriteTx) -> list[int]:
-        tickets = [Ticket(1, 7, job, 0, 0, 0, None) for job in range(1, 6)]
+        tickets = [Ticket(1, 7, job, 0, None, 0, None) for job in range(1, 6)]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
         grants = [grant(ticket) for ticket in (tickets[3], tickets[0])]

@@ -21,7 +21,7 @@ class Ticket(NamedTuple):
     rank: int
     job: int
     attempt: int  # the number of its newest attempt, 0 before the first
-    workflow: int
+    workflow: int | None
     limit: int
     # JSON [[worker, until_ms], …]: workers that handed it back, and the mark of a suspect
     # (`domain/matching/suspects.py`).
@@ -63,7 +63,7 @@ class NewJob(NamedTuple):
 
     id: int
     shape: int
-    workflow: int
+    workflow: int | None
     flags: int
     rank: int
     base: int
@@ -82,7 +82,7 @@ class JobFacts(NamedTuple):
 
     id: int
     shape: int
-    workflow: int
+    workflow: int | None
     state: int  # 0 while the job is open
     flags: int
     rank: int
@@ -374,7 +374,7 @@ class Waited(NamedTuple):
     job: int
     state: int
     shape: int
-    workflow: int
+    workflow: int | None
     limit: int
     flags: int
     attempt: int
@@ -385,7 +385,7 @@ class Completed(NamedTuple):
 
     job: int
     shape: int
-    workflow: int
+    workflow: int | None
 
 
 class Freed(NamedTuple):
@@ -406,5 +406,5 @@ class Dependents(NamedTuple):
 # The fields of `NewJob` as a plain tuple. A record costs three times as much, which matters for
 # hundreds of jobs at once.
 JobColumns: TypeAlias = tuple[
-    int, int, int, int, int, int, int, int, int, int, int, int, int, bytes
+    int, int, int | None, int, int, int, int, int, int, int, int, int, int, bytes
 ]  # fmt: skip

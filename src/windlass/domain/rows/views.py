@@ -18,7 +18,7 @@ class JobFilter(NamedTuple):
     task: str | None = None
     name: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
-    workflow: int = 0
+    workflow: int | None = None
     submitted_by: str | None = None
     key: str | None = None
     dead: bool = False

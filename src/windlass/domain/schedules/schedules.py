@@ -110,7 +110,7 @@ class RunRow(NamedTuple):
     schedule: int
     slot: int
     state: int
-    workflow: int
+    workflow: int | None  # once it is started
     created_at: int
     changed_at: int
     reason: str | None

@@ -165,7 +165,7 @@ async def end_overdue(work: Work) -> int:
     return len(stopping) + len(assigned)
 
 
-def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
+def _time_out(work: Work, shape: int, workflow: int | None, lease: Lease) -> None:
     activity = lease.last_activity_at
     work.move(
         lease.job, shape, workflow, lease.attempt, RUNNING, TIMED_OUT, "Timed out",

@@ -94,10 +94,10 @@ async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
 
 
 async def _outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> dict[int, JobFacts]:
-    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow})
+    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
     rows = await work.tx.workflows.lock(workflows)
     ended = {number for number, row in rows.items() if WorkflowState(row.state) in ENDED}
-    return {job: f for job, f in facts.items() if not f.workflow or f.workflow in ended}
+    return {job: f for job, f in facts.items() if f.workflow is None or f.workflow in ended}
 
 
 async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
@@ -121,7 +121,7 @@ async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
         return
     counts: dict[int, dict[int, int]] = {}
     for fact in facts.values():
-        if fact.workflow and not fact.superseded_by:
+        if fact.workflow is not None and not fact.superseded_by:
             change = counts.setdefault(fact.workflow, {})
             change[fact.state] = change.get(fact.state, 0) - 1
             if fact.state != COMPLETED and fact.flags & ALLOW_FAILURE:
@@ -129,7 +129,7 @@ async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
     await work.tx.retention.remove_jobs(sorted(facts))
     if counts:
         await work.tx.workflows.bump(counts)
-    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow})
+    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
     await work.tx.retention.remove_workflows(workflows)
     work.say(
         EventKind.LOOP,
@@ -224,9 +224,10 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
 
 def _workflows_in(events: Sequence[Event], replay: Replay) -> list[int]:
     """Returns the workflows that these events are about."""
-    mine = {record.facts.workflow for record in replay.known.jobs.values()}
+    joined = {record.facts.workflow for record in replay.known.jobs.values()}
+    mine = {workflow for workflow in joined if workflow is not None}
     named = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
-    return sorted((mine | named) - {0})
+    return sorted(mine | named)
 
 
 async def lose_logs(work: Work, after: int | None) -> Walk:

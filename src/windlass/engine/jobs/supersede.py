@@ -116,8 +116,8 @@ class _Obstacles:
 
     def __init__(
         self,
-        busy: frozenset[int | None],
-        stopped: frozenset[int | None],
+        busy: frozenset[int],
+        stopped: frozenset[int],
         canceling: frozenset[int],
     ) -> None:
         self._busy = busy
@@ -128,14 +128,14 @@ class _Obstacles:
     async def read(cls, work: Work, jobs: Sequence[JobFacts]) -> Self:
         """Reads open cascades and, under their locks, the workflows."""
         await work.slots.hold({fact.limit for fact in jobs if fact.limit})
-        workflows = sorted({fact.workflow for fact in jobs if fact.workflow})
+        workflows = sorted({fact.workflow for fact in jobs if fact.workflow is not None})
         rows = await work.tx.workflows.lock(workflows) if workflows else {}
         canceling = {n for n, row in rows.items() if row.state == WorkflowState.CANCELING}
         owners = {owner for fact in jobs for owner in (fact.id, fact.supersedes) if owner}
         intents = await work.tx.workflows.cascades_of(sorted(owners), workflows)
         others = [intent for intent in intents if intent.kind != CascadeKind.RETRY]
-        busy = frozenset(intent.job for intent in others)
-        stopped = frozenset(intent.workflow for intent in others)
+        busy = frozenset(i.job for i in others if i.job is not None)
+        stopped = frozenset(i.workflow for i in others if i.workflow is not None)
         return cls(busy, stopped, frozenset(canceling))
 
     def is_canceling(self, fact: JobFacts) -> bool:
@@ -287,7 +287,7 @@ async def _add_edges(
 
 def _reopen_workflow(work: Work, old: JobFacts) -> None:
     """Stops counting the old job; opens an ended workflow again."""
-    if not old.workflow:
+    if old.workflow is None:
         return
     work.count_in_workflow(old.workflow, old.state, -1)
     if old.flags & ALLOW_FAILURE:

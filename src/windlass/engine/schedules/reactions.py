@@ -109,8 +109,8 @@ class Reactions:
             order = plan_request_of(template, order)
         planned = self._planner.plan(order)
         submitted = await submit_planned(work, self._engine, planned)
-        message = f"submitted workflow {submitted.workflow}"
-        await _end(work, task.row, ReactionState.DONE, submitted.workflow, message)
+        made = submitted.known_workflow
+        await _end(work, task.row, ReactionState.DONE, made, f"submitted workflow {made}")
 
     # Retries
 

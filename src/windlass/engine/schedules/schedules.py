@@ -107,7 +107,7 @@ class Schedules:
 
         async def step(work: Work) -> RunRow:
             row = _found(await work.tx.schedules.lock_name(namespace, name), name)
-            wanted = RunRow(0, row.id, 0, RunState.WAITING, 0, work.now, work.now, None, actor)
+            wanted = RunRow(0, row.id, 0, RunState.WAITING, None, work.now, work.now, None, actor)
             (run,) = await work.tx.schedules.add_runs([wanted])
             _say(work, row, "run by hand", actor, run=run.id)
             return run

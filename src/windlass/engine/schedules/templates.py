@@ -108,7 +108,7 @@ class Templates:
         key = key if planned.jobs else None
         done = await self._engine.submit(planned.jobs, planned.workflow, key)
         applied = len(done.ids) == len(planned.jobs) and all(done.applied)
-        return StartedWorkflow(done.workflow, done.ids, applied, f"{row.name}@{row.version}")
+        return StartedWorkflow(done.known_workflow, done.ids, applied, f"{row.name}@{row.version}")
 
 
 def check_template_name(name: str, field: str = "name") -> None:

@@ -54,7 +54,7 @@ class _JobRun:
         self.shape = shape
         self.age_from = age_from
         self.rank = place
-        self.relations = encode_spec(Relations(workflow=self.workflow or None))
+        self.relations = encode_spec(Relations(workflow=self.workflow))
         # The event holds the base only if it cannot be read from the spec.
         self.logged_base = draft.base if draft.base or is_relative(draft.job.spec) else None
         self.drafts: list[GraphJob] = []
@@ -106,8 +106,7 @@ class _RowBatch:
 
     def _kind(self, draft: GraphJob, shape: int) -> _JobRun:
         spec, work = draft.job.spec, self._work
-        workflow = self._groups.get(draft.workflow)
-        created = workflow.created_at if workflow else work.now
+        created = work.now if draft.workflow is None else self._groups[draft.workflow].created_at
         age_from = age_from_ms(created, spec.not_before_ms or None, None)
         total = level(work.catalog.weight(spec.queue), draft.base, 0)
         return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
@@ -249,7 +248,7 @@ def _stored_spec(draft: GraphJob, kind: _JobRun) -> bytes:
     """Returns the spec to store: references as ids, and the workflow it belongs to."""
     if not draft.after and not draft.any_after:
         return with_relations(draft.job.body, kind.relations)
-    relations = Relations(draft.after or (), draft.any_after or (), kind.workflow or None)
+    relations = Relations(draft.after or (), draft.any_after or (), kind.workflow)
     return with_relations(draft.job.body, encode_spec(relations))
 
 

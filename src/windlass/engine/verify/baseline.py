@@ -123,7 +123,7 @@ def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPa
 def _count(past: Past, record: JobRecord, logged: JobPast) -> None:
     """Counts a job wherever the events that led to its state would have counted it."""
     facts = record.facts
-    if facts.workflow:
+    if facts.workflow is not None:
         counts = past.workflow(facts.workflow).counts
         counts[logged.state] += 1
         if logged.ended and logged.state != COMPLETED:

@@ -79,7 +79,7 @@ async def retry_one(
     """Supersedes one job; in a `fail_fast` workflow also what its failure has stopped."""
     old = (await work.tx.jobs.read([job])).get(job)
     done = await retry(work, job, actor, not_before)
-    if done.applied and old is not None and old.workflow:
+    if done.applied and old is not None and old.workflow is not None:
         row = (await work.tx.workflows.lock([old.workflow]))[old.workflow]
         if row.flags & FAIL_FAST and _stopped_by(old, row.counts):
             await retry_failed(work, old.workflow, actor, not_before)

@@ -182,7 +182,7 @@ class Client:
         if not isinstance(answer, Submitted):
             return None
         self.acknowledged += answer.ids
-        if answer.workflow:
+        if answer.workflow is not None:
             self.workflows.append(answer.workflow)
         return answer
 

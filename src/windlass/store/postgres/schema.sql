@@ -393,7 +393,7 @@ CREATE TABLE schedule_runs (
     id bigint PRIMARY KEY,
     schedule bigint NOT NULL,
     slot bigint NOT NULL,
-    workflow bigint NOT NULL,
+    workflow bigint,
     created_at bigint NOT NULL,
     changed_at bigint NOT NULL,
     state smallint NOT NULL,

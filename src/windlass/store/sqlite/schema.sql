@@ -32,7 +32,7 @@ CREATE TABLE queues (
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY,
     shape INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
+    workflow INTEGER,
     flags INTEGER NOT NULL,
     rank INTEGER NOT NULL,
     base INTEGER NOT NULL,
@@ -112,7 +112,7 @@ CREATE TABLE waits (
     shape INTEGER NOT NULL,
     rank INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
+    workflow INTEGER,
     limit_id INTEGER NOT NULL,
     excluded TEXT
 ) STRICT;
@@ -124,7 +124,7 @@ CREATE TABLE due (
     shape INTEGER NOT NULL,
     rank INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
+    workflow INTEGER,
     limit_id INTEGER NOT NULL,
     excluded TEXT,
     PRIMARY KEY (at, job)
@@ -135,7 +135,7 @@ CREATE TABLE parked (
     rank INTEGER NOT NULL,
     job INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
+    workflow INTEGER,
     limit_id INTEGER NOT NULL,
     excluded TEXT,
     PRIMARY KEY (limit_id, shape, rank, job)
@@ -146,7 +146,7 @@ CREATE TABLE ready (
     rank INTEGER NOT NULL,
     job INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
+    workflow INTEGER,
     limit_id INTEGER NOT NULL,
     excluded TEXT,
     PRIMARY KEY (shape, rank, job)
@@ -365,7 +365,7 @@ CREATE INDEX names_sha256 ON names (sha256);
 -- Jobs that ended without completing, of which there are few.
 CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > {state.completed};
 
-CREATE INDEX jobs_workflow ON jobs (workflow) WHERE workflow > 0;
+CREATE INDEX jobs_workflow ON jobs (workflow) WHERE workflow IS NOT NULL;
 
 -- Jobs that back off; planned ones may be many.
 CREATE INDEX due_retrying ON due (job, shape) WHERE state = {state.retrying};
@@ -432,7 +432,7 @@ CREATE TABLE schedule_runs (
     schedule INTEGER NOT NULL,
     slot INTEGER NOT NULL,
     state INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
+    workflow INTEGER,
     created_at INTEGER NOT NULL,
     changed_at INTEGER NOT NULL,
     reason TEXT,

@@ -64,7 +64,7 @@ class MemoryFlow:
             for worker, item in done
             if item.job in leases
             and item.job not in tied
-            and not facts[item.job].workflow
+            and facts[item.job].workflow is None
             and is_free_of_limits(leases[item.job], worker, item)
         }
         ended = sorted(plain)

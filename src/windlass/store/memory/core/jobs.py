@@ -37,7 +37,7 @@ class MemoryJobs:
     async def insert(self, rows: Sequence[JobColumns]) -> None:
         for row in map(NewJob._make, rows):
             self._jobs.insert(row.id, new_record(row))
-            if row.workflow:
+            if row.workflow is not None:
                 self._tables.grouped.insert((row.workflow, row.id), (row.workflow, row.id))
 
     async def read(self, ids: Sequence[int]) -> dict[int, JobFacts]:

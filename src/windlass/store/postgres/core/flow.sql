@@ -20,7 +20,7 @@ SELECT pg_current_xact_id()::text
 WITH entered AS (
     INSERT INTO jobs (id, spec, shape, workflow, flags, rank, base, adjustment, age_from,
                       created_at, limit_id, timeout_ms, idle_ms, supersedes)
-    SELECT u.id, u.spec, coalesce(u.shape, $15), nullif(coalesce(u.workflow, $16), 0),
+    SELECT u.id, u.spec, coalesce(u.shape, $15), coalesce(u.workflow, $16),
            coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
            coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
            nullif(coalesce(u.limit_id, $23), 0), nullif(coalesce(u.timeout_ms, $24), 0),
@@ -92,7 +92,7 @@ UPDATE jobs j SET state = {state.completed}, attempt = g.attempt, worker = g.wor
     finished_at = $13, failure = {failure.none}, exit_code = g.exit_code, message = NULL,
     reason = NULL, result = g.result
 FROM gone g WHERE j.id = g.job
-RETURNING j.id, j.shape, coalesce(j.workflow, 0)
+RETURNING j.id, j.shape, j.workflow
 
 -- name: end_blocked
 -- Jobs that wait end, but for one that keeps a wait (2) while it runs. The lock comes first and
@@ -112,7 +112,7 @@ WITH locked AS MATERIALIZED (
     INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > {state.completed}
     ON CONFLICT (job) DO UPDATE SET state = excluded.state
 )
-SELECT id, {state.blocked}, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt
+SELECT id, {state.blocked}, shape, workflow, coalesce(limit_id, 0), flags, attempt
 FROM ended
 
 -- name: end_queued
@@ -134,5 +134,5 @@ WITH locked AS MATERIALIZED (
     INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > {state.completed}
     ON CONFLICT (job) DO UPDATE SET state = excluded.state
 )
-SELECT id, {state.queued}, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt
+SELECT id, {state.queued}, shape, workflow, coalesce(limit_id, 0), flags, attempt
 FROM ended

@@ -104,7 +104,7 @@ SELECT workflow FROM workflow_keys WHERE namespace = $1 AND key = $2
 
 -- name: jobs_of_workflow
 -- Along the partial index from an id on.
-SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
        coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
        coalesce(worker, 0), coalesce(incarnation, 0), excluded
@@ -116,7 +116,7 @@ SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state = {state.open} ORD
 
 -- name: jobs_outside
 -- By primary key.
-SELECT id FROM jobs WHERE id = ANY ($2::text::bigint[]) AND coalesce(workflow, 0) <> $1
+SELECT id FROM jobs WHERE id = ANY ($2::text::bigint[]) AND workflow IS DISTINCT FROM $1
 ORDER BY id
 
 -- name: unfinished_workflows

@@ -57,7 +57,7 @@ ORDER BY namespace COLLATE "C", key COLLATE "C"
 
 -- name: all_jobs
 -- For comparing and verifying.
-SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
        coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
        coalesce(worker, 0), coalesce(incarnation, 0), excluded,
@@ -67,24 +67,24 @@ FROM jobs ORDER BY id
 
 -- name: all_waits
 -- For comparing and verifying.
-SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, coalesce(workflow, 0),
+SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
        coalesce(limit_id, 0), excluded
 FROM waits ORDER BY job
 
 -- name: all_due
 -- For comparing and verifying.
-SELECT at, job, state, shape, rank, attempt, coalesce(workflow, 0), coalesce(limit_id, 0),
+SELECT at, job, state, shape, rank, attempt, workflow, coalesce(limit_id, 0),
        excluded
 FROM due ORDER BY at, job
 
 -- name: all_parked
 -- For comparing and verifying.
-SELECT shape, rank, job, attempt, coalesce(workflow, 0), limit_id, excluded
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
 FROM parked ORDER BY limit_id, shape, rank, job
 
 -- name: all_ready
 -- For comparing and verifying.
-SELECT shape, rank, job, attempt, coalesce(workflow, 0), coalesce(limit_id, 0), excluded
+SELECT shape, rank, job, attempt, workflow, coalesce(limit_id, 0), excluded
 FROM ready ORDER BY shape, rank, job
 
 -- name: all_leases

@@ -52,7 +52,7 @@ SELECT
 FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
+WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow IS NULL
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
@@ -76,7 +76,7 @@ SELECT
 FROM carray(?1) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
+WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow IS NULL
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job BETWEEN ?2 AND ?3)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job BETWEEN ?2 AND ?3);
 

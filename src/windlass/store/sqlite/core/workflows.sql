@@ -82,19 +82,19 @@ SELECT
     ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
     j.excluded
 FROM jobs AS j INDEXED BY jobs_workflow LEFT JOIN outcomes AS o ON o.job = j.id
-WHERE j.workflow = ?1 AND j.workflow > 0 AND j.id > ?2 ORDER BY j.id LIMIT ?3;
+WHERE j.workflow = ?1 AND j.id > ?2 ORDER BY j.id LIMIT ?3;
 
 -- name: open_jobs_of_workflow
 -- Along the partial index from an id on.
 SELECT j.id FROM jobs AS j INDEXED BY jobs_workflow
-WHERE j.workflow = ?1 AND j.workflow > 0 AND j.id > ?2
+WHERE j.workflow = ?1 AND j.id > ?2
     AND NOT EXISTS (SELECT 1 FROM outcomes AS o WHERE o.job = j.id)
 ORDER BY j.id LIMIT ?3;
 
 -- name: jobs_outside
 -- By primary key.
 SELECT j.id FROM carray(?2) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value
-WHERE j.workflow <> ?1;
+WHERE j.workflow IS NOT ?1;
 
 -- name: unfinished_workflows
 -- By the partial index: 1 to 3 are the states that are no ends.
@@ -124,5 +124,5 @@ FROM jobs AS j INDEXED BY jobs_workflow
 LEFT JOIN outcomes AS o ON o.job = j.id
 LEFT JOIN leases AS l ON l.job = j.id
 LEFT JOIN due AS d ON d.job = j.id
-WHERE j.workflow = ?1 AND j.workflow > 0 AND j.superseded_by = 0
+WHERE j.workflow = ?1 AND j.superseded_by = 0
 GROUP BY standing, forgiven;

@@ -70,7 +70,7 @@ DELETE FROM dynamic WHERE job IN carray(?);
 -- name: remove_workflows
 -- Those without a job; the index on the workflow tells.
 DELETE FROM workflows WHERE id IN carray(?) AND NOT EXISTS (
-    SELECT 1 FROM jobs AS j WHERE j.workflow = workflows.id AND j.workflow > 0
+    SELECT 1 FROM jobs AS j WHERE j.workflow = workflows.id
 ) RETURNING id;
 
 -- name: baseline

@@ -34,7 +34,7 @@ WHERE o.state > {state.completed} AND o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
 -- The newest jobs of one workflow, by the partial index.
 SELECT j.id, j.shape, ifnull(o.state, 0)
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
-WHERE j.workflow = ?3 AND j.workflow > 0 AND j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
+WHERE j.workflow = ?3 AND j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
 
 -- name: light_jobs
 -- What a list needs to know of a job before it is read.
