@@ -83,7 +83,7 @@ class RawStore:
         last = self._sequences["job"] = self._sequences["job"] + len(bodies)
         shape, rank, ids = self._shape, now - self._level, range(first, last + 1)
         rows = [
-            (job, shape, None, 0, rank, 0, 0, now, now, 0, *TIMEOUTS, 0, body)
+            (job, shape, None, 0, rank, 0, 0, now, now, 0, *TIMEOUTS, None, body)
             for job, body in zip(ids, bodies, strict=True)
         ]
         INSERT_JOBS.run(self._writer, rows)

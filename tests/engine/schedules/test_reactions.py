@@ -171,7 +171,7 @@ async def test_failed_jobs_are_tried_again_after_each_delay_and_then_no_more(rig
         "retried in 1m", "retried in 1h", "no retries are left"
     ]  # fmt: skip
     jobs = (await rig.snapshot()).jobs
-    assert [job.facts.superseded_by for job in jobs][-1] == 0
+    assert [job.facts.superseded_by for job in jobs][-1] is None
     assert len(jobs) == 4
 
 

@@ -69,7 +69,7 @@ def new_job(job: int, **changes: Any) -> NewJob:
         limit=7,
         timeout_ms=8_000,
         idle_ms=0,
-        supersedes=0,
+        supersedes=None,
         spec=b'{"task":"build \xe2\x86\x92 ship"}',
     )
     return row._replace(**changes)
@@ -92,7 +92,7 @@ def facts(row: NewJob, **changes: Any) -> JobFacts:
         timeout_ms=row.timeout_ms,
         idle_ms=row.idle_ms,
         supersedes=row.supersedes,
-        superseded_by=0,
+        superseded_by=None,
         attempt=0,
         failed=0,
         lost=0,

@@ -66,7 +66,7 @@ def fill(path: Path, jobs: int) -> None:
         connection.execute(
             f"{rows} INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment,"
             " age_from, created_at, limit_id, timeout_ms, idle_ms, supersedes, spec)"
-            " SELECT i, i % 10, NULL, 0, i, 0, 0, 0, 0, i % 3, 0, 0, 0, x'7b7d' FROM n"
+            " SELECT i, i % 10, NULL, 0, i, 0, 0, 0, 0, i % 3, 0, 0, NULL, x'7b7d' FROM n"
         )
         connection.execute(
             "INSERT INTO ready SELECT shape, rank, id, 0, NULL, limit_id, NULL FROM jobs"

@@ -62,7 +62,7 @@ def granted(path: Path, workers: list[int], state: int, limit: int) -> list[Leas
 def new_job(ticket: Ticket) -> NewJob:
     timeout_ms, idle_ms = TIMEOUTS[ticket.job - 1]
     times = (START_MS, START_MS, ticket.limit, timeout_ms, idle_ms)
-    return NewJob(ticket.job, 1, None, 0, ticket.rank, 0, 0, *times, 0, b"{}")
+    return NewJob(ticket.job, 1, None, 0, ticket.rank, 0, 0, *times, None, b"{}")
 
 
 def test_what_lies_between_granted_jobs_stays_ready(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class NewJob(NamedTuple):
     limit: int
     timeout_ms: int
     idle_ms: int
-    supersedes: int
+    supersedes: int | None
     spec: bytes
 
 
@@ -93,8 +93,8 @@ class JobFacts(NamedTuple):
     limit: int
     timeout_ms: int
     idle_ms: int
-    supersedes: int
-    superseded_by: int
+    supersedes: int | None
+    superseded_by: int | None
     attempt: int
     failed: int
     lost: int
@@ -406,5 +406,5 @@ class Dependents(NamedTuple):
 # The fields of `NewJob` as a plain tuple. A record costs three times as much, which matters for
 # hundreds of jobs at once.
 JobColumns: TypeAlias = tuple[
-    int, int, int | None, int, int, int, int, int, int, int, int, int, int, bytes
+    int, int, int | None, int, int, int, int, int, int, int, int, int, int | None, bytes
 ]  # fmt: skip

@@ -106,8 +106,11 @@ async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
 
 def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
     """Returns the newest of a chain whose last links were made just now."""
-    while job in locked and locked[job].superseded_by in locked:
-        job = locked[job].superseded_by
+    while job in locked:
+        newer = locked[job].superseded_by
+        if newer is None or newer not in locked:
+            break
+        job = newer
     return job
 
 

@@ -144,7 +144,7 @@ class _RowBatch:
             own = flags | LENDS if draft.lends else flags
             row = (
                 draft.id, shape, workflow, own, draft.rank, base, 0, age_from, now, draft.limit,
-                timeout_ms, idle_ms, 0, _stored_spec(draft, kind),
+                timeout_ms, idle_ms, None, _stored_spec(draft, kind),
             )  # fmt: skip
             rows.append(row)
             unmet = tie(draft)

@@ -98,7 +98,7 @@ class Replay:
         if event.frm == 0:
             job.base = data["base"] if "base" in data else self._own_base(event.job)
             job.adjustment = data.get("adjustment", 0)
-            job.supersedes = data.get("supersedes", 0)
+            job.supersedes = data.get("supersedes")
 
     def _own_base(self, job: int) -> int:
         """Returns the base priority of a spec; the log holds it only if it came from elsewhere."""

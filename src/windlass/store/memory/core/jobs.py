@@ -172,7 +172,7 @@ def new_record(row: NewJob) -> JobRecord:
         timeout_ms=row.timeout_ms,
         idle_ms=row.idle_ms,
         supersedes=row.supersedes,
-        superseded_by=0,
+        superseded_by=None,
         attempt=0,
         failed=0,
         lost=0,

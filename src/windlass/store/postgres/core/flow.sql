@@ -24,7 +24,7 @@ WITH entered AS (
            coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
            coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
            nullif(coalesce(u.limit_id, $23), 0), nullif(coalesce(u.timeout_ms, $24), 0),
-           nullif(coalesce(u.idle_ms, $25), 0), nullif(coalesce(u.supersedes, $26), 0)
+           nullif(coalesce(u.idle_ms, $25), 0), coalesce(u.supersedes, $26)
     FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
                 $5::text::integer[], $6::text::bigint[], $7::text::integer[], $8::text::integer[],
                 $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],

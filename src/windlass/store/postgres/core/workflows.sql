@@ -106,7 +106,7 @@ SELECT workflow FROM workflow_keys WHERE namespace = $1 AND key = $2
 -- Along the partial index from an id on.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
-       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
+       supersedes, superseded_by, attempt, failed, lost, returned,
        coalesce(worker, 0), coalesce(incarnation, 0), excluded
 FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
 

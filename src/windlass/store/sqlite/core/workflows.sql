@@ -124,5 +124,5 @@ FROM jobs AS j INDEXED BY jobs_workflow
 LEFT JOIN outcomes AS o ON o.job = j.id
 LEFT JOIN leases AS l ON l.job = j.id
 LEFT JOIN due AS d ON d.job = j.id
-WHERE j.workflow = ?1 AND j.superseded_by = 0
+WHERE j.workflow = ?1 AND j.superseded_by IS NULL
 GROUP BY standing, forgiven;
