@@ -17,15 +17,15 @@ from windlass.store.sqlite.migrate import create
 JOB = """
 INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment, age_from, created_at,
                   limit_id, timeout_ms, idle_ms, supersedes, spec)
-VALUES (?, 1, ?, 0, 1, 0, 0, 1, 1, 0, 0, 0, NULL, ?)
+VALUES (?, 1, ?, 0, 1, 0, 0, 1, 1, NULL, 0, 0, NULL, ?)
 """
 READY = """
-INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id) VALUES (1, 1, ?, 0, ?, 0)
+INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id) VALUES (1, 1, ?, 0, ?, NULL)
 """
 WAIT = """
 INSERT INTO waits (job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
                    limit_id)
-VALUES (?, ?, 0, 0, 1, 1, 1, 0, ?, 0)
+VALUES (?, ?, 0, 0, 1, 1, 1, 0, ?, NULL)
 """
 EDGES = "INSERT INTO dependents (job, chunk, edges) VALUES (?, 0, ?)"
 EVENT = """

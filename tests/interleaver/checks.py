@@ -55,7 +55,7 @@ def _lost_slots(snapshot: Snapshot) -> Iterator[str]:
     ready = Counter((ticket.limit, ticket.shape) for ticket in snapshot.ready)
     room = {row.id: row.max - row.leased for row in snapshot.limits}
     for ticket in snapshot.parked:
-        if ready[ticket.limit, ticket.shape] < room[ticket.limit]:
+        if ready[ticket.limit, ticket.shape] < room[ticket.known_limit]:
             yield f"job {ticket.job} is parked under limit {ticket.limit}, which has a free slot"
 
 

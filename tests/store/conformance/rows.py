@@ -41,7 +41,7 @@ FAILED = State.FAILED.code
 
 def ticket(job: int, **changes: Any) -> Ticket:
     row = Ticket(
-        shape=1, rank=1_000 + job, job=job, attempt=0, workflow=None, limit=0, excluded=None
+        shape=1, rank=1_000 + job, job=job, attempt=0, workflow=None, limit=None, excluded=None
     )
     return row._replace(**changes)
 

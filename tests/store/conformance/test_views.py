@@ -55,7 +55,7 @@ async def fill(tx: WriteTx) -> None:
     await tx.workers.insert(worker("busy"))
     spec = msgspec.json.encode({"task": "shell", "name": "n1", "labels": {"a": "1", "b": "2"}})
     rows = [
-        new_job(job, shape=1 + job % 3, workflow=1 if job % 2 else 0, limit=0)
+        new_job(job, shape=1 + job % 3, workflow=1 if job % 2 else None, limit=None)
         for job in EVERY_STATE
     ]
     rows[4] = rows[4]._replace(spec=spec)

@@ -30,16 +30,16 @@ TIMEOUTS = [(0, 0), (500, 0), (0, 300), (500, 300), (300, 500)]
 
 
 @pytest.mark.parametrize("state", [3, 4])
-@pytest.mark.parametrize("limit", [0, 6])
+@pytest.mark.parametrize("limit", [None, 6])
 def test_leases_do_not_depend_on_whom_else_the_batch_serves(
-    tmp_path: Path, state: int, limit: int
+    tmp_path: Path, state: int, limit: int | None
 ) -> None:
     """Grants for one worker are written by one statement, others by rows."""
     alike, apart = tmp_path / "alike.db", tmp_path / "apart.db"
     assert granted(alike, [9] * 5, state, limit) == granted(apart, [9, 9, 9, 9, 8], state, limit)
 
 
-def granted(path: Path, workers: list[int], state: int, limit: int) -> list[Lease]:
+def granted(path: Path, workers: list[int], state: int, limit: int | None) -> list[Lease]:
     """The leases of jobs with each pair of timeouts, as if all were worker 9's."""
     store = open_store(path)
 
@@ -69,7 +69,7 @@ def test_what_lies_between_granted_jobs_stays_ready(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
 
     async def work(tx: WriteTx) -> list[int]:
-        tickets = [Ticket(1, 7, job, 0, None, 0, None) for job in range(1, 6)]
+        tickets = [Ticket(1, 7, job, 0, None, None, None) for job in range(1, 6)]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
         grants = [grant(ticket) for ticket in (tickets[3], tickets[0])]

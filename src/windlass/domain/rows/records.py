@@ -22,10 +22,17 @@ class Ticket(NamedTuple):
     job: int
     attempt: int  # the number of its newest attempt, 0 before the first
     workflow: int | None
-    limit: int
+    limit: int | None
     # JSON [[worker, until_ms], …]: workers that handed it back, and the mark of a suspect
     # (`domain/matching/suspects.py`).
     excluded: str | None
+
+    @property
+    def known_limit(self) -> int:
+        """Returns the limit of a job that has one."""
+        if self.limit is None:
+            raise ValueError(f"job {self.job} has no limit")
+        return self.limit
 
 
 class Wait(NamedTuple):
@@ -70,7 +77,7 @@ class NewJob(NamedTuple):
     adjustment: int
     age_from: int
     created_at: int
-    limit: int
+    limit: int | None
     timeout_ms: int
     idle_ms: int
     supersedes: int | None
@@ -90,7 +97,7 @@ class JobFacts(NamedTuple):
     adjustment: int
     age_from: int
     created_at: int
-    limit: int
+    limit: int | None
     timeout_ms: int
     idle_ms: int
     supersedes: int | None
@@ -172,9 +179,9 @@ class Lease(NamedTuple):
     deadline_at: int
     timeout_ms: int
     idle_ms: int
-    limit: int
+    limit: int | None
     reason: str | None  # why it was told to stop
-    queue_limit: int = 0  # the queue limit that it counts against
+    queue_limit: int | None = None  # the queue limit that it counts against
     suspicion: int = 0  # see `domain/matching/suspects.py`
     indices: str | None = None  # JSON {resource: [index, …]}: what it holds of indexed resources
 
@@ -251,7 +258,7 @@ class QueueRow(NamedTuple):
     max_running: int = 0
     max_per_worker: int = 0
     preempts: int = 0  # its jobs may preempt jobs of lower queues
-    limit: int = 0  # the row of `limits` that counts its running jobs
+    limit: int | None = None  # the row of `limits` that counts its running jobs
 
 
 class LimitRow(NamedTuple):
@@ -375,7 +382,7 @@ class Waited(NamedTuple):
     state: int
     shape: int
     workflow: int | None
-    limit: int
+    limit: int | None
     flags: int
     attempt: int
 
@@ -406,5 +413,5 @@ class Dependents(NamedTuple):
 # The fields of `NewJob` as a plain tuple. A record costs three times as much, which matters for
 # hundreds of jobs at once.
 JobColumns: TypeAlias = tuple[
-    int, int, int | None, int, int, int, int, int, int, int, int, int, int | None, bytes
+    int, int, int | None, int, int, int, int, int, int, int | None, int, int, int | None, bytes
 ]  # fmt: skip

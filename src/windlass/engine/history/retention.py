@@ -201,7 +201,7 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
         BaselineKind.HEAD: [0],
         BaselineKind.JOB: jobs,
         BaselineKind.WORKER: sorted({event.worker for event in events}),
-        BaselineKind.LIMIT: sorted({record.facts.limit for record in records}),
+        BaselineKind.LIMIT: sorted({r.facts.limit for r in records if r.facts.limit is not None}),
         BaselineKind.WORKFLOW: _workflows_in(events, replay),
     }
     rows = [row for kind, ids in wanted.items() for row in await retention.baseline(kind, ids)]

@@ -120,7 +120,7 @@ def plain_rows(
             flags, timeout_ms, idle_ms = template.flags, template.timeout_ms, template.idle_ms
         group.count += 1
         rows.append(
-            (job_id, shape, None, flags, place, base, 0, now, now, 0, timeout_ms, idle_ms, None,
+            (job_id, shape, None, flags, place, base, 0, now, now, None, timeout_ms, idle_ms, None,
              job.body)
         )  # fmt: skip
     return rows, groups.values()

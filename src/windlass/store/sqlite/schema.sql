@@ -26,7 +26,7 @@ CREATE TABLE queues (
     max_per_worker INTEGER NOT NULL DEFAULT 0,
     preempts INTEGER NOT NULL DEFAULT 0,
     -- The row of `limits` that counts what runs of a queue.
-    limit_id INTEGER NOT NULL DEFAULT 0
+    limit_id INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE jobs (
@@ -39,7 +39,7 @@ CREATE TABLE jobs (
     adjustment INTEGER NOT NULL,
     age_from INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    limit_id INTEGER NOT NULL,
+    limit_id INTEGER,
     timeout_ms INTEGER NOT NULL,
     idle_ms INTEGER NOT NULL,
     supersedes INTEGER,
@@ -113,7 +113,7 @@ CREATE TABLE waits (
     rank INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     workflow INTEGER,
-    limit_id INTEGER NOT NULL,
+    limit_id INTEGER,
     excluded TEXT
 ) STRICT;
 
@@ -125,7 +125,7 @@ CREATE TABLE due (
     rank INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     workflow INTEGER,
-    limit_id INTEGER NOT NULL,
+    limit_id INTEGER,
     excluded TEXT,
     PRIMARY KEY (at, job)
 ) STRICT, WITHOUT ROWID;
@@ -147,7 +147,7 @@ CREATE TABLE ready (
     job INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     workflow INTEGER,
-    limit_id INTEGER NOT NULL,
+    limit_id INTEGER,
     excluded TEXT,
     PRIMARY KEY (shape, rank, job)
 ) STRICT, WITHOUT ROWID;
@@ -165,10 +165,10 @@ CREATE TABLE leases (
     deadline_at INTEGER NOT NULL,
     timeout_ms INTEGER NOT NULL,
     idle_ms INTEGER NOT NULL,
-    limit_id INTEGER NOT NULL,
+    limit_id INTEGER,
     reason TEXT,
-    -- The limit of its queue that a lease counts under, 0 if there is none.
-    queue_limit INTEGER NOT NULL DEFAULT 0,
+    -- The limit of its queue that a lease counts under.
+    queue_limit INTEGER,
     -- Above 0 if the job lost a worker on which other jobs ran too: 1 apart from others, 2 alone.
     suspicion INTEGER NOT NULL DEFAULT 0,
     -- JSON {resource: [index, …]}: what it holds of its worker's indexed resources.
@@ -347,7 +347,7 @@ CREATE INDEX leases_worker ON leases (worker);
 -- Told to stop (canceling, timed_out, preempted), or held by a suspect.
 CREATE INDEX leases_marked ON leases (worker) WHERE reason IS NOT NULL OR suspicion > 0;
 
-CREATE INDEX ready_limit ON ready (limit_id, shape) WHERE limit_id > 0;
+CREATE INDEX ready_limit ON ready (limit_id, shape) WHERE limit_id IS NOT NULL;
 
 CREATE UNIQUE INDEX due_job ON due (job);
 

@@ -137,7 +137,8 @@ class MemoryWorkflows:
         if due is not None:
             return due.state
         here = (facts.shape, facts.rank, facts.id)
-        queued = here in tables.ready or (facts.limit, *here) in tables.parked
+        parked = facts.limit is not None and (facts.limit, *here) in tables.parked
+        queued = here in tables.ready or parked
         return QUEUED if queued else BLOCKED
 
     def _known(self, ids: Sequence[int]) -> list[WorkflowRow]:

@@ -23,7 +23,7 @@ WITH entered AS (
     SELECT u.id, u.spec, coalesce(u.shape, $15), coalesce(u.workflow, $16),
            coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
            coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
-           nullif(coalesce(u.limit_id, $23), 0), nullif(coalesce(u.timeout_ms, $24), 0),
+           coalesce(u.limit_id, $23), nullif(coalesce(u.timeout_ms, $24), 0),
            nullif(coalesce(u.idle_ms, $25), 0), coalesce(u.supersedes, $26)
     FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
                 $5::text::integer[], $6::text::bigint[], $7::text::integer[], $8::text::integer[],
@@ -112,7 +112,7 @@ WITH locked AS MATERIALIZED (
     INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > {state.completed}
     ON CONFLICT (job) DO UPDATE SET state = excluded.state
 )
-SELECT id, {state.blocked}, shape, workflow, coalesce(limit_id, 0), flags, attempt
+SELECT id, {state.blocked}, shape, workflow, limit_id, flags, attempt
 FROM ended
 
 -- name: end_queued
@@ -134,5 +134,5 @@ WITH locked AS MATERIALIZED (
     INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > {state.completed}
     ON CONFLICT (job) DO UPDATE SET state = excluded.state
 )
-SELECT id, {state.queued}, shape, workflow, coalesce(limit_id, 0), flags, attempt
+SELECT id, {state.queued}, shape, workflow, limit_id, flags, attempt
 FROM ended

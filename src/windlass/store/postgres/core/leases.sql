@@ -14,7 +14,7 @@ WITH numbered AS MATERIALIZED (
     SELECT u.job, coalesce(u.attempt, $10) AS attempt, u.lease,
            coalesce(u.worker, $11) AS worker, coalesce(u.incarnation, $12) AS incarnation,
            coalesce(u.shape, $13) AS shape, coalesce(u.rank, $14) AS rank,
-           nullif(coalesce(u.limit_id, $15), 0) AS limit_id, j.timeout_ms, j.idle_ms, j.spec
+           coalesce(u.limit_id, $15) AS limit_id, j.timeout_ms, j.idle_ms, j.spec
     FROM numbered u JOIN jobs j ON j.id = u.job
 ), taken AS (
     DELETE FROM ready r USING given g
@@ -35,22 +35,22 @@ FROM given ORDER BY lease
 -- name: lock_leases
 -- The jobs are locked already where a lease is to end; the order is the same.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 
 -- name: read_leases
 -- Without locks, for reads.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job
 
 -- name: leases_of_workers
 -- What a worker holds, in the order in which it was given.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease
 
 -- name: marked_leases
@@ -66,8 +66,8 @@ SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROU
 -- name: overdue_leases
 -- A walk over all leases, every few seconds: an index would cost more at every claim.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at BETWEEN 1 AND $1
 ORDER BY deadline_at, job LIMIT $2
 
@@ -75,7 +75,7 @@ ORDER BY deadline_at, job LIMIT $2
 -- A walk over all leases, every few seconds.
 SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at,
        l.started_at, l.activity_at, l.deadline_at, coalesce(l.timeout_ms, 0),
-       coalesce(l.idle_ms, 0), coalesce(l.limit_id, 0), l.reason, coalesce(l.queue_limit, 0),
+       coalesce(l.idle_ms, 0), l.limit_id, l.reason, l.queue_limit,
        coalesce(l.suspicion, 0), l.indices
 FROM leases l LEFT JOIN workers w ON w.id = l.worker
 WHERE w.id IS NULL OR w.incarnation > l.incarnation

@@ -8,7 +8,7 @@ SELECT job FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDA
 -- The hot place: seven narrow columns and one index.
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id, excluded)
 SELECT coalesce(u.shape, $8), coalesce(u.rank, $9), u.job, coalesce(u.attempt, $10),
-       coalesce(u.workflow, $11), nullif(coalesce(u.limit_id, $12), 0),
+       coalesce(u.workflow, $11), coalesce(u.limit_id, $12),
        coalesce(u.excluded, $13)
 FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
             $4::text::integer[], $5::text::bigint[], $6::text::bigint[], $7::text[])
@@ -29,7 +29,7 @@ FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
 INSERT INTO waits (shape, rank, job, attempt, workflow, limit_id, excluded, unmet, manual,
                    not_before, age_from)
 SELECT coalesce(u.shape, $12), coalesce(u.rank, $13), u.job, coalesce(u.attempt, $14),
-       coalesce(u.workflow, $15), nullif(coalesce(u.limit_id, $16), 0),
+       coalesce(u.workflow, $15), coalesce(u.limit_id, $16),
        coalesce(u.excluded, $17), coalesce(u.unmet, $18), coalesce(u.manual, $19),
        coalesce(u.not_before, $20), coalesce(u.age_from, $21)
 FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
@@ -43,7 +43,7 @@ FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
 -- As `add_ready`, with the time from which the job may start.
 INSERT INTO due (shape, rank, job, attempt, workflow, limit_id, excluded, at, state)
 SELECT coalesce(u.shape, $10), coalesce(u.rank, $11), u.job, coalesce(u.attempt, $12),
-       coalesce(u.workflow, $13), nullif(coalesce(u.limit_id, $14), 0),
+       coalesce(u.workflow, $13), coalesce(u.limit_id, $14),
        coalesce(u.excluded, $15), coalesce(u.at, $16), coalesce(u.state, $17)
 FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
             $4::text::integer[], $5::text::bigint[], $6::text::bigint[], $7::text[],
@@ -62,7 +62,7 @@ WITH locked AS MATERIALIZED (
 ), freed AS (
     DELETE FROM waits w USING locked l WHERE w.job = l.job AND l.left_over <= 0
     RETURNING w.job, l.left_over, CASE WHEN $3 THEN {manual.no} ELSE w.manual END, w.not_before,
-              w.age_from, w.shape, w.rank, w.attempt, w.workflow, coalesce(w.limit_id, 0),
+              w.age_from, w.shape, w.rank, w.attempt, w.workflow, w.limit_id,
               w.excluded
 ), lowered AS (
     UPDATE waits w SET unmet = l.left_over, manual = CASE WHEN $3 THEN {manual.no} ELSE w.manual END
@@ -73,13 +73,13 @@ SELECT * FROM freed ORDER BY job
 -- name: lock_waits
 -- Lock and read.
 SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
-       coalesce(limit_id, 0), excluded
+       limit_id, excluded
 FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 
 -- name: read_waits
 -- Without locks, for reads.
 SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
-       coalesce(limit_id, 0), excluded
+       limit_id, excluded
 FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job
 
 -- name: take_waits
@@ -89,7 +89,7 @@ WITH locked AS MATERIALIZED (
 ), taken AS (
     DELETE FROM waits w USING locked l WHERE w.job = l.job
     RETURNING w.job, w.unmet, w.manual, w.not_before, w.age_from, w.shape, w.rank, w.attempt,
-              w.workflow, coalesce(w.limit_id, 0), w.excluded
+              w.workflow, w.limit_id, w.excluded
 )
 SELECT * FROM taken ORDER BY job
 
@@ -100,7 +100,7 @@ WITH locked AS MATERIALIZED (
 ), taken AS (
     DELETE FROM due d USING locked l WHERE d.job = l.job
     RETURNING d.at, d.job, d.state, d.shape, d.rank, d.attempt, d.workflow,
-              coalesce(d.limit_id, 0), d.excluded
+              d.limit_id, d.excluded
 )
 SELECT * FROM taken ORDER BY job
 
@@ -133,7 +133,7 @@ WITH locked AS MATERIALIZED (
     DELETE FROM ready r USING locked l
     WHERE r.shape = l.shape AND r.rank = l.rank AND r.job = l.job
     RETURNING r.shape, r.rank, r.job, r.attempt, r.workflow,
-              coalesce(r.limit_id, 0), r.excluded
+              r.limit_id, r.excluded
 )
 SELECT * FROM taken ORDER BY job
 
@@ -144,7 +144,7 @@ WITH picked AS MATERIALIZED (
 ), taken AS (
     DELETE FROM due d USING picked p WHERE d.job = p.job
     RETURNING d.at, d.job, d.state, d.shape, d.rank, d.attempt, d.workflow,
-              coalesce(d.limit_id, 0), d.excluded
+              d.limit_id, d.excluded
 )
 SELECT * FROM taken ORDER BY at, job
 
@@ -155,7 +155,7 @@ SELECT coalesce((SELECT at FROM due ORDER BY at, job LIMIT 1), 0)
 -- name: peek
 -- Each probe begins at its own bound in the index, so that dead entries below it are not
 -- met and the cost does not grow with the queue.
-SELECT r.shape, r.rank, r.job, r.attempt, r.workflow, coalesce(r.limit_id, 0),
+SELECT r.shape, r.rank, r.job, r.attempt, r.workflow, r.limit_id,
        r.excluded
 FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[],
             $4::text::integer[]) AS p (shape, rank, job, count)
@@ -167,7 +167,7 @@ CROSS JOIN LATERAL (
 
 -- name: read_ready
 -- Without locks, for reads.
-SELECT r.shape, r.rank, r.job, r.attempt, r.workflow, coalesce(r.limit_id, 0),
+SELECT r.shape, r.rank, r.job, r.attempt, r.workflow, r.limit_id,
        r.excluded
 FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[],
             $4::text::integer[]) AS p (shape, rank, job, count)

@@ -3,7 +3,7 @@
 -- name: job_records
 -- The columns of JobRecord, as in `all_jobs`.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
-       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
        supersedes, superseded_by, attempt, failed, lost, returned,
        coalesce(worker, 0), coalesce(incarnation, 0), excluded,
        coalesce(assigned_at, 0), coalesce(started_at, 0), coalesce(finished_at, 0),

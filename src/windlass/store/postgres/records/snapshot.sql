@@ -58,7 +58,7 @@ ORDER BY namespace COLLATE "C", key COLLATE "C"
 -- name: all_jobs
 -- For comparing and verifying.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
-       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
        supersedes, superseded_by, attempt, failed, lost, returned,
        coalesce(worker, 0), coalesce(incarnation, 0), excluded,
        coalesce(assigned_at, 0), coalesce(started_at, 0), coalesce(finished_at, 0),
@@ -68,12 +68,12 @@ FROM jobs ORDER BY id
 -- name: all_waits
 -- For comparing and verifying.
 SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
-       coalesce(limit_id, 0), excluded
+       limit_id, excluded
 FROM waits ORDER BY job
 
 -- name: all_due
 -- For comparing and verifying.
-SELECT at, job, state, shape, rank, attempt, workflow, coalesce(limit_id, 0),
+SELECT at, job, state, shape, rank, attempt, workflow, limit_id,
        excluded
 FROM due ORDER BY at, job
 
@@ -84,14 +84,14 @@ FROM parked ORDER BY limit_id, shape, rank, job
 
 -- name: all_ready
 -- For comparing and verifying.
-SELECT shape, rank, job, attempt, workflow, coalesce(limit_id, 0), excluded
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
 FROM ready ORDER BY shape, rank, job
 
 -- name: all_leases
 -- For comparing and verifying.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
 FROM leases ORDER BY job
 
 -- name: all_attempts

@@ -8,7 +8,7 @@
 -- need nothing but to be ready.
 SELECT
     w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded,
-    w.manual = {manual.no} AND w.not_before <= ?2 AND w.limit_id = 0 AND w.age_from >= ?3
+    w.manual = {manual.no} AND w.not_before <= ?2 AND w.limit_id IS NULL AND w.age_from >= ?3
 FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value >> 18
 WHERE w.unmet <= wanted.value & 0x3ffff;
 
@@ -52,7 +52,7 @@ SELECT
 FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow IS NULL
+WHERE l.state = {state.running} AND l.limit_id IS NULL AND l.queue_limit IS NULL AND j.workflow IS NULL
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
@@ -64,7 +64,7 @@ SELECT
 FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0
+WHERE l.state = {state.running} AND l.limit_id IS NULL AND l.queue_limit IS NULL
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
 -- name: plain_leases_between
@@ -76,7 +76,7 @@ SELECT
 FROM carray(?1) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow IS NULL
+WHERE l.state = {state.running} AND l.limit_id IS NULL AND l.queue_limit IS NULL AND j.workflow IS NULL
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job BETWEEN ?2 AND ?3)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job BETWEEN ?2 AND ?3);
 
