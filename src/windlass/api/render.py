@@ -44,7 +44,7 @@ def show_job(
     """Renders a job with everything that is known about it."""
     facts, lease = view.facts, view.lease
     spec = decode_spec(view.spec)
-    ran = lease is None and bool(facts.worker)
+    ran = lease is None and facts.worker is not None
     return Job(
         id=facts.id,
         namespace=shape.namespace,
@@ -259,7 +259,7 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
                 exit_code=None,
             )
         )
-    elif facts.state and facts.worker:
+    elif facts.worker is not None:
         shown.append(
             AttemptInfo(
                 number=facts.attempt,

@@ -118,11 +118,12 @@ def make_view(
         state = lease.state
     elif not state:
         state, not_before = (place.state, place.not_before) if place else (QUEUED, 0)
+    worker = facts.worker if lease is None else lease.worker
     return record._replace(
         state=state,
         not_before=not_before,
         lease=lease,
-        worker=names.get(lease.worker if lease else facts.worker),
+        worker=None if worker is None else names.get(worker),
         log=next((row for row in logs if row.attempt == newest), None),
         progress=progress if progress is not None and progress.attempt == newest else None,
         dynamic=dynamic if dynamic is not None and dynamic.attempt == newest else None,

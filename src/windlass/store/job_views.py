@@ -189,10 +189,9 @@ class Views(ABC):
         leases = await self._leases([job for job in ids if job in records])
         waiting = [job for job in ids if job in records and job not in leases]
         places = {row.job: row for row in sorted(await self._standings(waiting), reverse=True)}
-        workers = {records[job].facts.worker for job in records} | {
-            lease.worker for lease in leases.values()
-        }
-        names = await self._worker_names(sorted(workers - {0}))
+        last = {record.facts.worker for record in records.values()}
+        held = {lease.worker for lease in leases.values()}
+        names = await self._worker_names(sorted({n for n in last if n is not None} | held))
         logs = await self._logs(ids)
         progress, dynamic = await self._progress(ids), await self._dynamic(ids)
         return [

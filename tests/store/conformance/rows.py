@@ -97,8 +97,8 @@ def facts(row: NewJob, **changes: Any) -> JobFacts:
         failed=0,
         lost=0,
         returned=0,
-        worker=0,
-        incarnation=0,
+        worker=None,
+        incarnation=None,
         excluded=None,
     )
     return fresh._replace(**changes)

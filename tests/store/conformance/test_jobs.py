@@ -111,8 +111,8 @@ def test_jobs_end_together_each_in_its_own_way(store: Driver) -> None:
     bare = job_end(
         2,
         state=COMPLETED,
-        worker=0,
-        incarnation=0,
+        worker=None,
+        incarnation=None,
         exit_code=None,
         message=None,
         reason=None,
@@ -122,7 +122,7 @@ def test_jobs_end_together_each_in_its_own_way(store: Driver) -> None:
     first, second = store.snapshot().jobs
     assert (first.exit_code, first.result, first.facts.state) == (0, b"", job_end(1).state)
     assert (second.exit_code, second.message, second.reason, second.result) == (None,) * 4
-    assert (second.facts.state, second.facts.worker) == (COMPLETED, 0)
+    assert (second.facts.state, second.facts.worker) == (COMPLETED, None)
 
 
 def test_a_submit_and_its_end_in_one_transaction(store: Driver) -> None:

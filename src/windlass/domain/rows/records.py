@@ -106,8 +106,8 @@ class JobFacts(NamedTuple):
     failed: int
     lost: int
     returned: int
-    worker: int  # the worker of the last attempt, if the job ended with one
-    incarnation: int
+    worker: int | None  # the worker of the last attempt, if the job ended with one
+    incarnation: int | None
     excluded: str | None
 
     @property
@@ -128,7 +128,7 @@ class JobTry(NamedTuple):
 
 
 class JobEnd(NamedTuple):
-    """A job reached a terminal state; `worker` is 0 if no attempt ended with it."""
+    """A job reached a terminal state, with an attempt of `worker` or without one."""
 
     job: int
     state: int
@@ -136,8 +136,8 @@ class JobEnd(NamedTuple):
     attempt: int
     failed: int
     lost: int
-    worker: int
-    incarnation: int
+    worker: int | None
+    incarnation: int | None
     assigned_at: int
     started_at: int
     finished_at: int

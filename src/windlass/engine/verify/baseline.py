@@ -114,7 +114,7 @@ def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPa
     logged.attempt = logged.closed = facts.attempt
     logged.failed, logged.lost, logged.returned = facts.failed, facts.lost, facts.returned
     logged.base, logged.adjustment = facts.base, facts.adjustment
-    logged.worker, logged.incarnation = facts.worker, facts.incarnation
+    logged.worker, logged.incarnation = facts.worker or 0, facts.incarnation or 0
     logged.supersedes = facts.supersedes
     logged.tries = tries
     return logged

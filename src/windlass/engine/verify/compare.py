@@ -44,12 +44,12 @@ def _compare_jobs(known: SnapshotIndex, past: Past, found: Findings) -> None:
                 found.add("S20", f"has {name} {has}, the log says {should}", job)
 
 
-def _last_worker(logged: JobPast) -> int:
-    """Returns the worker of the attempt that ended the job; 0 if none did or it is open."""
+def _last_worker(logged: JobPast) -> int | None:
+    """Returns the worker of the attempt that ended the job, if one did."""
     by_attempt = (
         logged.ended and logged.closed and all(logged.closed != n for n, *_ in logged.tries)
     )
-    return logged.worker if by_attempt else 0
+    return logged.worker if by_attempt else None
 
 
 def _compare_attempts(known: SnapshotIndex, past: Past, found: Findings) -> None:

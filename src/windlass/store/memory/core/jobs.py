@@ -177,8 +177,8 @@ def new_record(row: NewJob) -> JobRecord:
         failed=0,
         lost=0,
         returned=0,
-        worker=0,
-        incarnation=0,
+        worker=None,
+        incarnation=None,
         excluded=None,
     )
     return JobRecord(facts, 0, 0, 0, 0, None, None, None, None, row.spec)

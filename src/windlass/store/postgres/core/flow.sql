@@ -103,7 +103,7 @@ WITH locked AS MATERIALIZED (
     DELETE FROM waits w USING locked l WHERE w.job = l.job
         AND w.manual <> {manual.kept_while_running} RETURNING w.job
 ), ended AS (
-    UPDATE jobs j SET state = $2::smallint, worker = 0, incarnation = 0, assigned_at = 0,
+    UPDATE jobs j SET state = $2::smallint, worker = NULL, incarnation = NULL, assigned_at = 0,
         started_at = 0, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
         message = NULL, reason = $4::text, result = NULL
     FROM gone g WHERE j.id = g.job
@@ -125,7 +125,7 @@ WITH locked AS MATERIALIZED (
     DELETE FROM ready r USING locked l
     WHERE r.shape = l.shape AND r.rank = l.rank AND r.job = l.job RETURNING r.job
 ), ended AS (
-    UPDATE jobs j SET state = $2::smallint, worker = 0, incarnation = 0, assigned_at = 0,
+    UPDATE jobs j SET state = $2::smallint, worker = NULL, incarnation = NULL, assigned_at = 0,
         started_at = 0, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
         message = NULL, reason = $4::text, result = NULL
     FROM gone g WHERE j.id = g.job

@@ -25,7 +25,7 @@ FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigi
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
        supersedes, superseded_by, attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+       worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
 
 -- name: hold_jobs
@@ -37,7 +37,7 @@ SELECT id FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY U
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
        supersedes, superseded_by, attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+       worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR SHARE
 
 -- name: read_jobs
@@ -45,7 +45,7 @@ FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR SHARE
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
        supersedes, superseded_by, attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+       worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
 
 -- name: job_specs

@@ -107,7 +107,7 @@ SELECT workflow FROM workflow_keys WHERE namespace = $1 AND key = $2
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
        supersedes, superseded_by, attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+       worker, incarnation, excluded
 FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
 
 -- name: open_jobs_of_workflow
