@@ -36,7 +36,7 @@ END_READY = "DELETE FROM ready WHERE workflow = ?1"
 OUTCOMES = """
 INSERT INTO outcomes (job, state, flags, attempt, failed, lost, worker, incarnation,
                       assigned_at, started_at, finished_at, failure, reason)
-SELECT id, 10, 0, 0, 0, 0, NULL, NULL, 0, 0, 1, 0, 'stop' FROM jobs WHERE workflow = ?1
+SELECT id, 10, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1, 0, 'stop' FROM jobs WHERE workflow = ?1
 """
 ENDS = """
 INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state, reason)

@@ -44,7 +44,6 @@ def show_job(
     """Renders a job with everything that is known about it."""
     facts, lease = view.facts, view.lease
     spec = decode_spec(view.spec)
-    ran = lease is None and facts.worker is not None
     return Job(
         id=facts.id,
         namespace=shape.namespace,
@@ -92,8 +91,8 @@ def show_job(
         key=spec.key,
         submitted_by=spec.submitted_by,
         created_at=format_moment(facts.created_at),
-        assigned_at=_moment(lease.assigned_at if lease else (view.assigned_at if ran else 0)),
-        started_at=_moment(lease.started_at if lease else (view.started_at if ran else 0)),
+        assigned_at=_moment(lease.assigned_at if lease else view.assigned_at),
+        started_at=_moment(lease.started_at if lease else view.started_at),
         finished_at=_moment(view.finished_at),
         reason=view.reason,
         worker=view.worker,
@@ -288,18 +287,18 @@ def _attempt(attempt: Attempt, names: Mapping[int, str]) -> AttemptInfo:
     )
 
 
-def _timeout_at(view: JobRecord) -> int:
+def _timeout_at(view: JobRecord) -> int | None:
     lease = view.lease
-    if lease is None or not lease.started_at:
-        return 0
+    if lease is None or lease.started_at is None:
+        return None
     ends = [lease.started_at + lease.timeout_ms] if lease.timeout_ms else []
     if lease.idle_ms:
         ends.append((lease.activity_at or lease.started_at) + lease.idle_ms)
-    return min(ends, default=0)
+    return min(ends, default=None)
 
 
-def _activity(view: JobRecord) -> int:
-    return 0 if view.lease is None else view.lease.activity_at or view.lease.started_at
+def _activity(view: JobRecord) -> int | None:
+    return None if view.lease is None else view.lease.last_activity_at
 
 
 def _failure(code: int, message: str | None) -> FailureInfo | None:

@@ -33,6 +33,6 @@ def _waited(fact: JobFacts, was: int) -> Waited:
 
 def _end(fact: JobFacts, state: int, now: int, reason: str) -> JobEnd:
     return JobEnd(
-        fact.id, state, fact.flags, fact.attempt, fact.failed, fact.lost, None, None, 0, 0, now, 0,
-        None, None, reason, None,
+        fact.id, state, fact.flags, fact.attempt, fact.failed, fact.lost, None, None, None, None,
+        now, 0, None, None, reason, None,
     )  # fmt: skip

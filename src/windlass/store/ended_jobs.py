@@ -14,7 +14,7 @@ class Passed(NamedTuple):
     workflow: int | None
     created_at: int
     state: int
-    finished_at: int
+    finished_at: int | None
 
 
 def judge_rows(
@@ -26,7 +26,7 @@ def judge_rows(
     for row in map(Passed._make, rows):
         if row.created_at >= created_before:
             return ended, 0
-        if row.state:
+        if row.finished_at is not None:
             ended.append(Ended(row.job, row.shape, row.workflow, row.finished_at))
         last = row.job
     return ended, last if len(rows) == count else 0

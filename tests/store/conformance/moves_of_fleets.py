@@ -33,7 +33,7 @@ def grant_jobs(dice: Dice, held: Snapshot) -> Move:
 
 
 def move_leases(dice: Dice, held: Snapshot) -> Move:
-    rows = [(job, dice.one(TIMES), dice.number(0, 30)) for job in dice.some(JOBS)]
+    rows = [(job, dice.one(TIMES), dice.one([None, *TIMES])) for job in dice.some(JOBS)]
     return Move("leases", dice.one(["start", "touch", "allow"]), (rows,))
 
 

@@ -17,7 +17,7 @@ def test_a_submitted_job_is_told_with_every_column(store: Driver) -> None:
     assert store.transact(lambda tx: tx.jobs.share([1])) == {1: facts(row)}
     assert store.transact(lambda tx: tx.jobs.read([1])) == {1: facts(row)}
     assert store.snapshot().jobs == (
-        JobRecord(facts(row), 0, 0, 0, 0, None, None, None, None, row.spec),
+        JobRecord(facts(row), None, None, None, 0, None, None, None, None, row.spec),
     )
 
 
@@ -135,7 +135,7 @@ def test_a_submit_and_its_end_in_one_transaction(store: Driver) -> None:
 
 
 def test_attempts_come_back_ascending_by_number(store: Driver) -> None:
-    full = attempt(1, 1_000_001, exit_code=3, message="lost", failure=4, started_at=0)
+    full = attempt(1, 1_000_001, exit_code=3, message="lost", failure=4, started_at=None)
     rows = [full, attempt(1, 1), attempt(2, 7), attempt(1, 2)]
     store.transact(lambda tx: tx.jobs.record_attempts(rows))
     told = store.transact(lambda tx: tx.jobs.attempts([2, 1]))

@@ -77,8 +77,8 @@ def fill(path: Path, jobs: int) -> None:
         )
         connection.execute(
             "INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,"
-            " started_at, activity_at, deadline_at, timeout_ms, idle_ms, limit_id)"
-            " SELECT id, 1, id, id % 20, 1, 4, 0, 0, 0, id, 0, 0, NULL FROM jobs WHERE id % 10 = 0"
+            " started_at, deadline_at, timeout_ms, idle_ms, limit_id)"
+            " SELECT id, 1, id, id % 20, 1, 4, 0, 0, id, 0, 0, NULL FROM jobs WHERE id % 10 = 0"
         )
         connection.execute(
             "INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state)"

@@ -138,8 +138,8 @@ class JobEnd(NamedTuple):
     lost: int
     worker: int | None
     incarnation: int | None
-    assigned_at: int
-    started_at: int
+    assigned_at: int | None
+    started_at: int | None
     finished_at: int
     failure: int
     exit_code: int | None
@@ -160,7 +160,7 @@ class Attempt(NamedTuple):
     exit_code: int | None
     message: str | None
     assigned_at: int
-    started_at: int
+    started_at: int | None
     finished_at: int
 
 
@@ -174,9 +174,9 @@ class Lease(NamedTuple):
     incarnation: int
     state: int
     assigned_at: int
-    started_at: int
-    activity_at: int
-    deadline_at: int
+    started_at: int | None  # None while it is only assigned
+    activity_at: int | None
+    deadline_at: int | None  # None if it may run for ever
     timeout_ms: int
     idle_ms: int
     limit: int | None
@@ -186,9 +186,16 @@ class Lease(NamedTuple):
     indices: str | None = None  # JSON {resource: [index, …]}: what it holds of indexed resources
 
     @property
-    def last_activity_at(self) -> int:
+    def known_start(self) -> int:
+        """Returns when the attempt of a running lease started."""
+        if self.started_at is None:
+            raise ValueError(f"attempt {self.attempt} of job {self.job} has not started")
+        return self.started_at
+
+    @property
+    def last_activity_at(self) -> int | None:
         """Returns when the attempt last showed activity, or when it started."""
-        return self.activity_at or self.started_at
+        return self.started_at if self.activity_at is None else self.activity_at
 
 
 class JobRecord(NamedTuple):
@@ -203,9 +210,9 @@ class JobRecord(NamedTuple):
     """
 
     facts: JobFacts
-    assigned_at: int
-    started_at: int
-    finished_at: int
+    assigned_at: int | None
+    started_at: int | None
+    finished_at: int | None
     failure: int
     exit_code: int | None
     message: str | None

@@ -32,7 +32,7 @@ async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | Windl
     """Returns how long each attempt may take, in ms from its start; 0: while it is active."""
     leases = await work.tx.leases.lock(sorted({item.holder.job for item in found}))
     answers: list[int | WindlassError] = []
-    rows: dict[int, tuple[int, int, int]] = {}
+    rows: dict[int, tuple[int, int, int | None]] = {}
     for holder, duration_ms in found:
         lease = leases.get(holder.job)
         if lease is None or not is_held(lease, holder):
@@ -42,7 +42,7 @@ async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | Windl
         answers.append(timeout_ms)
         if timeout_ms != lease.timeout_ms and lease.state == RUNNING:
             changed = lease._replace(timeout_ms=timeout_ms)
-            deadline = run_deadline(work, changed, lease.started_at, lease.last_activity_at)
+            deadline = run_deadline(work, changed, lease.known_start, lease.last_activity_at)
             rows[lease.job] = (lease.job, timeout_ms, deadline)
     if rows:
         await work.tx.leases.allow([rows[job] for job in sorted(rows)])

@@ -288,9 +288,9 @@ def _no_wait(view: JobRecord, state: str) -> str:
     if view.lease is not None:
         started = view.lease.started_at or view.lease.assigned_at
         return f"{_doing(view)} since {format_moment(started)}"
-    finished = format_moment(view.finished_at)
+    ended = "" if view.finished_at is None else f" at {format_moment(view.finished_at)}"
     reason = f": {view.reason}" if view.reason else ""
-    return f"{state} at {finished}{reason}"
+    return f"{state}{ended}{reason}"
 
 
 def _sum_up(reasons: Reasons) -> str:

@@ -151,7 +151,7 @@ async def end_overdue(work: Work) -> int:
     await closing.learn(assigned)
     stopping: list[int] = []
     for job, lease in present.items():
-        if not lease.deadline_at or lease.deadline_at > work.now:
+        if lease.deadline_at is None or lease.deadline_at > work.now:
             continue
         if lease.state == ASSIGNED:
             reason = "Assigned, but never started"

@@ -254,7 +254,7 @@ async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
     ends = {
         (record.facts.id, record.facts.attempt): record.finished_at
         for record in await work.tx.retention.records(jobs)
-        if not record.facts.is_open
+        if record.finished_at is not None
     }
     for job, attempts in (await work.tx.jobs.attempts(jobs)).items():
         ends.update({(job, row.number): row.finished_at for row in attempts})

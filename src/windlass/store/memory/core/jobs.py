@@ -181,7 +181,7 @@ def new_record(row: NewJob) -> JobRecord:
         incarnation=None,
         excluded=None,
     )
-    return JobRecord(facts, 0, 0, 0, 0, None, None, None, None, row.spec)
+    return JobRecord(facts, None, None, None, 0, None, None, None, None, row.spec)
 
 
 def tried(row: JobTry, facts: JobFacts) -> JobFacts:

@@ -113,7 +113,8 @@ class MemoryPools:
                 since = attempt.started_at or attempt.assigned_at
             else:
                 continue
-            found.append(Spell(event.worker, job.facts.shape, since, event.at))
+            if since is not None:
+                found.append(Spell(event.worker, job.facts.shape, since, event.at))
         return sorted(found)
 
     async def span(self, shape: int, rank: int, job: int, most: int) -> Span:

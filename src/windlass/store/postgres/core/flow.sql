@@ -103,8 +103,8 @@ WITH locked AS MATERIALIZED (
     DELETE FROM waits w USING locked l WHERE w.job = l.job
         AND w.manual <> {manual.kept_while_running} RETURNING w.job
 ), ended AS (
-    UPDATE jobs j SET state = $2::smallint, worker = NULL, incarnation = NULL, assigned_at = 0,
-        started_at = 0, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
+    UPDATE jobs j SET state = $2::smallint, worker = NULL, incarnation = NULL,
+        assigned_at = NULL, started_at = NULL, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
         message = NULL, reason = $4::text, result = NULL
     FROM gone g WHERE j.id = g.job
     RETURNING j.id, j.shape, j.workflow, j.limit_id, j.flags, j.attempt
@@ -125,8 +125,8 @@ WITH locked AS MATERIALIZED (
     DELETE FROM ready r USING locked l
     WHERE r.shape = l.shape AND r.rank = l.rank AND r.job = l.job RETURNING r.job
 ), ended AS (
-    UPDATE jobs j SET state = $2::smallint, worker = NULL, incarnation = NULL, assigned_at = 0,
-        started_at = 0, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
+    UPDATE jobs j SET state = $2::smallint, worker = NULL, incarnation = NULL,
+        assigned_at = NULL, started_at = NULL, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
         message = NULL, reason = $4::text, result = NULL
     FROM gone g WHERE j.id = g.job
     RETURNING j.id, j.shape, j.workflow, j.limit_id, j.flags, j.attempt

@@ -3,7 +3,7 @@
 -- name: grant
 -- One statement turns ready jobs into leases: `peek` holds the rows of `ready`, `jobs` is
 -- only read, and the lease's number comes back beside its job. Numbers are drawn first and
--- once, for a join may take its rows in any order, and several times. State 4 is running.
+-- once, for a join may take its rows in any order, and several times.
 WITH numbered AS MATERIALIZED (
     SELECT *, nextval('lease_numbers') AS lease
     FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
@@ -21,10 +21,10 @@ WITH numbered AS MATERIALIZED (
     WHERE r.shape = g.shape AND r.rank = g.rank AND r.job = g.job
 ), leased AS (
     INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,
-                        started_at, activity_at, deadline_at, timeout_ms, idle_ms, limit_id)
+                        started_at, deadline_at, timeout_ms, idle_ms, limit_id)
     SELECT job, attempt, lease, worker, incarnation, $8::smallint, $9::bigint,
-           CASE WHEN $8 = 4 THEN $9 ELSE 0 END, 0,
-           CASE WHEN $8 = 4 THEN coalesce($9 + least(timeout_ms, idle_ms) + $16::bigint, 0)
+           CASE WHEN $8 = {state.running} THEN $9 END,
+           CASE WHEN $8 = {state.running} THEN $9 + least(timeout_ms, idle_ms) + $16::bigint
                 ELSE $9 + $16 END,
            timeout_ms, idle_ms, limit_id
     FROM given
@@ -68,7 +68,7 @@ SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROU
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
        queue_limit, coalesce(suspicion, 0), indices
-FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at BETWEEN 1 AND $1
+FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at <= $1
 ORDER BY deadline_at, job LIMIT $2
 
 -- name: orphaned_leases

@@ -61,7 +61,7 @@ SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
        supersedes, superseded_by, attempt, failed, lost, returned,
        worker, incarnation, excluded,
-       coalesce(assigned_at, 0), coalesce(started_at, 0), coalesce(finished_at, 0),
+       assigned_at, started_at, finished_at,
        coalesce(failure, 0), exit_code, message, reason, result, spec
 FROM jobs ORDER BY id
 

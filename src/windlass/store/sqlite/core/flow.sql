@@ -120,5 +120,5 @@ INSERT INTO outcomes (
     job, state, flags, attempt, failed, lost, worker, incarnation, assigned_at, started_at,
     finished_at, failure, reason
 )
-SELECT j.id, ?2, j.flags, j.attempt, j.failed, j.lost, NULL, NULL, 0, 0, ?3, 0, ?4
+SELECT j.id, ?2, j.flags, j.attempt, j.failed, j.lost, NULL, NULL, NULL, NULL, ?3, 0, ?4
 FROM carray(?1) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;

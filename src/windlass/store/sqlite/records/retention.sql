@@ -19,7 +19,7 @@ SELECT
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
     ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,
     j.excluded,
-    ifnull(o.assigned_at, 0), ifnull(o.started_at, 0), ifnull(o.finished_at, 0),
+    o.assigned_at, o.started_at, o.finished_at,
     ifnull(o.failure, 0), o.exit_code, o.message, o.reason, o.result, j.spec
 FROM carray(?) AS wanted
 CROSS JOIN jobs AS j ON j.id = wanted.value
@@ -27,7 +27,7 @@ LEFT JOIN outcomes AS o ON o.job = j.id;
 
 -- name: jobs_behind
 -- A bounded walk from an id: ids rise with time.
-SELECT j.id, j.shape, j.workflow, j.created_at, ifnull(o.state, 0), ifnull(o.finished_at, 0)
+SELECT j.id, j.shape, j.workflow, j.created_at, ifnull(o.state, 0), o.finished_at
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.id > ?1 ORDER BY j.id LIMIT ?2;
 

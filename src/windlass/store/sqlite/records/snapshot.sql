@@ -16,7 +16,7 @@ SELECT
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
     ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,
     j.excluded,
-    ifnull(o.assigned_at, 0), ifnull(o.started_at, 0), ifnull(o.finished_at, 0),
+    o.assigned_at, o.started_at, o.finished_at,
     ifnull(o.failure, 0), o.exit_code, o.message, o.reason, o.result, j.spec
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id ORDER BY j.id;
 
