@@ -130,7 +130,7 @@ class Plan:
         columns = JOB_COLUMNS
         values = (
             f"n, {shape}, {none}, 0, {at} - {LEVEL_MS}, 0, 0, {at}, {at}, {none}, {TIMEOUT_MS}, "
-            f"{names.unlimited}, {none}, {names.spec}"
+            f"{none}, {none}, {names.spec}"
         )
         places: list[str] = []
         if part.state == QUEUED:
@@ -139,7 +139,7 @@ class Plan:
         elif part.state == RUNNING:
             lease = (
                 f"n, 1, n - {part.first - 1}, {WORKER}, {INCARNATION}, 4, {at}, {at}, "
-                f"{self.now + TIMEOUT_MS}, {TIMEOUT_MS}, {names.unlimited}, {none}"
+                f"{self.now + TIMEOUT_MS}, {TIMEOUT_MS}, {none}, {none}"
             )
             places.append(f"INSERT INTO leases ({LEASE_COLUMNS}) SELECT {lease} FROM {series}")
         else:
@@ -169,7 +169,6 @@ class Names:
     """What SQLite calls things."""
 
     none = "NULL"
-    unlimited = "0"
     absent = "NULL"  # what a 0 is compared with to become NULL: here it never does
     frm = "from_state"
     to = "to_state"
@@ -181,7 +180,7 @@ class Names:
 class PostgresNames(Names):
     """What PostgreSQL calls them."""
 
-    none = unlimited = "NULL::bigint"
+    none = "NULL::bigint"
     absent = "0"
     frm = '"from"'
     to = '"to"'

@@ -35,7 +35,7 @@ WITH picked AS MATERIALIZED (
            $7 + least(timeout_ms, idle_ms) + $8, timeout_ms, idle_ms, limit_id
     FROM given
 )
-SELECT job, attempt, lease, rank, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec FROM given
+SELECT job, attempt, lease, rank, timeout_ms, idle_ms, spec FROM given
 """
 TWO_EVENTS = """
 INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")

@@ -17,7 +17,7 @@ from windlass.store.sqlite.migrate import create
 JOB = """
 INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment, age_from, created_at,
                   limit_id, timeout_ms, idle_ms, supersedes, spec)
-VALUES (?, 1, ?, 0, 1, 0, 0, 1, 1, NULL, 0, 0, NULL, ?)
+VALUES (?, 1, ?, 0, 1, 0, 0, 1, 1, NULL, NULL, NULL, NULL, ?)
 """
 READY = """
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id) VALUES (1, 1, ?, 0, ?, NULL)

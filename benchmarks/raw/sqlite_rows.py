@@ -22,7 +22,7 @@ from windlass.store.sqlite.statements import QUERIES
 QUEUED = State.QUEUED.code
 RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code
-TIMEOUTS = (1_800_000, 0)  # while running, and without activity: the defaults
+TIMEOUTS = (1_800_000, None)  # while running, and without activity: the defaults
 SLACK_MS = 10_000 + 30_000  # the grace of a stopped process and one heartbeat
 
 INSERT_JOBS = BulkInsert(QUERIES["insert_jobs"])

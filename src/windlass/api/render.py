@@ -316,7 +316,7 @@ def _moment(ms: int | None) -> str | None:
     return format_moment(ms) if ms else None
 
 
-def _seconds(ms: int) -> float | None:
+def _seconds(ms: int | None) -> float | None:
     return ms / 1000 if ms else None
 
 

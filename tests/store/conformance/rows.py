@@ -68,7 +68,7 @@ def new_job(job: int, **changes: Any) -> NewJob:
         created_at=500 + job,
         limit=7,
         timeout_ms=8_000,
-        idle_ms=0,
+        idle_ms=None,
         supersedes=None,
         spec=b'{"task":"build \xe2\x86\x92 ship"}',
     )

@@ -79,15 +79,15 @@ def test_an_assigned_job_has_not_started(store: Driver) -> None:
 @pytest.mark.parametrize(
     ("timeout_ms", "idle_ms", "deadline_at"),
     [
-        (8_000, 0, NOW + 8_100),
-        (0, 9_000, NOW + 9_100),
+        (8_000, None, NOW + 8_100),
+        (None, 9_000, NOW + 9_100),
         (8_000, 9_000, NOW + 8_100),
         (8_000, 7_000, NOW + 7_100),
-        (0, 0, None),
+        (None, None, None),
     ],
 )
 def test_the_smaller_timeout_sets_the_first_deadline(
-    store: Driver, timeout_ms: int, idle_ms: int, deadline_at: int | None
+    store: Driver, timeout_ms: int | None, idle_ms: int | None, deadline_at: int | None
 ) -> None:
     row = new_job(1, timeout_ms=timeout_ms, idle_ms=idle_ms)
     store.transact(lambda tx: tx.jobs.insert([row]))
@@ -116,8 +116,8 @@ def test_grants_of_one_call_may_go_to_several_workers(store: Driver) -> None:
     grants = [grant(ticket(2), 8, 3, 5), grant(ticket(1), 9, 2, 6)]
     told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 0))
     assert told == [
-        Assignment(2, 5, 1, "running", 20, 0, msgspec.Raw(specs[2])),
-        Assignment(1, 6, 2, "running", 10, 0, msgspec.Raw(specs[1])),
+        Assignment(2, 5, 1, "running", 20, None, msgspec.Raw(specs[2])),
+        Assignment(1, 6, 2, "running", 10, None, msgspec.Raw(specs[1])),
     ]
     held = {lease.job: (lease.worker, lease.incarnation) for lease in store.snapshot().leases}
     assert held == {2: (8, 3), 1: (9, 2)}

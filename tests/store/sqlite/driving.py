@@ -66,7 +66,7 @@ def fill(path: Path, jobs: int) -> None:
         connection.execute(
             f"{rows} INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment,"
             " age_from, created_at, limit_id, timeout_ms, idle_ms, supersedes, spec)"
-            " SELECT i, i % 10, NULL, 0, i, 0, 0, 0, 0, nullif(i % 3, 0), 0, 0, NULL, x'7b7d'"
+            " SELECT i, i % 10, NULL, 0, i, 0, 0, 0, 0, nullif(i % 3, 0), NULL, NULL, NULL, x'7b7d'"
             " FROM n"
         )
         connection.execute(
@@ -78,7 +78,8 @@ def fill(path: Path, jobs: int) -> None:
         connection.execute(
             "INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,"
             " started_at, deadline_at, timeout_ms, idle_ms, limit_id)"
-            " SELECT id, 1, id, id % 20, 1, 4, 0, 0, id, 0, 0, NULL FROM jobs WHERE id % 10 = 0"
+            " SELECT id, 1, id, id % 20, 1, 4, 0, 0, id, NULL, NULL, NULL FROM jobs"
+            " WHERE id % 10 = 0"
         )
         connection.execute(
             "INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state)"

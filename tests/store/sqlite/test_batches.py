@@ -26,7 +26,7 @@ def test_a_statement_that_cannot_be_widened_is_refused() -> None:
         BulkInsert("INSERT INTO meta (name, value) SELECT 1, 2")
 
 
-TIMEOUTS = [(0, 0), (500, 0), (0, 300), (500, 300), (300, 500)]
+TIMEOUTS = [(None, None), (500, None), (None, 300), (500, 300), (300, 500)]
 
 
 @pytest.mark.parametrize("state", [3, 4])

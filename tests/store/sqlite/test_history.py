@@ -37,7 +37,7 @@ def noise(at: int, count: int = 2_000) -> list[Event]:
 
 async def submit(tx: WriteTx) -> None:
     ticket = Ticket(1, 1, JOB, 0, None, None, None)
-    times = (START_MS, START_MS, None, 0, 0)
+    times = (START_MS, START_MS, None, None, None)
     await tx.jobs.insert([NewJob(JOB, 1, None, 0, 1, 0, 0, *times, None, b"{}")])
     await tx.places.add_ready([ticket])
     await tx.log.append([*noise(0), move(0, 0, QUEUED), *noise(0), *noise(5)])

@@ -78,8 +78,8 @@ class NewJob(NamedTuple):
     age_from: int
     created_at: int
     limit: int | None
-    timeout_ms: int
-    idle_ms: int
+    timeout_ms: int | None
+    idle_ms: int | None
     supersedes: int | None
     spec: bytes
 
@@ -98,8 +98,8 @@ class JobFacts(NamedTuple):
     age_from: int
     created_at: int
     limit: int | None
-    timeout_ms: int
-    idle_ms: int
+    timeout_ms: int | None
+    idle_ms: int | None
     supersedes: int | None
     superseded_by: int | None
     attempt: int
@@ -177,8 +177,8 @@ class Lease(NamedTuple):
     started_at: int | None  # None while it is only assigned
     activity_at: int | None
     deadline_at: int | None  # None if it may run for ever
-    timeout_ms: int
-    idle_ms: int
+    timeout_ms: int | None
+    idle_ms: int | None
     limit: int | None
     reason: str | None  # why it was told to stop
     queue_limit: int | None = None  # the queue limit that it counts against
@@ -420,5 +420,6 @@ class Dependents(NamedTuple):
 # The fields of `NewJob` as a plain tuple. A record costs three times as much, which matters for
 # hundreds of jobs at once.
 JobColumns: TypeAlias = tuple[
-    int, int, int | None, int, int, int, int, int, int, int | None, int, int, int | None, bytes
+    int, int, int | None, int, int, int, int, int, int, int | None, int | None, int | None,
+    int | None, bytes
 ]  # fmt: skip

@@ -266,9 +266,9 @@ def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
 def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int | None) -> int | None:
     """Returns when the server ends an attempt whose agent did not; None: never."""
     ends = []
-    if lease.timeout_ms:
+    if lease.timeout_ms is not None:
         ends.append(started_at + lease.timeout_ms)
-    if lease.idle_ms:
+    if lease.idle_ms is not None:
         ends.append((started_at if activity_at is None else activity_at) + lease.idle_ms)
     if not ends:
         return None

@@ -64,8 +64,8 @@ class LeasesWrite(LeasesRead, Protocol):
         Each becomes the job's next attempt, or `least_attempt` if that is higher.
 
         `started_at` is `now` when the state is running, else None. `deadline_at` is, when
-        running, now + the smaller of the job's two timeouts that are not 0 + `slack_ms`
-        (None if both are 0); when assigned, now + `slack_ms`.
+        running, now + the smaller of the job's timeouts + `slack_ms` (None if it has none);
+        when assigned, now + `slack_ms`.
         """
         ...
 
@@ -89,7 +89,7 @@ class LeasesWrite(LeasesRead, Protocol):
         """Writes (job, activity_at, deadline_at)."""
         ...
 
-    async def allow(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
+    async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
         """Changes how long attempts may take, given as (job, timeout_ms, deadline_at)."""
         ...
 

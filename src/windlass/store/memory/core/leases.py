@@ -139,7 +139,7 @@ class MemoryLeases:
                 touched = row._replace(activity_at=activity_at, deadline_at=deadline_at)
                 self._leases.put(job, touched)
 
-    async def allow(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
+    async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
         for job, timeout_ms, deadline_at in rows:
             row = self._leases.get(job)
             if row is not None:
@@ -159,5 +159,5 @@ def first_deadline(job: JobFacts, state: int, now: int, slack_ms: int) -> int | 
     """Returns when a new lease is overdue, or None if it may run for ever."""
     if state != RUNNING:
         return now + slack_ms
-    limits = [limit for limit in (job.idle_ms, job.timeout_ms) if limit]
+    limits = [limit for limit in (job.idle_ms, job.timeout_ms) if limit is not None]
     return now + min(limits) + slack_ms if limits else None

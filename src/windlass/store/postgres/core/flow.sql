@@ -23,8 +23,8 @@ WITH entered AS (
     SELECT u.id, u.spec, coalesce(u.shape, $15), coalesce(u.workflow, $16),
            coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
            coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
-           coalesce(u.limit_id, $23), nullif(coalesce(u.timeout_ms, $24), 0),
-           nullif(coalesce(u.idle_ms, $25), 0), coalesce(u.supersedes, $26)
+           coalesce(u.limit_id, $23), coalesce(u.timeout_ms, $24),
+           coalesce(u.idle_ms, $25), coalesce(u.supersedes, $26)
     FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
                 $5::text::integer[], $6::text::bigint[], $7::text::integer[], $8::text::integer[],
                 $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],

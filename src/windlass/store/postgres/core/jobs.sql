@@ -11,8 +11,8 @@ INSERT INTO jobs (id, spec, shape, workflow, flags, rank, base, adjustment, age_
 SELECT u.id, u.spec, coalesce(u.shape, $15), coalesce(u.workflow, $16),
        coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
        coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
-       coalesce(u.limit_id, $23), nullif(coalesce(u.timeout_ms, $24), 0),
-       nullif(coalesce(u.idle_ms, $25), 0), coalesce(u.supersedes, $26)
+       coalesce(u.limit_id, $23), coalesce(u.timeout_ms, $24),
+       coalesce(u.idle_ms, $25), coalesce(u.supersedes, $26)
 FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
             $5::text::integer[], $6::text::bigint[], $7::text::integer[], $8::text::integer[],
             $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],
@@ -23,7 +23,7 @@ FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigi
 -- name: lock_jobs
 -- Against every other writer, in the one order in which all lock.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
-       created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       created_at, limit_id, timeout_ms, idle_ms,
        supersedes, superseded_by, attempt, failed, lost, returned,
        worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
@@ -35,7 +35,7 @@ SELECT id FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY U
 -- name: share_jobs
 -- Against writers only: a job that gets a dependent must not end unseen.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
-       created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       created_at, limit_id, timeout_ms, idle_ms,
        supersedes, superseded_by, attempt, failed, lost, returned,
        worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR SHARE
@@ -43,7 +43,7 @@ FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR SHARE
 -- name: read_jobs
 -- As they are now, for those who do not decide by it.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
-       created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       created_at, limit_id, timeout_ms, idle_ms,
        supersedes, superseded_by, attempt, failed, lost, returned,
        worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id

@@ -101,7 +101,7 @@ class PostgresLeases:
             columns = map(integers, zip(*sorted(rows), strict=True))
             await self._session.execute("touch_leases", *columns)
 
-    async def allow(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
+    async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
         if rows:
             columns = map(integers, zip(*sorted(rows), strict=True))
             await self._session.execute("allow_leases", *columns)

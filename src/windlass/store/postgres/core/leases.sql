@@ -29,27 +29,27 @@ WITH numbered AS MATERIALIZED (
            timeout_ms, idle_ms, limit_id
     FROM given
 )
-SELECT job, attempt, lease, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec
+SELECT job, attempt, lease, timeout_ms, idle_ms, spec
 FROM given ORDER BY lease
 
 -- name: lock_leases
 -- The jobs are locked already where a lease is to end; the order is the same.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
        queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 
 -- name: read_leases
 -- Without locks, for reads.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
        queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job
 
 -- name: leases_of_workers
 -- What a worker holds, in the order in which it was given.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
        queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease
 
@@ -66,7 +66,7 @@ SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROU
 -- name: overdue_leases
 -- A walk over all leases, every few seconds: an index would cost more at every claim.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
        queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at <= $1
 ORDER BY deadline_at, job LIMIT $2
@@ -74,8 +74,8 @@ ORDER BY deadline_at, job LIMIT $2
 -- name: orphaned_leases
 -- A walk over all leases, every few seconds.
 SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at,
-       l.started_at, l.activity_at, l.deadline_at, coalesce(l.timeout_ms, 0),
-       coalesce(l.idle_ms, 0), l.limit_id, l.reason, l.queue_limit,
+       l.started_at, l.activity_at, l.deadline_at, l.timeout_ms,
+       l.idle_ms, l.limit_id, l.reason, l.queue_limit,
        coalesce(l.suspicion, 0), l.indices
 FROM leases l LEFT JOIN workers w ON w.id = l.worker
 WHERE w.id IS NULL OR w.incarnation > l.incarnation

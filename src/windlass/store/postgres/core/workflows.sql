@@ -105,7 +105,7 @@ SELECT workflow FROM workflow_keys WHERE namespace = $1 AND key = $2
 -- name: jobs_of_workflow
 -- Along the partial index from an id on.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
-       created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       created_at, limit_id, timeout_ms, idle_ms,
        supersedes, superseded_by, attempt, failed, lost, returned,
        worker, incarnation, excluded
 FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3

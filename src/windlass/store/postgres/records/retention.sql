@@ -3,7 +3,7 @@
 -- name: job_records
 -- The columns of JobRecord, as in `all_jobs`.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
-       created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       created_at, limit_id, timeout_ms, idle_ms,
        supersedes, superseded_by, attempt, failed, lost, returned,
        worker, incarnation, excluded,
        assigned_at, started_at, finished_at,

@@ -58,7 +58,7 @@ ORDER BY namespace COLLATE "C", key COLLATE "C"
 -- name: all_jobs
 -- For comparing and verifying.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
-       created_at, limit_id, coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       created_at, limit_id, timeout_ms, idle_ms,
        supersedes, superseded_by, attempt, failed, lost, returned,
        worker, incarnation, excluded,
        assigned_at, started_at, finished_at,
@@ -90,7 +90,7 @@ FROM ready ORDER BY shape, rank, job
 -- name: all_leases
 -- For comparing and verifying.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), limit_id, reason,
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
        queue_limit, coalesce(suspicion, 0), indices
 FROM leases ORDER BY job
 

@@ -128,7 +128,7 @@ class SqliteLeases:
     async def touch(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
         self._executemany(QUERIES["touch_leases"], rows)
 
-    async def allow(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
+    async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
         self._executemany(QUERIES["allow_leases"], rows)
 
     async def drop(self, jobs: Sequence[int]) -> None:
@@ -156,8 +156,8 @@ def _lease_rows(
         number, timeout_ms, idle_ms, _ = job
         deadline_at: int | None = overdue_at
         if running:
-            allowed = min(idle_ms, timeout_ms) or idle_ms or timeout_ms
-            deadline_at = overdue_at + allowed if allowed else None
+            limits = [ms for ms in (timeout_ms, idle_ms) if ms is not None]
+            deadline_at = overdue_at + min(limits) if limits else None
         rows.append(
             (
                 *(number, attempt, lease, worker, incarnation, state, now, started_at),

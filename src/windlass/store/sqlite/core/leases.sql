@@ -10,7 +10,7 @@ CROSS JOIN jobs ON id = wanted.value;
 
 -- name: lease_to
 -- Leases of one worker, numbered in the order of the array: the columns come from `jobs`
--- in half the time of binding them. The smaller timeout that is not 0 counts.
+-- in half the time of binding them. The smaller timeout counts, if there is one.
 INSERT INTO leases (
     job, attempt, lease, worker, incarnation, state, assigned_at, started_at, deadline_at,
     timeout_ms, idle_ms, limit_id
@@ -19,10 +19,7 @@ SELECT
     j.id, ?2, ?1 + wanted.rowid, ?3, ?4, ?6, ?7, ?8,
     CASE
         WHEN ?6 <> {state.running} THEN ?9
-        WHEN j.timeout_ms = 0 AND j.idle_ms = 0 THEN NULL
-        ELSE ?9 + min(
-            iif(j.timeout_ms, j.timeout_ms, j.idle_ms), iif(j.idle_ms, j.idle_ms, j.timeout_ms)
-        )
+        ELSE ?9 + coalesce(min(j.timeout_ms, j.idle_ms), j.timeout_ms, j.idle_ms)
     END,
     j.timeout_ms, j.idle_ms, ?5
 FROM carray(?10) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;
