@@ -33,7 +33,8 @@ EDGES = "INSERT INTO dependents (job, chunk, edges) VALUES ($1, 0, $2)"
 END_PLACES = ("DELETE FROM ready WHERE workflow = $1", "DELETE FROM waits WHERE workflow = $1")
 END_JOBS = """
 WITH ended AS (
-    UPDATE jobs SET state = 10, finished_at = 1, reason = 'stop' WHERE workflow = $1 AND state = 0
+    UPDATE jobs SET state = 10, finished_at = 1, reason = 'stop'
+    WHERE workflow = $1 AND state IS NULL
     RETURNING id, state
 ), listed AS (
     INSERT INTO bad_ends (job, state) SELECT id, state FROM ended

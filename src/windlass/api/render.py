@@ -263,7 +263,7 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
             AttemptInfo(
                 number=facts.attempt,
                 worker=view.worker,
-                state=str(STATE_BY_CODE[facts.state]),
+                state=str(STATE_BY_CODE[facts.final_state]),
                 failure=_failure(view.failure, view.message),
                 assigned_at=_moment(view.assigned_at),
                 started_at=_moment(view.started_at),

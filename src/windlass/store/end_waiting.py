@@ -16,7 +16,7 @@ async def end_waiting(
     *, queued: bool,
 ) -> list[Waited]:  # fmt: skip
     """Implements `FlowWrite.end_waiting` for stores that need no statements of their own."""
-    facts = {job: fact for job, fact in (await jobs.lock(ids)).items() if not fact.state}
+    facts = {job: fact for job, fact in (await jobs.lock(ids)).items() if fact.is_open}
     waits = await places.waiting(sorted(facts))
     kept = {job for job, wait in waits.items() if wait.manual == KEPT_WHILE_RUNNING}
     blocked = [wait.job for wait in await places.take_waits([j for j in waits if j not in kept])]

@@ -13,7 +13,7 @@ class Passed(NamedTuple):
     shape: int
     workflow: int | None
     created_at: int
-    state: int
+    state: int | None
     finished_at: int | None
 
 

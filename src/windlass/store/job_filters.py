@@ -35,11 +35,11 @@ class Source(Enum):
 
 
 class Candidate(NamedTuple):
-    """A job that a list may show; `ended` is its terminal state, or 0."""
+    """A job that a list may show; `ended` is its terminal state, if it has one."""
 
     job: int
     shape: int
-    ended: int
+    ended: int | None
 
 
 class Standing(NamedTuple):
@@ -113,11 +113,13 @@ def make_view(
 ) -> JobRecord:
     facts = record.facts
     newest = newest_attempt(facts, lease)
-    state, not_before = facts.state, 0
-    if not state and lease is not None:
+    state, not_before = QUEUED, 0
+    if facts.state is not None:
+        state = facts.state
+    elif lease is not None:
         state = lease.state
-    elif not state:
-        state, not_before = (place.state, place.not_before) if place else (QUEUED, 0)
+    elif place is not None:
+        state, not_before = place.state, place.not_before
     worker = facts.worker if lease is None else lease.worker
     return record._replace(
         state=state,

@@ -81,7 +81,7 @@ def facts(row: NewJob, **changes: Any) -> JobFacts:
         id=row.id,
         shape=row.shape,
         workflow=row.workflow,
-        state=0,
+        state=None,
         flags=row.flags,
         rank=row.rank,
         base=row.base,

@@ -124,7 +124,7 @@ def test_what_waits_ends_and_the_others_are_left_alone(store: Driver) -> None:
     assert (shown.due, shown.leases) == (before.due, before.leases)
     for record in shown.jobs:
         ours = record.facts.id in (1, 2, 4, 5)
-        assert record.facts.state == (CANCELED if ours else 0)
+        assert record.facts.state == (CANCELED if ours else None)
         assert (record.finished_at, record.reason) == ((NOW, "stop") if ours else (None, None))
 
 
@@ -175,7 +175,11 @@ def test_tied_jobs_complete_and_tell_what_counts_them(store: Driver) -> None:
     shown = store.snapshot()
     assert [row.job for row in shown.leases] == [2]
     first, second, third = shown.jobs
-    assert (first.facts.state, second.facts.state, third.facts.state) == (COMPLETED, 0, COMPLETED)
+    assert (first.facts.state, second.facts.state, third.facts.state) == (
+        COMPLETED,
+        None,
+        COMPLETED,
+    )
     assert (first.result, first.finished_at, third.exit_code) == (b"1", NOW, 0)
     assert (first.facts.worker, first.facts.incarnation, first.facts.attempt) == (3, 4, 5)
 

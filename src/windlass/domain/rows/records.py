@@ -90,7 +90,7 @@ class JobFacts(NamedTuple):
     id: int
     shape: int
     workflow: int | None
-    state: int  # 0 while the job is open
+    state: int | None  # None while the job is open
     flags: int
     rank: int
     base: int
@@ -113,7 +113,14 @@ class JobFacts(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Returns True if the job has not ended."""
-        return self.state == 0
+        return self.state is None
+
+    @property
+    def final_state(self) -> int:
+        """Returns the state of a job that has ended."""
+        if self.state is None:
+            raise ValueError(f"job {self.id} is open")
+        return self.state
 
 
 class JobTry(NamedTuple):

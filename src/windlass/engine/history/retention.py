@@ -123,8 +123,9 @@ async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
     for fact in facts.values():
         if fact.workflow is not None and not fact.superseded_by:
             change = counts.setdefault(fact.workflow, {})
-            change[fact.state] = change.get(fact.state, 0) - 1
-            if fact.state != COMPLETED and fact.flags & ALLOW_FAILURE:
+            ended = fact.final_state
+            change[ended] = change.get(ended, 0) - 1
+            if ended != COMPLETED and fact.flags & ALLOW_FAILURE:
                 change[FORGIVEN] = change.get(FORGIVEN, 0) - 1
     await work.tx.retention.remove_jobs(sorted(facts))
     if counts:

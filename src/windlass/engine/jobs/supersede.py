@@ -87,7 +87,7 @@ async def retry_many(
         else:
             new = await _replace(work, old, spec, its, locked, actor)
             locked[job] = old._replace(superseded_by=new)
-            locked[new] = old._replace(id=new, state=0, supersedes=job)
+            locked[new] = old._replace(id=new, state=None, supersedes=job)
             answers.append(Superseded(new, True))
     return answers
 
@@ -149,7 +149,7 @@ class _Obstacles:
         """Returns why this job cannot be superseded now."""
         if old.superseded_by:
             return None
-        state = STATE_BY_CODE[old.state]
+        state = None if old.state is None else STATE_BY_CODE[old.state]
         if state is None or not can_supersede(state):
             shown = "still open" if state is None else str(state)
             message = f"job {old.id} has not failed: it is {shown}"
@@ -187,7 +187,7 @@ def _standing_cause_of(
         return None
     return Conflict(
         "cause_stands",
-        f"job {old.id} depends on job {cause.id}, which is {STATE_BY_CODE[cause.state]}: "
+        f"job {old.id} depends on job {cause.id}, which is {STATE_BY_CODE[cause.final_state]}: "
         "retry that job first",
     )
 
@@ -199,7 +199,7 @@ def _standing_cause(
         other = locked.get(named[ref]) if isinstance(ref, int) else None
         if other is None or other.superseded_by or other.flags & ALLOW_FAILURE:
             continue
-        if other.state and other.state != COMPLETED:
+        if other.state is not None and other.state != COMPLETED:
             return other
     return None
 
@@ -292,7 +292,7 @@ def _reopen_workflow(work: Work, old: JobFacts) -> None:
     """Stops counting the old job; opens an ended workflow again."""
     if old.workflow is None:
         return
-    work.count_in_workflow(old.workflow, old.state, -1)
+    work.count_in_workflow(old.workflow, old.final_state, -1)
     if old.flags & ALLOW_FAILURE:
         work.count_in_workflow(old.workflow, FORGIVEN, -1)
     work.reopen_workflow(old.workflow)

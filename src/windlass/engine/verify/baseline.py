@@ -110,7 +110,7 @@ def dump(past: Past) -> Dump:
 
 def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPast:
     facts, logged = record.facts, JobPast()
-    logged.state = facts.state
+    logged.state = facts.final_state
     logged.attempt = logged.closed = facts.attempt
     logged.failed, logged.lost, logged.returned = facts.failed, facts.lost, facts.returned
     logged.base, logged.adjustment = facts.base, facts.adjustment

@@ -29,7 +29,7 @@ def _compare_jobs(known: SnapshotIndex, past: Past, found: Findings) -> None:
             continue
         facts = row.facts
         for name, has, should in (
-            ("state", facts.state, logged.state if logged.ended else 0),
+            ("state", facts.state, logged.state if logged.ended else None),
             ("attempt", facts.attempt, logged.closed),
             ("failed", facts.failed, logged.failed),
             ("lost", facts.lost, logged.lost),

@@ -40,7 +40,7 @@ CREATE TABLE jobs (
     failed smallint NOT NULL DEFAULT 0,
     lost smallint NOT NULL DEFAULT 0,
     returned smallint NOT NULL DEFAULT 0,
-    state smallint NOT NULL DEFAULT 0,
+    state smallint, -- once it has ended
     spec bytea NOT NULL,
     excluded text,
     assigned_at bigint,

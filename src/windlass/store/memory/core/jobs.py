@@ -105,7 +105,7 @@ class MemoryJobs:
                 adjustment=adjustment,
                 age_from=age_from,
                 rank=rank,
-                flags=facts.flags if facts.state else flags,
+                flags=flags if facts.is_open else facts.flags,
             ),
         )
 
@@ -161,7 +161,7 @@ def new_record(row: NewJob) -> JobRecord:
         id=row.id,
         shape=row.shape,
         workflow=row.workflow,
-        state=0,
+        state=None,
         flags=row.flags,
         rank=row.rank,
         base=row.base,

@@ -101,7 +101,7 @@ class MemoryWorkflows:
             page = await self.jobs_of(workflow, after, count)
             if not page:
                 break
-            found += [facts.id for facts in page if not facts.state]
+            found += [facts.id for facts in page if facts.is_open]
             after = page[-1].id
         return found[:count]
 
@@ -123,8 +123,8 @@ class MemoryWorkflows:
             facts = self._tables.jobs[job].facts
             if facts.superseded_by:
                 continue
-            counts[facts.state or self._place(facts)] += 1
-            if facts.state and facts.state != COMPLETED and facts.flags & ALLOW_FAILURE:
+            counts[self._place(facts) if facts.state is None else facts.state] += 1
+            if facts.state not in (None, COMPLETED) and facts.flags & ALLOW_FAILURE:
                 counts[FORGIVEN] += 1
         return tuple(counts)
 

@@ -103,7 +103,7 @@ FROM attempts WHERE job = ANY ($1::text::bigint[]) ORDER BY job, number
 -- name: set_priority
 -- `lock_jobs` holds the row.
 UPDATE jobs SET adjustment = $2, age_from = $3, rank = $4,
-    flags = CASE WHEN state = {state.open} THEN $5 ELSE flags END
+    flags = CASE WHEN state IS NULL THEN $5 ELSE flags END
 WHERE id = $1
 
 -- name: set_superseded

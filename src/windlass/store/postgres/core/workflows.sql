@@ -112,7 +112,7 @@ FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
 
 -- name: open_jobs_of_workflow
 -- Along the partial index from an id on.
-SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state = {state.open} ORDER BY workflow, id LIMIT $3
+SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state IS NULL ORDER BY workflow, id LIMIT $3
 
 -- name: jobs_outside
 -- By primary key.
@@ -132,13 +132,15 @@ FROM workflows WHERE id < $1 ORDER BY id DESC LIMIT $2
 -- name: recount_workflow
 -- Each job by its end or its place (blocked if it stands nowhere), and whether it is forgiven.
 SELECT CASE
-           WHEN j.state > {state.open} THEN j.state
+           WHEN j.state IS NOT NULL THEN j.state
            WHEN l.state IS NOT NULL THEN l.state
            WHEN d.state IS NOT NULL THEN d.state
            WHEN r.job IS NOT NULL OR p.job IS NOT NULL THEN {state.queued}
            ELSE {state.blocked}
        END AS standing,
-       j.state > {state.completed} AND j.flags & {flag.allow_failure} <> 0 AS forgiven, count(*)
+       coalesce(j.state > {state.completed} AND j.flags & {flag.allow_failure} <> 0, false)
+           AS forgiven,
+       count(*)
 FROM jobs j
 LEFT JOIN leases l ON l.job = j.id
 LEFT JOIN due d ON d.job = j.id

@@ -76,7 +76,7 @@ SELECT workflow FROM workflow_keys WHERE namespace = ? AND key = ?;
 -- name: jobs_of_workflow
 -- Along the partial index from an id on.
 SELECT
-    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.id, j.shape, j.workflow, o.state, ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
     ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,

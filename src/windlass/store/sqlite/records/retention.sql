@@ -14,7 +14,7 @@ DELETE FROM workflow_keys WHERE workflow IN carray(?);
 -- name: job_records
 -- The columns of JobRecord, as in `all_jobs`.
 SELECT
-    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.id, j.shape, j.workflow, o.state, ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
     ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,
@@ -27,7 +27,7 @@ LEFT JOIN outcomes AS o ON o.job = j.id;
 
 -- name: jobs_behind
 -- A bounded walk from an id: ids rise with time.
-SELECT j.id, j.shape, j.workflow, j.created_at, ifnull(o.state, 0), o.finished_at
+SELECT j.id, j.shape, j.workflow, j.created_at, o.state, o.finished_at
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.id > ?1 ORDER BY j.id LIMIT ?2;
 
