@@ -21,8 +21,8 @@ INSERT INTO ready (shape, rank, job, attempt, workflow)
 SELECT 1, 1, u.id, 0, $2::bigint FROM unnest($1::bigint[]) AS u (id)
 """
 WAITS = """
-INSERT INTO waits (job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow)
-SELECT u.id, u.unmet, 0, 0, 1, 1, 1, 0, $3::bigint
+INSERT INTO waits (job, unmet, manual, age_from, shape, rank, attempt, workflow)
+SELECT u.id, u.unmet, 0, 1, 1, 1, 0, $3::bigint
 FROM unnest($1::bigint[], $2::integer[]) AS u (id, unmet)
 """
 EVENTS = """

@@ -23,9 +23,9 @@ READY = """
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id) VALUES (1, 1, ?, 0, ?, NULL)
 """
 WAIT = """
-INSERT INTO waits (job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
+INSERT INTO waits (job, unmet, manual, age_from, shape, rank, attempt, workflow,
                    limit_id)
-VALUES (?, ?, 0, 0, 1, 1, 1, 0, ?, NULL)
+VALUES (?, ?, 0, 1, 1, 1, 0, ?, NULL)
 """
 EDGES = "INSERT INTO dependents (job, chunk, edges) VALUES (?, 0, ?)"
 EVENT = """

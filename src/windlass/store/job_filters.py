@@ -47,7 +47,7 @@ class Standing(NamedTuple):
 
     job: int
     state: int
-    not_before: int
+    not_before: int | None
 
 
 class _ListedFields(msgspec.Struct):
@@ -113,7 +113,8 @@ def make_view(
 ) -> JobRecord:
     facts = record.facts
     newest = newest_attempt(facts, lease)
-    state, not_before = QUEUED, 0
+    state = QUEUED
+    not_before: int | None = None
     if facts.state is not None:
         state = facts.state
     elif lease is not None:

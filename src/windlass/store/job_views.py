@@ -188,7 +188,8 @@ class Views(ABC):
         records = await self._records(ids)
         leases = await self._leases([job for job in ids if job in records])
         waiting = [job for job in ids if job in records and job not in leases]
-        places = {row.job: row for row in sorted(await self._standings(waiting), reverse=True)}
+        found = sorted(await self._standings(waiting), key=lambda row: row.state, reverse=True)
+        places = {row.job: row for row in found}
         last = {record.facts.worker for record in records.values()}
         held = {lease.worker for lease in leases.values()}
         names = await self._worker_names(sorted({n for n in last if n is not None} | held))

@@ -47,7 +47,7 @@ def ticket(job: int, **changes: Any) -> Ticket:
 
 
 def wait(job: int, unmet: int = 1, **changes: Any) -> Wait:
-    row = Wait(job, unmet, manual=0, not_before=0, age_from=70 + job, ticket=ticket(job))
+    row = Wait(job, unmet, manual=0, not_before=None, age_from=70 + job, ticket=ticket(job))
     return row._replace(**changes)
 
 

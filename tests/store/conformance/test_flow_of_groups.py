@@ -52,7 +52,7 @@ def fill(store: Driver) -> None:
 
 def waits_of(row: NewJob, unmet: int) -> Wait:
     place = Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
-    return Wait(row.id, unmet, 0, 0, row.age_from, place)
+    return Wait(row.id, unmet, 0, None, row.age_from, place)
 
 
 def test_blocked_jobs_wait_with_every_column(store: Driver) -> None:

@@ -99,7 +99,7 @@ def test_a_job_is_shown_in_the_state_its_place_means(store: Driver) -> None:
     assert ids(page.jobs) == sorted(EVERY_STATE, reverse=True)
     assert page.next == 0
     shown = {view.facts.id: view for view in page.jobs}
-    assert [shown[job].not_before for job in (1, 2, 3, 4)] == [0, 77, 88, 99]
+    assert [shown[job].not_before for job in (1, 2, 3, 4)] == [None, 77, 88, 99]
     assert [shown[job].worker for job in (1, 6, 8)] == [None, "busy", "idle"]
 
 

@@ -41,7 +41,7 @@ class Wait(NamedTuple):
     job: int
     unmet: int
     manual: int
-    not_before: int
+    not_before: int | None
     age_from: int
     ticket: Ticket
 
@@ -210,9 +210,9 @@ class JobRecord(NamedTuple):
 
     The first part is the row. The second has its defaults if only the row was read: `state` is
     that of an open job as well (it follows from its place), `not_before` is when a planned or
-    backing-off job may start (0: at once), and `worker` is the name of the worker that holds it or
-    held it last; None if that worker is gone. `log`, `progress` and `dynamic` are those of the
-    newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and `artifacts`
+    backing-off job may start (None: at once), and `worker` is the name of the worker that holds
+    it or held it last; None if that worker is gone. `log`, `progress` and `dynamic` are those of
+    the newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and `artifacts`
     empty.
     """
 
@@ -228,7 +228,7 @@ class JobRecord(NamedTuple):
     spec: bytes
 
     state: int = 0
-    not_before: int = 0
+    not_before: int | None = None
     lease: Lease | None = None
     worker: str | None = None
     log: LogRow | None = None

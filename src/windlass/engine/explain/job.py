@@ -168,9 +168,9 @@ class Explainer:
     # Time, queues, limits
 
     def _not_yet(self, view: JobRecord) -> Reasons:
-        left = view.not_before - self._tx.now
-        if left <= 0:
+        if view.not_before is None or view.not_before <= self._tx.now:
             return Reasons()
+        left = view.not_before - self._tx.now
         until = format_moment(view.not_before)
         backing_off = view.state == RETRYING
         kind: Cause = "backoff" if backing_off else "not_before"

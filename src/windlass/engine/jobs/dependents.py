@@ -152,7 +152,7 @@ async def release(work: Work, waits: Sequence[Wait]) -> None:
     await _note_released(work, [wait.ticket for wait in waits])
     ready = []
     for wait in waits:
-        if wait.not_before > work.now:
+        if wait.not_before is not None and wait.not_before > work.now:
             await plan_for(work, wait.not_before, QUEUED, wait.ticket)
         else:
             ready.append(wait.ticket)

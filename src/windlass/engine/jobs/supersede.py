@@ -251,12 +251,12 @@ async def _put(
     data = {"supersedes": old.id, "base": old.base, "adjustment": old.adjustment}
     work.move(row.id, row.shape, row.workflow, 0, 0, BLOCKED if unmet else QUEUED,
               "Retried by hand", actor=actor, data=data)  # fmt: skip
-    not_before = spec.not_before_ms or 0
+    not_before = spec.not_before_ms
     if unmet:
         manual = 1 if old.flags & MANUAL else 0
         wait = Wait(row.id, unmet, manual, not_before, row.age_from, ticket)
         await work.tx.places.add_waits([wait])
-    elif not_before > work.now:
+    elif not_before is not None and not_before > work.now:
         await plan_for(work, not_before, QUEUED, ticket)
     else:
         await make_ready(work, [ticket])

@@ -107,7 +107,7 @@ class _RowBatch:
     def _kind(self, draft: GraphJob, shape: int) -> _JobRun:
         spec, work = draft.job.spec, self._work
         created = work.now if draft.workflow is None else self._groups[draft.workflow].created_at
-        age_from = age_from_ms(created, spec.not_before_ms or None, None)
+        age_from = age_from_ms(created, spec.not_before_ms, None)
         total = level(work.catalog.weight(spec.queue), draft.base, 0)
         return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
 
@@ -160,7 +160,7 @@ class _RowBatch:
         spec, job_id = draft.job.spec, draft.id
         ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
         self.deadlines += deadlines_of(spec, job_id)
-        not_before = spec.not_before_ms or 0
+        not_before = spec.not_before_ms
         manual = 1 if kind.template.flags & MANUAL else 0
         if unmet + manual:
             kind.blocked.append(job_id)
@@ -169,7 +169,7 @@ class _RowBatch:
             )
             return
         kind.queued.append(job_id)
-        if not_before > self._work.now:
+        if not_before is not None and not_before > self._work.now:
             self.dues.append(Due(not_before, job_id, QUEUED, ticket))
             self._work.effects.fall_due(not_before)
         else:

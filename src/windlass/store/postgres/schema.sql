@@ -90,7 +90,7 @@ CREATE TABLE keys (
 
 CREATE TABLE waits (
     job bigint PRIMARY KEY,
-    not_before bigint NOT NULL,
+    not_before bigint,
     age_from bigint NOT NULL,
     rank bigint NOT NULL,
     workflow bigint,

@@ -107,7 +107,7 @@ CREATE TABLE waits (
     job INTEGER PRIMARY KEY,
     unmet INTEGER NOT NULL,
     manual INTEGER NOT NULL,
-    not_before INTEGER NOT NULL,
+    not_before INTEGER,
     age_from INTEGER NOT NULL,
     shape INTEGER NOT NULL,
     rank INTEGER NOT NULL,
