@@ -212,8 +212,8 @@ class JobRecord(NamedTuple):
     that of an open job as well (it follows from its place), `not_before` is when a planned or
     backing-off job may start (None: at once), and `worker` is the name of the worker that holds
     it or held it last; None if that worker is gone. `log`, `progress` and `dynamic` are those of
-    the newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and `artifacts`
-    empty.
+    the newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and
+    `artifacts` empty.
     """
 
     facts: JobFacts

@@ -528,11 +528,11 @@ CREATE TABLE pools (
 CREATE TABLE pool_workers (
     id bigint PRIMARY KEY,
     pool bigint NOT NULL,
-    worker bigint NOT NULL,
+    worker bigint,
     last_lease bigint NOT NULL,
     requested_at bigint NOT NULL,
     changed_at bigint NOT NULL,
-    idle_since bigint NOT NULL,
+    idle_since bigint,
     charged_until bigint NOT NULL,
     tries integer NOT NULL,
     state smallint NOT NULL,
