@@ -252,7 +252,7 @@ async def test_a_workflow_opens_again_with_a_new_run(rig: Rig) -> None:
     assert (before.state, before.run) == (5, 1)
     await rig.engine.jobs.retry(submitted.ids[0])
     (during,) = (await rig.snapshot()).workflows
-    assert (during.state, during.run, during.finished_at) == (2, 2, 0)
+    assert (during.state, during.run, during.finished_at) == (2, 2, None)
     await agent.finish(await agent.take_one())
     (after,) = (await rig.snapshot()).workflows
     assert (after.state, after.run, after.finished_at) == (4, 2, rig.now)

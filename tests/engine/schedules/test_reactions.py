@@ -34,7 +34,7 @@ async def submit(rig: Rig, jobs: int = 1, **reactions: Any) -> int:
     """A workflow with these reactions; its id."""
     spec = WorkflowSpec(name="release", details=Details(submitted_by="ada", **reactions))
     specs = [JobSpec(task="shell", args={"argv": ["true"]}) for _ in range(jobs)]
-    return (await rig.engine.submit(specs, spec)).workflow
+    return (await rig.engine.submit(specs, spec)).known_workflow
 
 
 async def end(agent: Agent, outcome: str = "completed") -> None:
@@ -42,7 +42,7 @@ async def end(agent: Agent, outcome: str = "completed") -> None:
         await agent.finish(job, outcome)  # type: ignore[arg-type]
 
 
-async def outcomes(table: Timetable) -> list[tuple[str, str, int]]:
+async def outcomes(table: Timetable) -> list[tuple[str, str, int | None]]:
     """Kind, state and result of each reaction."""
     return [
         (ReactionKind(r.kind).name.lower(), ReactionState(r.state).name.lower(), r.result)
@@ -103,7 +103,7 @@ async def test_the_intent_is_written_with_the_end_itself(rig: Rig) -> None:
     await end(await rig.agent())
     await rig.restart()
     table = Timetable(rig)
-    assert await outcomes(table) == [("submit", "pending", 0)]
+    assert await outcomes(table) == [("submit", "pending", None)]
     assert await table.react() == 1
     assert len((await rig.snapshot()).workflows) == 2
 
@@ -301,7 +301,7 @@ async def test_a_receiver_that_does_not_answer_is_left_after_a_while(memory_rig:
     await end(await memory_rig.agent())
     await table.send()
     (row,) = await table.reaction_rows()
-    assert (row.state, row.result) == (ReactionState.PENDING, 0)
+    assert (row.state, row.result) == (ReactionState.PENDING, None)
     await table.courier.close()
 
 

@@ -202,7 +202,7 @@ def workflow(number: int, **changes: Any) -> WorkflowRow:
         run=2,
         flags=3,
         created_at=4_000,
-        finished_at=0,
+        finished_at=None,
         counts=(0,) * COUNTS,
     )
     return row._replace(**changes)
@@ -273,7 +273,7 @@ def name_row(name: str, **changes: Any) -> NameRow:
 
 
 def template(name: str, version: int = 1, **changes: Any) -> TemplateRow:
-    row = TemplateRow("team", name, version, b'{"a":1}', "digest", 801, "ada", 0)
+    row = TemplateRow("team", name, version, b'{"a":1}', "digest", 801, "ada", None)
     return row._replace(**changes)
 
 
@@ -286,7 +286,7 @@ def schedule(name: str, **changes: Any) -> ScheduleRow:
     return row._replace(**changes)
 
 
-def schedule_run(schedule: int, slot: int, **changes: Any) -> RunRow:
+def schedule_run(schedule: int, slot: int | None, **changes: Any) -> RunRow:
     row = RunRow(
         id=0, schedule=schedule, slot=slot, state=1, workflow=None, created_at=821, changed_at=822,
         reason=None, actor="eve",
@@ -297,7 +297,7 @@ def schedule_run(schedule: int, slot: int, **changes: Any) -> RunRow:
 def reaction(workflow: int, **changes: Any) -> ReactionRow:
     row = ReactionRow(
         id=0, workflow=workflow, run=1, trigger=3, place=0, kind=2, state=1, tries=4, next_at=831,
-        created_at=832, finished_at=0, outcome=5, result=833, message="later",
+        created_at=832, finished_at=None, outcome=5, result=833, message="later",
     )  # fmt: skip
     return row._replace(**changes)
 

@@ -375,7 +375,7 @@ class WorkflowRow(NamedTuple):
     run: int
     flags: int
     created_at: int
-    finished_at: int
+    finished_at: int | None
     counts: tuple[int, ...]  # indexed by state code; element 0 counts forgiven failures
 
 

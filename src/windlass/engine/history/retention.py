@@ -108,9 +108,10 @@ async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
     count = work.config.chunk_rows
     rows = await work.tx.workflows.newest(after or NEWEST, count)
     before = work.now - keep_ms
-    empty = sorted(r.id for r in rows if 0 < r.finished_at < before and not any(r.counts))
+    ended = [row for row in rows if row.finished_at is not None and row.finished_at < before]
+    empty = sorted(row.id for row in ended if not any(row.counts))
     locked = await work.tx.workflows.lock(empty) if empty else {}
-    gone = [n for n, row in locked.items() if row.finished_at and not any(row.counts)]
+    gone = [n for n, row in locked.items() if row.finished_at is not None and not any(row.counts)]
     if gone:
         await work.tx.retention.remove_workflows(gone)
     return Walk(len(gone), rows[-1].id if len(rows) == count else None)

@@ -135,7 +135,7 @@ class Runs:
         _say(work, row, done, f"started workflow {made}", "started")
         return Advanced(run.id, made)
 
-    async def plan(self, tx: ReadTx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
+    async def plan(self, tx: ReadTx, row: ScheduleRow, slot: int | None) -> PlannedWorkflow:
         """Returns what a run of this schedule submits."""
         starts = starts_of(row.body)
         order = PlanRequest(
@@ -155,12 +155,12 @@ class Runs:
 
 async def _note_slots(work: Work, schedule: int) -> int:
     row = await work.tx.schedules.lock(schedule)
-    if row is None or row.paused or not row.next_at or row.next_at > work.now:
+    if row is None or row.paused or row.next_at is None or row.next_at > work.now:
         return 0  # another server was faster
     try:
         due = look(row, work.now)
     except InvalidInput as error:  # for example a zone that this server does not know
-        await work.tx.schedules.update(row._replace(next_at=0))
+        await work.tx.schedules.update(row._replace(next_at=None))
         about = {"schedule": row.id, "name": row.name}
         work.say(EventKind.SCHEDULE, f"Schedule {row.name} stopped: {error}", data=about)
         return 0
@@ -171,7 +171,7 @@ async def _note_slots(work: Work, schedule: int) -> int:
     added = await work.tx.schedules.add_runs(runs)
     changed = row._replace(next_at=due.next_at, last_slot=max(row.last_slot, due.last))
     await work.tx.schedules.update(changed)
-    if due.missed_from:
+    if due.missed_from is not None:
         missed = format_moment(due.missed_from)
         data = {"schedule": row.id, "name": row.name, "missed_from": missed}
         message = f"Schedule {row.name} missed slots from {missed} on"

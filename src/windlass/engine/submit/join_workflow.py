@@ -97,7 +97,7 @@ async def _make(work: Work, spec: WorkflowSpec) -> Groups:
     flags = (FAIL_FAST if spec.fail_fast else 0) | (REACTS if spec.details.reacts else 0)
     row = WorkflowRow(
         new, spec.namespace, spec.name, int(WorkflowState.QUEUED), 1,
-        flags, work.now, 0, (0,) * COUNTS,
+        flags, work.now, None, (0,) * COUNTS,
     )  # fmt: skip
     base = 0 if spec.priority is None else parse_priority(spec.priority, "workflow.priority")
     body = msgspec.json.encode(spec.details)

@@ -252,7 +252,7 @@ class Work:
                 if after in ENDED and row.flags & REACTS:
                     ends.append((row.id, run, after))
             if (after, run) != (row.state, row.run):
-                finished_at = self.now if after in ENDED else 0
+                finished_at = self.now if after in ENDED else None
                 changed.append((row.id, int(after), run, finished_at))
         if changed:
             await self.tx.workflows.set_state(changed)

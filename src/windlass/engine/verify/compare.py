@@ -84,5 +84,5 @@ def _compare_workflows(known: SnapshotIndex, past: Past, found: Findings) -> Non
                 f"workflow {row.id} is in state {row.state}, run {row.run}; "
                 f"the log says {logged.state}, run {logged.run}",
             )
-        if bool(row.finished_at) != (row.state in ENDED):
+        if (row.finished_at is not None) != (row.state in ENDED):
             found.add("S20", f"workflow {row.id} finished at {row.finished_at}")

@@ -199,7 +199,7 @@ CREATE TABLE workflows (
     run INTEGER NOT NULL,
     flags INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    finished_at INTEGER NOT NULL,
+    finished_at INTEGER,
     counts TEXT NOT NULL
 ) STRICT;
 
@@ -402,7 +402,7 @@ CREATE TABLE templates (
     digest TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     created_by TEXT,
-    removed_at INTEGER NOT NULL,
+    removed_at INTEGER,
     PRIMARY KEY (namespace, name, version)
 ) STRICT, WITHOUT ROWID;
 
@@ -416,7 +416,7 @@ CREATE TABLE schedules (
     catch_up TEXT NOT NULL,
     catch_up_limit INTEGER NOT NULL,
     paused INTEGER NOT NULL,
-    next_at INTEGER NOT NULL,
+    next_at INTEGER,
     last_slot INTEGER NOT NULL,
     body BLOB NOT NULL,
     created_at INTEGER NOT NULL,
@@ -425,12 +425,12 @@ CREATE TABLE schedules (
     UNIQUE (namespace, name)
 ) STRICT;
 
-CREATE INDEX schedules_due ON schedules (next_at) WHERE paused = 0 AND next_at > 0;
+CREATE INDEX schedules_due ON schedules (next_at) WHERE paused = 0 AND next_at IS NOT NULL;
 
 CREATE TABLE schedule_runs (
     id INTEGER PRIMARY KEY,
     schedule INTEGER NOT NULL,
-    slot INTEGER NOT NULL,
+    slot INTEGER,
     state INTEGER NOT NULL,
     workflow INTEGER,
     created_at INTEGER NOT NULL,
@@ -440,7 +440,7 @@ CREATE TABLE schedule_runs (
 ) STRICT;
 
 -- At most one run for each slot; those started by hand have none.
-CREATE UNIQUE INDEX schedule_runs_slot ON schedule_runs (schedule, slot) WHERE slot > 0;
+CREATE UNIQUE INDEX schedule_runs_slot ON schedule_runs (schedule, slot) WHERE slot IS NOT NULL;
 
 CREATE INDEX schedule_runs_schedule ON schedule_runs (schedule, id);
 
@@ -461,9 +461,9 @@ CREATE TABLE reactions (
     tries INTEGER NOT NULL,
     next_at INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    finished_at INTEGER NOT NULL,
+    finished_at INTEGER,
     outcome INTEGER NOT NULL,
-    result INTEGER NOT NULL,
+    result INTEGER,
     message TEXT,
     UNIQUE (workflow, run, occasion, place)
 ) STRICT;

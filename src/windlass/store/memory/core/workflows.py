@@ -41,7 +41,7 @@ class MemoryWorkflows:
             self._workflows.put(row.id, row)
         return changed
 
-    async def set_state(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
+    async def set_state(self, rows: Sequence[tuple[int, int, int, int | None]]) -> None:
         for workflow, state, run, finished_at in rows:
             row = self._workflows.get(workflow)
             if row is not None:
