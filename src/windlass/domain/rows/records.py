@@ -1,7 +1,7 @@
 """The records that stores keep: plain tuples, one class per table or role.
 
-They are tuples because stores bind them to statements by the hundred. Times are milliseconds. In
-every integer column 0 means "none", so that the three stores compare equal.
+They are tuples because stores bind them to statements by the hundred. Times are milliseconds. What
+a row does not have is None, and NULL in the stores.
 """
 
 from enum import IntEnum

@@ -1,6 +1,6 @@
 -- Version 1 of the schema: what a new file gets. Later versions are in migrations/.
 --
--- Times are milliseconds; 0 means none. Names in braces are codes of domain/ (see store/codes.py).
+-- Times are milliseconds. Names in braces are codes of domain/ (see store/codes.py).
 
 CREATE TABLE sequences (
     name TEXT PRIMARY KEY,
