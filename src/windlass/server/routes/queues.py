@@ -31,7 +31,7 @@ async def list_queues(call: Call) -> QueueList:
     rows = await engine.store.read(lambda tx: tx.catalog.queues())
     depths = (await engine.metrics()).queue_depth
     known = {row.name: row for row in rows}
-    counted = [row.limit for row in rows if row.max_running]
+    counted = [row.limit for row in rows if row.max_running and row.limit is not None]
     limits = await engine.store.read(lambda tx: tx.limits.read(counted))
     return QueueList(
         [
@@ -83,7 +83,7 @@ async def set_weight(call: Call, name: str, data: Body[WeightRequest]) -> Change
 
 
 def _info(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInfo:
-    counted = limits.get(row.limit) if row.max_running else None
+    counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
     return QueueInfo(
         row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
         bool(row.preempts), None if counted is None else counted.leased,
