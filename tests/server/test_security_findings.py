@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.server.http.test_permissions import ROUTES
+from tests.server.rights.table import ACTIONS
 from tests.server.routes.test_pools import POOL
 from tests.support.running import run
 from tests.support.running_server import (
@@ -22,11 +22,11 @@ from tests.support.running_server import (
 )
 from tests.support.waiting import until
 from windlass.client.transport import ServerError
+from windlass.domain.access.actions import RIGHTS
 from windlass.domain.access.roles import Role
 from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
-from windlass.server.app import ROUTES as DECLARED
-from windlass.server.http import dispatch
+from windlass.server.http import token_watch
 from windlass.wire.sync import Finished
 
 ENROL: Final = "/api/v1/workers/enrol"
@@ -109,9 +109,9 @@ def test_finding_1_a_shut_out_worker_reaches_nothing(action: str | None) -> None
                 path = f"/api/v1/workers/{worker}/{action}"
                 assert (await server.admin.post(path)).json() == {"applied": True}
             client = await server.http(token)
-            for route, role in ROUTES.items():
+            for route, asked in ACTIONS.items():
                 method, path = route.split()
-                if role != Role.WORKER or path.endswith("/sync"):
+                if RIGHTS[asked].unlimited is not Role.WORKER or path.endswith("/sync"):
                     continue
                 path = path.replace("{worker:int}", str(worker)).replace("{job:int}", str(number))
                 path = path.replace("{attempt:int}", "1").replace("{source:int}", str(number))
@@ -227,6 +227,7 @@ FLEET_WIDE: Final = {
     "GET /api/v1/namespaces/weights",
     "POST /api/v1/namespaces/{name:str}/weight",
     "POST /api/v1/verify",
+    "GET /metrics",
 }
 
 
@@ -273,8 +274,9 @@ def test_finding_4_fleet_wide_routes_need_a_token_for_all_namespaces(
             client = await server.http(token)
             for route in sorted(FLEET_WIDE):
                 reply = await _call_fleet(client, route, worker.id)
+                least = RIGHTS[ACTIONS[route]].unlimited or Role.ADMIN
                 ladder = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
-                enough = role in ladder and ladder.index(role) >= ladder.index(Role(ROUTES[route]))
+                enough = role in ladder and ladder.index(role) >= ladder.index(least)
                 if enough and not namespaces:
                     assert reply.status_code not in (401, 403), (route, reply.text)
                 else:
@@ -299,10 +301,11 @@ def test_finding_4_every_fleet_wide_route_is_marked_and_no_other() -> None:
         "DELETE /api/v1/tokens/{token:int}",
     }
 
-    marked = {f"{route.method} {route.path}" for route in DECLARED if route.needs.fleet}
-    assert marked == FLEET_WIDE
-    privileged = {r for r, role in ROUTES.items() if role in (Role.OPERATOR, Role.ADMIN)}
-    assert privileged == FLEET_WIDE | limited_by_what_they_touch
+    rights = {route: RIGHTS[action] for route, action in ACTIONS.items()}
+    assert {route for route, right in rights.items() if right.is_fleet_wide} == FLEET_WIDE
+    high = (Role.OPERATOR, Role.ADMIN)
+    privileged = {route for route, right in rights.items() if right.unlimited in high}
+    assert privileged | {"GET /metrics"} == FLEET_WIDE | limited_by_what_they_touch
 
 
 def test_finding_4_an_operator_of_a_namespace_approves_no_worker_by_enrolling_it() -> None:
@@ -416,7 +419,7 @@ async def _ends(client: httpx.AsyncClient, path: str, begun: asyncio.Event) -> N
 def test_finding_9_a_stream_ends_with_its_token(
     path: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "RECHECK_SECONDS", 0.02)
+    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.02)
 
     async def scenario() -> None:
         async with running_server() as server:

@@ -141,6 +141,8 @@ CHANGE: list[Step] = [
     lambda tx: tx.catalog.set_meta("epoch", 2),
     lambda tx: tx.access.revoke(1, 5),
     lambda tx: tx.access.use_code("c", 5),
+    lambda tx: tx.access.end_sessions(1),
+    lambda tx: tx.access.lock(),
     lambda tx: tx.files.put_log(log_row(1, bytes=99)),
     lambda tx: tx.files.add_artifacts([artifact(1, "a", size=1)]),
     lambda tx: tx.files.set_name(name_row("n", job=7)),

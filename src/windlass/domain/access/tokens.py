@@ -24,15 +24,21 @@ class Token(NamedTuple):
     created_at: int
     expires_at: int
     revoked_at: int
+    incarnation: int = 0  # of the worker; 0: the secret with which it enrols, or a person's token
 
 
 class Code(NamedTuple):
-    """A code with which one worker may enrol once, while `used_at` is 0."""
+    """A code with which one worker may enrol once, while `used_at` is 0.
+
+    With `takeover` it ends a worker of that name that is still alive.
+    """
 
     digest: str
     created_at: int
     expires_at: int
     used_at: int
+    takeover: int = 0  # 1: yes
+    worker: str = ""  # the only name under which it enrols; empty: any
 
 
 def check_own_token(token: str) -> None:
