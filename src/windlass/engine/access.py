@@ -11,17 +11,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.access.roles import Identity, Role
-from windlass.domain.access.tokens import TOKEN_PREFIX, Code, Token
+from windlass.domain.access.tokens import TOKEN_PREFIX, Code, Token, refuse_reserved
 from windlass.domain.job.job import check_name
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.store import ReadTx
 
 CODE_PREFIX = "enrol_"
+NAME_TAKEN = "name_taken"
 NAMESPACE_LIMIT = 100
 REMOVED = "removed"
 REPLACED = "replaced"  # by a newer incarnation
@@ -97,8 +98,12 @@ class Access:
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
         actor: str | None = None,
     ) -> CreatedToken:  # fmt: skip
-        """Makes a token and remembers its digest; the log keeps who asked for it."""
+        """Makes a token and remembers its digest; the log keeps who asked for it.
+
+        Of the living tokens of people no two have one name.
+        """
         check_name("name", name)
+        refuse_reserved(name)
         if len(namespaces) > NAMESPACE_LIMIT:
             raise InvalidInput("namespaces", f"at most {NAMESPACE_LIMIT}", len(namespaces))
         for namespace in namespaces:
@@ -106,6 +111,7 @@ class Access:
         secret = self.make_token()
 
         async def insert(work: Work) -> Token:
+            await _expect_free(work, name)
             row = Token(
                 0, name, digest_of(secret), str(role), tuple(namespaces), 0, work.now,
                 expires_at, 0,
@@ -185,6 +191,16 @@ class Access:
             self._seen.clear()
         self._seen[digest] = seen
         return seen
+
+
+async def _expect_free(work: Work, name: str) -> None:
+    """Raises `Conflict` if a living token has this name: jobs belong to the name of a token."""
+    await work.tx.access.lock()
+    for row in await work.tx.access.all():
+        lives = not row.revoked_at and not 0 < row.expires_at <= work.now
+        if row.name == name and lives and not row.worker:
+            message = f"token {row.id} has the name {name}: choose another, or revoke it first"
+            raise Conflict(NAME_TAKEN, message)
 
 
 async def _of_same_worker(work: Work, token: int) -> list[int]:

@@ -19,7 +19,7 @@ from windlass.worker.agent.state import StateDirectory
 
 def http_agent(transport: Transport, options: WorkerOptions) -> Agent:
     """Returns an agent that talks to a server; the caller closes the transport."""
-    executors = load_executors(imports=options.imports)
+    executors = load_executors(imports=options.imports, allowed=options.allowed_imports)
     state = StateDirectory(options.state)
     gateway = HttpGateway(transport, _own_token(state, options.keeps_token))
     return Agent(gateway, options, executors, RealClock(), RealChance(), state)
@@ -36,7 +36,7 @@ def _own_token(state: StateDirectory, kept: bool) -> WorkerToken:
 def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     """Returns an agent that uses the engine directly, without a server."""
     gateway = DirectGateway(engine, files, submit=Children(engine).submit)
-    executors = load_executors(imports=options.imports)
+    executors = load_executors(imports=options.imports, allowed=options.allowed_imports)
     return Agent(gateway, options, executors, RealClock(), RealChance())
 
 

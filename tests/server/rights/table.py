@@ -15,6 +15,7 @@ from windlass.server.app import ROUTES
 UNKNOWN: Final = 401
 FORBIDDEN: Final = 403
 DONE: Final = 200
+LOST: Final = 409  # the lease of the attempt is not the caller's
 ACTIONS: Final = {f"{route.method} {route.path}": route.needs for route in ROUTES}
 
 
@@ -100,6 +101,18 @@ def _fill(template: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(template, Mapping):
         return {key: _fill(item, values) for key, item in template.items()}
     return template
+
+
+async def call_without_lease(world: World) -> list[Cell]:
+    """What a live worker is answered about the attempt of another, which it claims to hold."""
+    stranger = next(who for who in world.callers if who.standing == "stranger")
+    assert stranger.worker is not None
+    own = {"worker": stranger.worker.id, "incarnation": stranger.worker.incarnation}
+    held, world.values = world.values, {**world.values, **own}
+    rows = [row for row in ROWS if "attempts" in row.route]
+    cells = [await _call(world, row, stranger, LOST) for row in rows]
+    world.values = held
+    return cells
 
 
 def leaks(cells: list[Cell], world: World) -> list[str]:

@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.server.rights.rows import ROWS
-from tests.server.rights.table import ACTIONS, call_all, complaint, leaks, size
+from tests.server.rights.table import (
+    ACTIONS,
+    call_all,
+    call_without_lease,
+    complaint,
+    leaks,
+    size,
+)
 from tests.server.rights.world import standing_world
 from tests.support.running import run
 from windlass.domain.access.actions import RIGHTS, Action
@@ -29,5 +36,7 @@ def test_every_route_answers_everybody_as_the_table_of_rights_says(
             assert [complaint(cell) for cell in cells if not cell.is_right] == []
             assert leaks(cells, world) == []
             assert len(cells) == len(ROWS) * len(world.callers)
+            for cell in await call_without_lease(world):
+                assert cell.is_right, complaint(cell)
 
     run(scenario())
