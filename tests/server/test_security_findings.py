@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +24,8 @@ from tests.support.waiting import until
 from windlass.client.transport import ServerError
 from windlass.domain.access.actions import RIGHTS
 from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
-from windlass.server.http import token_watch
 from windlass.wire.sync import Finished
 
 ENROL: Final = "/api/v1/workers/enrol"
@@ -41,16 +39,18 @@ async def _enrolled(client: httpx.AsyncClient, name: str) -> dict[str, Any]:
     return answer
 
 
-async def _taken(worker: FakeWorker) -> Holder:
+async def taken(worker: FakeWorker) -> Holder:
     """The attempt that the worker is given next."""
     (given,) = (await worker.sync(want=1)).jobs
     return Holder(worker.id, worker.incarnation, given.job, given.attempt)
 
 
-async def _made(server: RunningServer, worker: FakeWorker, tmp_path: Path, namespace: str) -> int:
+async def leave_artifact(
+    server: RunningServer, worker: FakeWorker, tmp_path: Path, namespace: str
+) -> int:
     """A job of this namespace that has ended and left an artifact."""
     number = await server.submit(job(namespace=namespace))
-    holder = await _taken(worker)
+    holder = await taken(worker)
     file = tmp_path / "secret"
     file.write_bytes(SECRET)
     digest = hashlib.sha256(SECRET).hexdigest()
@@ -105,7 +105,7 @@ def test_finding_1_a_shut_out_worker_reaches_nothing(action: str | None) -> None
                 token, worker, status = enrolled["token"], enrolled["worker"], "pending_approval"
             else:
                 fake = await server.worker("w")
-                await _taken(fake)
+                await taken(fake)
                 token, worker, status = fake.token, fake.id, "disabled"
                 path = f"/api/v1/workers/{worker}/{action}"
                 assert (await server.admin.post(path)).json() == {"applied": True}
@@ -184,7 +184,7 @@ def test_finding_2_a_worker_reads_only_the_inputs_of_what_it_holds(tmp_path: Pat
     async def scenario() -> None:
         async with running_server() as server:
             worker = await server.worker()
-            number = await _made(server, worker, tmp_path, "default")
+            number = await leave_artifact(server, worker, tmp_path, "default")
             path = f"/api/v1/jobs/{number}/artifacts"
             for token in ((await _enrolled(await server.http(None), "p"))["token"], worker.token):
                 client = await server.http(token)
@@ -192,13 +192,13 @@ def test_finding_2_a_worker_reads_only_the_inputs_of_what_it_holds(tmp_path: Pat
                     assert (await client.get(f"{path}{rest}")).status_code == 403
             assert (await (await server.http(None)).get(f"{path}/secret")).status_code == 401
             await server.submit()
-            unrelated = await _taken(worker)
+            unrelated = await taken(worker)
             copy = tmp_path / "copy"
             with pytest.raises(NotFound):
                 await worker.gateway.get_artifact(unrelated, number, "secret", copy)
             item = {"job": number, "artifact": "secret"}
             await server.submit(job(args={"argv": ["true"], "inputs": [item]}))
-            declares = await _taken(await server.worker("w2", slots=2))
+            declares = await taken(await server.worker("w2", slots=2))
             other = await server.worker("w3")
             stolen = declares._replace(worker=other.id, incarnation=other.incarnation)
             for holder in (stolen, declares):
@@ -327,13 +327,13 @@ def test_finding_5_an_input_of_another_namespace_is_not_found(tmp_path: Path, fo
     async def scenario() -> None:
         async with running_server() as server:
             worker = await server.worker()
-            number = await _made(server, worker, tmp_path, "b")
+            number = await leave_artifact(server, worker, tmp_path, "b")
             named = {"job": number, "artifact": "secret"}
             item = named if form == "job" else {"artifact": named, "path": "x"}
             asked = job(args={"argv": ["true"], "inputs": [item]})
             copy = tmp_path / "copy"
             await server.submit(asked, by=await server.role(Role.SUBMITTER, "a"))
-            holder = await _taken(worker)
+            holder = await taken(worker)
             with pytest.raises(NotFound) as refused:
                 await worker.gateway.get_artifact(holder, number, "secret", copy)
             with pytest.raises(NotFound) as missing:
@@ -341,7 +341,7 @@ def test_finding_5_an_input_of_another_namespace_is_not_found(tmp_path: Path, fo
             assert str(refused.value) == str(missing.value).replace("4000", str(number))
             await server.submit(asked, by=await server.role(Role.SUBMITTER, "b"))
             other = await server.worker("w2")
-            await other.gateway.get_artifact(await _taken(other), number, "secret", copy)
+            await other.gateway.get_artifact(await taken(other), number, "secret", copy)
             assert copy.read_bytes() == SECRET
 
     run(scenario())
@@ -351,7 +351,7 @@ def test_finding_5_a_name_of_another_namespace_stands_for_nothing(tmp_path: Path
     async def scenario() -> None:
         async with running_server() as server:
             worker = await server.worker()
-            number = await _made(server, worker, tmp_path, "b")
+            number = await leave_artifact(server, worker, tmp_path, "b")
             body = {"job": number, "artifact": "secret"}
             assert (await server.admin.put("/api/v1/names/n", json=body)).status_code == 200
             item = {"artifact": {"$lookup": "n"}, "path": "x"}
@@ -371,7 +371,7 @@ def test_finding_7_a_removed_workers_token_is_worthless_at_once() -> None:
         async with running_server() as server:
             worker = await server.worker()
             await server.submit()
-            holder = await _taken(worker)
+            holder = await taken(worker)
             waiting = asyncio.create_task(worker.sync(received=1, wait_ms=20_000))
 
             async def waits() -> bool:
@@ -396,248 +396,5 @@ def test_finding_7_a_removed_workers_token_is_worthless_at_once() -> None:
             assert (await client.post(ENROL, json={"name": "w1"})).status_code == 401
             tokens = (await server.admin.get("/api/v1/tokens")).json()["tokens"]
             assert all(token["worker"] != worker.id for token in tokens)
-
-    run(scenario())
-
-
-# Finding 10
-
-
-async def _holding(server: RunningServer) -> tuple[FakeWorker, int]:
-    """A live worker that runs a job."""
-    victim = await server.worker("victim")
-    number = await server.submit()
-    await _taken(victim)
-    return victim, number
-
-
-def _takeover(victim: FakeWorker, number: int) -> dict[str, Any]:
-    """What ends a live worker and reports results of its jobs, if it is believed."""
-    finished = [{"job": number, "attempt": 1, "outcome": "completed", "result": "forged"}]
-    stopped = {"incarnation": victim.incarnation, "finished": finished}
-    return {"name": "victim", "takeover": True, "replaces": 9, "stopped": stopped}
-
-
-@pytest.mark.parametrize("who", ["stranger", "worker", "code", "worker with code", "operator of a"])
-@pytest.mark.parametrize("busy", [True, False])
-def test_finding_10_nobody_ends_a_live_worker_without_proof(who: str, busy: bool) -> None:
-    async def scenario() -> None:
-        async with running_server() as server:
-            victim, number = await _holding(server)
-            if not busy:
-                await victim.sync(finished=(Finished(number, 1, "completed", 0),))
-            other = await server.worker("other")
-            code, _ = await server.services.access.create_code(60_000)
-            limited = await server.token(Role.OPERATOR, "a")
-            tokens = {"worker": other.token, "worker with code": other.secret}
-            client = await server.http({**tokens, "operator of a": limited}.get(who))
-            body = _takeover(victim, number) | ({"code": code} if "code" in who else {})
-            reply = await client.post(ENROL, json=body)
-            expected = "name_in_use" if "code" in who else "name_taken"
-            assert (reply.status_code, error_of(reply)["code"]) == (409, expected)
-            shown = await server.show(number)
-            assert (shown["state"], shown["result"]) == ("running" if busy else "completed", None)
-            await victim.sync()
-            fresh = {"name": "fresh", "code": code}
-            assert (await (await server.http(None)).post(ENROL, json=fresh)).status_code == 200
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("proof", ["secret", "token", "code", "operator"])
-def test_finding_10_a_live_worker_is_replaced_with_proof(proof: str) -> None:
-    async def scenario() -> None:
-        async with running_server() as server:
-            victim, number = await _holding(server)
-            access = server.services.access
-            code, _ = await access.create_code(60_000, None, "victim", takeover=True)
-            operator = await server.token(Role.OPERATOR)
-            tokens = {"secret": victim.secret, "token": victim.token, "operator": operator}
-            client = await server.http(tokens.get(proof))
-            body = _takeover(victim, number) | ({"code": code} if proof == "code" else {})
-            reply = await client.post(ENROL, json=body)
-            assert reply.status_code == 200, reply.text
-            assert reply.json()["worker"] == victim.id
-            assert (await server.show(number))["result"] == "forged"  # it is the worker's own
-            with pytest.raises(Conflict, match="has ended"):
-                await victim.sync()
-            server.services.access.forget()  # a few seconds pass
-            with pytest.raises(ServerError) as refused:
-                await victim.sync()
-            assert refused.value.status == 401
-
-    run(scenario())
-
-
-def test_finding_10_a_code_for_one_worker_enrols_no_other() -> None:
-    async def scenario() -> None:
-        async with running_server() as server:
-            body = {"worker": "one"}
-            code = (await server.admin.post("/api/v1/codes", json=body)).json()["code"]
-            client = await server.http(None)
-            for name, status in (("two", 403), ("one", 200), ("one", 403)):
-                reply = await client.post(ENROL, json={"name": name, "code": code})
-                assert reply.status_code == status, (name, reply.text)
-            asked = await server.admin.post("/api/v1/codes", json={"takeover": True})
-            assert (asked.status_code, error_of(asked)["field"]) == (422, "worker")
-
-    run(scenario())
-
-
-def test_finding_10_an_ordinary_code_enrols_the_name_of_a_silent_worker() -> None:
-    async def scenario() -> None:
-        async with running_server() as server:
-            gone = await server.worker("gone")
-            await gone.gateway.leave(gone.id, gone.incarnation)
-            again = await server.worker("gone")
-            assert (again.id, again.incarnation) == (gone.id, gone.incarnation + 1)
-
-    run(scenario())
-
-
-# Finding 9
-
-FOLLOWED: Final = ("/api/v1/events", "/api/v1/jobs/1/log?follow=true")
-
-
-async def _ends(client: httpx.AsyncClient, path: str, begun: asyncio.Event) -> None:
-    """Reads a followed stream until the server cuts it off, without its last chunk."""
-    with pytest.raises(httpx.RemoteProtocolError):  # noqa: PT012
-        async with client.stream("GET", path) as reply:
-            assert reply.status_code == 200
-            begun.set()
-            async for _ in reply.aiter_bytes():
-                pass
-
-
-async def _stalls(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A download that takes longer than its token lives."""
-    yield b"first"
-    await asyncio.Event().wait()
-    async for chunk in chunks:
-        yield chunk
-
-
-@pytest.mark.parametrize("path", ["/api/v1/jobs/1/log", "/api/v1/jobs/1/artifacts/secret"])
-def test_finding_9_a_download_ends_with_its_token(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.02)
-
-    async def scenario() -> None:
-        async with running_server() as server:
-            worker = await server.worker()
-            number = await _made(server, worker, tmp_path, "default")
-            assert number == 1
-            files = server.services.files
-            read_log, open_artifact = files.read_log, files.open_artifact
-
-            async def slow_log(*args: Any) -> Any:
-                reading = await read_log(*args)
-                return reading._replace(chunks=_stalls(reading.chunks))
-
-            async def slow_artifact(*args: Any) -> Any:
-                row, chunks = await open_artifact(*args)
-                return row, _stalls(chunks)
-
-            monkeypatch.setattr(files, "read_log", slow_log)
-            monkeypatch.setattr(files, "open_artifact", slow_artifact)
-            made = await server.services.access.create_token("ci", Role.VIEWER)
-            begun = asyncio.Event()
-            reading = asyncio.create_task(_ends(await server.http(made.secret), path, begun))
-            await begun.wait()
-            await server.services.access.revoke(made.token.id)
-            await asyncio.wait_for(reading, 10)
-
-    run(scenario())
-
-
-def _noting(
-    monkeypatch: pytest.MonkeyPatch, owner: object, method: str, begun: asyncio.Event
-) -> None:
-    """Sets an event when a method is called."""
-    original = getattr(owner, method)
-
-    async def noted(*args: Any) -> Any:
-        begun.set()
-        return await original(*args)
-
-    monkeypatch.setattr(owner, method, noted)
-
-
-def test_finding_9_an_upload_ends_with_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.0)
-
-    async def scenario() -> None:
-        async with running_server() as server:
-            worker = await server.worker()
-            await server.submit()
-            holder = await _taken(worker)
-            begun, disabled = asyncio.Event(), asyncio.Event()
-            _noting(monkeypatch, server.services.files, "store_artifact", begun)
-
-            async def body() -> AsyncIterator[bytes]:
-                yield b"a"
-                await disabled.wait()
-                yield b"b"
-
-            client = await server.http(worker.token)
-            digest = hashlib.sha256(b"ab").hexdigest()
-            query: dict[str, Any] = {"incarnation": 1, "sha256": digest, "size": 2}
-            path = f"{worker.path(holder.job)}/artifacts/x"
-            upload = client.put(path, params=query, content=body(), headers=RAW)
-            uploading = asyncio.create_task(upload)
-            await asyncio.wait_for(begun.wait(), 10)
-            await server.admin.post(f"/api/v1/workers/{worker.id}/disable")
-            disabled.set()
-            assert (await uploading).status_code == 403
-
-    run(scenario())
-
-
-def test_finding_9_a_long_poll_is_not_answered_after_its_token(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.0)
-
-    async def scenario() -> None:
-        async with running_server() as server:
-            number = await server.submit()
-            begun = asyncio.Event()
-            _noting(monkeypatch, server.services.engine.jobs, "wait_ended", begun)
-            made = await server.services.access.create_token("ci", Role.VIEWER)
-            client = await server.http(made.secret)
-            waiting = asyncio.create_task(client.get(f"/api/v1/jobs/{number}/wait"))
-            await asyncio.wait_for(begun.wait(), 10)
-            await server.services.access.revoke(made.token.id)
-            await server.services.engine.jobs.cancel([number], "x", "me")
-            assert (await waiting).status_code == 401
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("path", FOLLOWED)
-@pytest.mark.parametrize("how", ["revoked", "expired"])
-def test_finding_9_a_stream_ends_with_its_token(
-    path: str, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.02)
-
-    async def scenario() -> None:
-        async with running_server() as server:
-            await server.submit()
-            access, now = server.services.access, await server.services.engine.now()
-            expires_at = now + 500 if how == "expired" else 0
-            made = await access.create_token("ci", Role.VIEWER, expires_at=expires_at)
-            begun = asyncio.Event()
-            reading = asyncio.create_task(_ends(await server.http(made.secret), path, begun))
-            other = asyncio.create_task(_ends(server.admin, path, asyncio.Event()))
-            await begun.wait()
-            if how == "revoked":
-                await access.revoke(made.token.id)
-            await asyncio.wait_for(reading, 10)
-            assert not other.done()
-            other.cancel()
-            await asyncio.gather(other, return_exceptions=True)
 
     run(scenario())
