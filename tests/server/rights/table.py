@@ -85,7 +85,11 @@ async def call_all(world: World) -> list[Cell]:
 async def _call(world: World, row: Row, who: Caller, wanted: int) -> Cell:
     made = await row.fresh(world, who) if wanted == DONE and row.fresh is not None else {}
     values = {**world.values, **row.values}
-    values = {**{key: _fill(value, world.values) for key, value in values.items()}, **made}
+    values = {key: _fill(value, world.values) for key, value in values.items()}
+    if who.worker is not None and who.standing in ("pending", "disabled"):
+        # They call about themselves, so that nothing but their standing is a reason to refuse.
+        values |= {"worker": who.worker.id, "incarnation": who.worker.incarnation}
+    values |= made
     method, path = row.route.split()
     path = re.sub(r"\{(\w+):\w+\}", lambda found: str(values[found[1]]), path)
     answer = await world.call(who, method, path, _fill(row.query, values), _fill(row.body, values))

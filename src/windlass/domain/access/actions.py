@@ -45,6 +45,8 @@ class Action(StrEnum):
     READ_INPUTS = "read-inputs"
     SUBMIT_CHILDREN = "submit-children"
 
+    __hash__ = str.__hash__  # faster than that of an enumeration: every request looks one up
+
 
 class Right(NamedTuple):
     """Who may do something. Roles of people include those below them; `None` means nobody.
