@@ -238,14 +238,17 @@ CREATE TABLE tokens (
     worker INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    revoked_at INTEGER NOT NULL
+    revoked_at INTEGER NOT NULL,
+    incarnation INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE codes (
     digest TEXT PRIMARY KEY,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    used_at INTEGER NOT NULL
+    used_at INTEGER NOT NULL,
+    takeover INTEGER NOT NULL,
+    worker TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What is known of files; their bytes are blobs.
