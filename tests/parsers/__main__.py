@@ -1,0 +1,81 @@
+"""The long form of the tests: atheris looks for inputs that take new paths through a parser.
+
+    python -m tests.parsers [--seconds 60] [NAME ...]
+
+Each parser runs in a process of its own. Inputs that lead to new code are kept in
+`.fuzz-corpus/PARSER`, those that break a property in `.fuzz-corpus/broken`, and the exit code says
+whether there were any.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+CORPUS: Final = Path(".fuzz-corpus")
+BROKEN: Final = CORPUS / "broken"
+SLOWEST_SECONDS: Final = 20  # for one input, by the clock of the wall
+MEMORY_MIB: Final = 2_048
+
+
+def main() -> int:
+    """Runs the parsers in turn; returns 1 if one of them broke a property."""
+    from tests.parsers.catalog import BY_NAME
+
+    options = argparse.ArgumentParser(prog="python -m tests.parsers")
+    options.add_argument("--seconds", type=int, default=60, help="for each parser")
+    options.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options.add_argument("names", nargs="*", metavar="NAME", help="; ".join(BY_NAME))
+    given = options.parse_args()
+    if given.inside:
+        fuzz(given.names[0], given.seconds)
+        return 0
+    broken = []
+    for name in given.names or BY_NAME:
+        words = [sys.executable, "-m", "tests.parsers", "--inside", "--seconds"]
+        done = subprocess.run(
+            [*words, str(given.seconds), name], capture_output=True, text=True, check=False
+        )
+        lines = done.stderr.splitlines()
+        said = next((line for line in reversed(lines) if line.startswith("#")), "")
+        say(f"{name}: {'ok' if done.returncode == 0 else 'BROKEN'} {said}")
+        if done.returncode:
+            broken.append(name)
+            say(done.stdout[-2_000:])
+            say(done.stderr[-6_000:])
+    say(f"broken: {', '.join(broken) or 'none'}")
+    return bool(broken)
+
+
+def say(text: str) -> None:
+    """Prints a line at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def fuzz(name: str, seconds: int) -> None:
+    """Runs one parser; ends the process."""
+    import atheris
+
+    with atheris.instrument_imports(include=["windlass", "tests.parsers", "cronsim"]):
+        from tests.parsers.catalog import BY_NAME
+        from tests.parsers.parser import try_input
+
+    parser = BY_NAME[name]
+    folder = CORPUS / name.replace(" ", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    BROKEN.mkdir(exist_ok=True)
+    for place, seed in enumerate(parser.seeds):
+        (folder / f"seed-{place}").write_bytes(seed)
+    flags = [
+        f"-max_total_time={seconds}", f"-max_len={min(parser.most, 8_192)}", "-print_final_stats=0",
+        f"-timeout={SLOWEST_SECONDS}", f"-rss_limit_mb={MEMORY_MIB}",
+        f"-artifact_prefix={BROKEN / name.replace(' ', '-')}-",
+    ]  # fmt: skip
+    atheris.Setup([sys.argv[0], *flags, str(folder)], lambda data: try_input(parser, data))
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
