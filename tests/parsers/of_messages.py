@@ -77,7 +77,7 @@ def _shown(text: str) -> None:
 def _log(data: bytes) -> None:
     whole = "".join(escape_log([data]))
     assert COLOURS.fullmatch(whole), ascii(whole)
-    for size in (1, 7):
+    for size in (1 + len(data) // 500, 7 + len(data) // 100):
         chunks = (data[n : n + size] for n in range(0, len(data), size))
         assert "".join(escape_log(chunks)) == whole
 
@@ -89,7 +89,7 @@ def _table(text: str) -> None:
 
 
 def _mask(data: bytes) -> None:
-    for size in (1, 5, max(len(data), 1)):
+    for size in (1 + len(data) // 500, 5 + len(data) // 100, max(len(data), 1)):
         masker = Masker(SECRETS)
         chunks = (data[n : n + size] for n in range(0, len(data), size))
         masked = b"".join(map(masker.feed, chunks)) + masker.flush()

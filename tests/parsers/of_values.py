@@ -7,10 +7,10 @@ import msgspec
 from tests.parsers.parser import Parser, of_text, round_trip
 from windlass.api.events import event_filter, moment_since
 from windlass.blobs.keys import check_key, check_prefix
+from windlass.cli.options.configuration import OPTIONS
 from windlass.domain.access.roles import parse_role
 from windlass.domain.access.secrets import check_secret_name, check_secret_namespace, secret_clauses
 from windlass.domain.access.tokens import check_own_token
-from windlass.domain.config import OPTIONS
 from windlass.domain.explain.smallest_change import satisfied
 from windlass.domain.job.forms import moment_ms
 from windlass.domain.job.job import OPTIONS as JOB_OPTIONS

@@ -119,7 +119,7 @@ def test_one_that_does_not_end_is_killed(place: Path) -> None:
 
 def test_a_worker_that_is_starting_a_program_counts_once(place: Path) -> None:
     """Between fork and exec the child shows its parent's command line."""
-    program = "import os, sys; os.fork(); print(os.getpid(), flush=True); sys.stdin.read()"
+    program = r"import os, sys; os.fork(); os.write(1, b'%d\n' % os.getpid()); sys.stdin.read()"
     states = (place / "one" / "state", place / "two" / "state")
     processes = [
         subprocess.Popen(

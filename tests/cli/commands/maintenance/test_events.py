@@ -71,7 +71,7 @@ def test_a_server_logs_what_happens_and_stops_while_a_worker_waits(tmp_path: Pat
 
 def test_escapes_in_a_reason_are_harmless_in_text_and_valid_in_json(up: Program) -> None:
     reason = "no\x1b]52;c;AAAA\x07 \x7f \x9b2J\n2026-01-01 [FSM] Job 9: forged"
-    job = up.text("submit", "--requires", "never = 1", "--", "true")
+    job = up.text("submit", "--requires", "never == 1", "--", "true")
     assert up("cancel", job, "--reason", reason).returncode == 0
     shown = up("events", "--job", job, "--json").stdout
     events = [json.loads(line) for line in shown.splitlines()]

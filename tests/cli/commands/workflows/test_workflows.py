@@ -210,7 +210,7 @@ def test_control_characters_in_a_reason_are_harmless_to_a_program_that_watches(
 ) -> None:
     reason = "no\x1b]52;c;AAAA\x07\x7f\x9b2J"
     file = tmp_path / "never.yaml"
-    file.write_text("name: never\njobs: {a: {run: [echo], requires: ['never = 1']}}\n")
+    file.write_text("name: never\njobs: {a: {run: [echo], requires: ['never == 1']}}\n")
     number = up.text("workflows", "submit", str(file))
     assert up("workflows", "cancel", number, "--reason", reason).returncode == 0
     shown = up("workflows", "watch", number, "--json").stdout
