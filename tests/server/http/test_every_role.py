@@ -24,8 +24,8 @@ from tests.support.forms import LONG, by_form
 from tests.support.running import run
 from tests.support.running_server import JSON, RunningServer, job, running_server
 from windlass.domain.access.roles import Role
-from windlass.server.app import ROUTES
 from windlass.server.http.openapi import describe
+from windlass.server.routes import ALL
 
 ROUNDS: Final = by_form(1, int(os.environ.get("FUZZ_ROUNDS", "10")))
 EXAMPLES: Final = by_form(1, 6)  # of each operation, kind of data and round
@@ -141,7 +141,7 @@ def _operations(description: dict[str, Any]) -> Iterator[Any]:
 @lru_cache(1)
 def _cases(number: int) -> list[tuple[Any, list[Any]]]:
     """The requests of one round, for each operation."""
-    description = describe(ROUTES, "1")
+    description = describe(ALL, "1")
     return [
         (operation, [c for mode in GenerationMode for c in _collect(operation, mode, number)])
         for operation in _operations(description)
@@ -217,4 +217,4 @@ def test_no_request_of_any_caller_breaks_the_server(
             return await _try_all(server, number, some=store != "memory:" and not LONG)
 
     for number in range(ROUNDS):
-        assert run(scenario(number)) > 2 * len(ROUTES)
+        assert run(scenario(number)) > 2 * len(ALL)
