@@ -6,6 +6,7 @@ It ends with 0 only if a database was asked and knew of nothing. 1: there are vu
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 from tests.supply.lock_file import LOCK
@@ -17,11 +18,11 @@ SERVICES: Final = ("pypi", "osv")
 _SILENT: Final = ("ConnectionError", "ServiceError", "Timeout", "Max retries", "HTTPError")
 
 
-def main() -> int:
-    """Asks one database after another until one answers."""
+def audit(lock: Path) -> int:
+    """Asks one database after another until one answers; returns the exit code."""
     for service in SERVICES:
         command = [
-            sys.executable, "-m", "pip_audit", "--requirement", str(LOCK), "--require-hashes",
+            sys.executable, "-m", "pip_audit", "--requirement", str(lock), "--require-hashes",
             "--disable-pip", "--progress-spinner", "off", "--vulnerability-service", service,
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -37,4 +38,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(audit(LOCK))

