@@ -26,6 +26,7 @@ from tests.support.running_server import JSON, RunningServer, job, running_serve
 from windlass.domain.access.roles import Role
 from windlass.server.http.openapi import describe
 from windlass.server.routes import ALL
+from windlass.wiring.stores import upgrade_store
 
 ROUNDS: Final = by_form(1, int(os.environ.get("FUZZ_ROUNDS", "10")))
 EXAMPLES: Final = by_form(1, 6)  # of each operation, kind of data and round
@@ -212,7 +213,8 @@ def test_no_request_of_any_caller_breaks_the_server(
         if store == "sqlite":
             address = f"sqlite://{tmp_path}/windlass-{number}.db"
         elif store == "postgres":
-            address = request.getfixturevalue("postgres_dsn")
+            address = request.getfixturevalue("postgres_server").create_database()
+            await upgrade_store(address)
         async with running_server(address) as server:
             return await _try_all(server, number, some=store != "memory:" and not LONG)
 
