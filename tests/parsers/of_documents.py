@@ -1,5 +1,6 @@
 """Workflow files, templates, jobs, reactions, settings, and the files of the fuzzing pipeline."""
 
+import gzip
 import tempfile
 from pathlib import Path
 from typing import Any, Final
@@ -43,6 +44,10 @@ jobs:
     after: [build]
   all: {run: [echo], after: ["test[*]"], requires: ["memory>=1GiB"]}
 """
+MAPS: Final = tuple(
+    gzip.compress(b'{"commit":"c","tests":["t"],"functions":{' + functions + b"}}", mtime=0)
+    for functions in (b'"a:b:1":[0]', b'"a:b:1":[5]', b'"ab":[0]', b'"\xff":[]')
+)
 SOLVER: Final = b"""\
 name: s
 repository: /r
@@ -154,7 +159,12 @@ PARSERS: Final = (
     Parser(
         "settings file",
         _settings,
-        (b'[heartbeat]\ninterval = "10s"\n', b"retention.jobs = 'never'\n", b'"a.b" = 1\n[x.y]\n'),
+        (
+            b'[heartbeat]\ninterval = "10s"\n',
+            b"retention.jobs = 'never'\n",
+            b'"a.b" = 1\n[x.y]\n',
+            b"a = " + b"[" * 3_000,
+        ),
     ),
     Parser(
         "solver file as YAML",
@@ -190,7 +200,10 @@ PARSERS: Final = (
     Parser(
         "schedule's attributes",
         of_text(_attributes),
-        (b"windlass-seq=12;windlass-nonce=a;Windlass-Recent=a,b",),
+        (
+            b"windlass-seq=12;windlass-nonce=a;Windlass-Recent=a,b",
+            b"windlass-seq=" + b"9" * 5_000,
+        ),
         (MalformedFile,),
     ),
     Parser(
@@ -201,7 +214,7 @@ PARSERS: Final = (
         ),
         (MalformedFile,),
     ),
-    Parser("coverage map", _coverage_map, (), most=4_096),
+    Parser("coverage map", _coverage_map, MAPS, most=4_096),
     Parser(
         "crash report",
         of_text(_report),

@@ -190,6 +190,9 @@ PARSERS: Final[tuple[Parser, ...]] = (
             b'{"error":{"code":"invalid_input","message":"m","field":"f","got":[1],"unknown":true}}',
             b"<html>",
             b'{"error":"x"}',
+            b'{"error":"\xff"}',
+            b'{"error":{"code":"overloaded","message":"m","retry_after_ms":"x"}}',
+            b"[" * 5_000,
         ),
     ),
     Parser(
@@ -223,8 +226,7 @@ PARSERS: Final[tuple[Parser, ...]] = (
     Parser(
         "keeper's record",
         _record,
-        (b"12 34\n56 78\n", b"1 " + b"9" * 50 + b"\n"),
-        most=4_096,
+        (b"12 34\n56 78\n", b"1 " + b"9" * 5_000 + b"\n"),
         floor=1.0,
     ),
     Parser(

@@ -214,7 +214,12 @@ PARSERS: Final = (
     Parser(
         "offer",
         of_text(lambda text: parse_offer(text, 8)),
-        (b"cpus=8,gpus=[0,1],licences=['a','b']", b"memory = 4GiB , cpus=[0-7]", b"gpus=0,"),
+        (
+            b"cpus=8,gpus=[0,1],licences=['a','b']",
+            b"memory = 4GiB , cpus=[0-7]",
+            b"gpus=0,",
+            b" " * 2_000 + b"x",
+        ),
     ),
     Parser(
         "indices",
