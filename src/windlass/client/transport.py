@@ -282,12 +282,13 @@ def error_of(response: Answer) -> WindlassError:
     try:
         body = msgspec.json.decode(response.content)["error"]
         code, message = str(body["code"]), str(body["message"])
-    except (msgspec.MsgspecError, KeyError, TypeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
         text = response.content[:200].decode("utf-8", "replace")
         if response.status >= 500:  # from a proxy, or from a server that is being stopped
             return StoreUnavailable(f"no server behind it answers ({response.status})", True)
         return ServerError(response.status, "http", text)
     after = body.get("retry_after_ms")
+    after = after if isinstance(after, int) else None
     if code == "invalid_input":
         field, expected = body.get("field", "request"), body.get("expected", message)
         got, hint = body.get("got", NOT_KNOWN), str(body.get("hint", ""))
@@ -299,7 +300,7 @@ def error_of(response: Answer) -> WindlassError:
     if response.status == 409:
         return Conflict(code, message, after)
     if code == "overloaded":
-        return Overloaded(int(after or 1_000))
+        return Overloaded(after or 1_000)
     if response.status in (503, 507):
         unavailable = StoreUnavailable(message, bool(body.get("outcome_unknown", False)))
         unavailable.code = code  # such as `disk_full`

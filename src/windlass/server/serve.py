@@ -36,7 +36,8 @@ class Listen(msgspec.Struct, frozen=True, kw_only=True):
 def parse_listen(text: str) -> tuple[str, int]:
     """Parses `HOST:PORT`, with brackets around an IPv6 address."""
     host, separator, port = text.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65_535:
+    is_number = port.isascii() and port.isdigit() and len(port) <= 5
+    if not separator or not is_number or int(port) > 65_535:
         raise InvalidInput("listen", "HOST:PORT", text)
     return host.strip("[]") or "127.0.0.1", int(port)
 

@@ -106,7 +106,7 @@ def _from_file(path: Path, named_by: str) -> dict[str, Setting]:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise InvalidInput(named_by, f"a readable file ({why})", str(path)) from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput(str(path), "TOML", str(error)) from None
     lines = _lines(text)
     return {

@@ -37,7 +37,7 @@ class Hosts:
         origin = headers.get(b"origin")
         if origin is None:
             return
-        source = urlsplit(origin.decode("latin-1").lower()).netloc
+        source = _site_of(origin.decode("latin-1").lower())
         if not source or (source != host and _name_of(source) not in (self._names or ())):
             raise Forbidden("requests from pages of other sites are refused")
 
@@ -58,6 +58,14 @@ def check_media_type(headers: Headers, raw: bool) -> None:
     kind = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
     if kind != JSON and not (raw and kind == BINARY):
         raise UnsupportedMedia(BINARY if raw else JSON, kind or "nothing")
+
+
+def _site_of(origin: str) -> str:
+    """Returns host and port of an origin; empty if it has none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _name_of(host: str) -> str:

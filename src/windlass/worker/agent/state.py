@@ -12,6 +12,9 @@ from msgspec.structs import replace
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.wire.enrolment import Stopped
 
+# What reading a damaged file of ours may raise.
+DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 
 class StateUnusable(WindlassError):
     """The state directory cannot be written to: its disk is full, or it is not allowed."""
@@ -87,7 +90,7 @@ class StateDirectory:
     def _read_stopped(self) -> Stopped | None:
         try:
             return msgspec.json.decode((self.path / "stopped").read_bytes(), type=Stopped)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *DAMAGED):
             return None
 
     def _write(self, name: str, data: bytes) -> None:
@@ -125,5 +128,5 @@ def recall(path: Path) -> Memory:
     """Reads what the last agent of a directory remembered; empty if there was none."""
     try:
         return msgspec.json.decode((path / "memory").read_bytes(), type=Memory)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DAMAGED):
         return Memory()

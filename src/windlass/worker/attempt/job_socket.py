@@ -53,7 +53,7 @@ _STATUS: Final[dict[type[WindlassError], int]] = {
 Submit = Callable[[SubmitRequest], Awaitable[SubmitReply]]
 Key = tuple[int, int]
 
-_read = msgspec.json.Decoder(SubmitRequest).decode
+_decode = msgspec.json.Decoder(SubmitRequest).decode
 
 
 class JobSocket:
@@ -147,12 +147,17 @@ class JobSocket:
             message = f"a worker takes POST {PATH} alone; for everything else ask a server"
             return 404, {"error": {"code": "not_found", "message": message}}
         try:
-            return 201, await submit(_read(await request.read()))
+            return 201, await submit(read_request(await request.read()))
         except WindlassError as error:
             return _status_of(error), error.describe()
-        except (msgspec.MsgspecError, RecursionError) as error:
-            misfit = InvalidInput("body", "jobs as they are submitted", str(error))
-            return 422, misfit.describe()
+
+
+def read_request(body: bytes) -> SubmitRequest:
+    """Parses what a program of a job sends; raises `InvalidInput`."""
+    try:
+        return _decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise InvalidInput("body", "jobs as they are submitted", str(error)) from None
 
 
 def _status_of(error: WindlassError) -> int:
