@@ -28,7 +28,12 @@ async def set_token(work: Work, worker: Worker, digest: str) -> None:
     if known is not None:
         raise Conflict("token_used", "this token was used before: enrol with a new one")
     await work.tx.access.remove_of_worker(worker.id)
-    name = f"worker {worker.name}"[:NAME_LIMIT]
+    name = worker_token_name(worker.name)
     await work.tx.access.insert(
         Token(0, name, digest, str(Role.WORKER), (), worker.id, work.now, 0, 0)
     )
+
+
+def worker_token_name(worker: str) -> str:
+    """Returns the name of the token of the worker with this name."""
+    return f"worker {worker}"[:NAME_LIMIT]
