@@ -10,7 +10,7 @@ from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
 from windlass.domain.rows.event_levels import Level
-from windlass.domain.schedules.webhooks import parse_networks
+from windlass.domain.values.networks import parse_networks
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.engine.fleet.epochs import note_settings

@@ -24,6 +24,7 @@ from windlass.domain.values.errors import (
     NotFound,
     Overloaded,
     StoreUnavailable,
+    TooManyRequests,
     Unreachable,
     WindlassError,
 )
@@ -45,6 +46,7 @@ _STATUS: Final[dict[type[WindlassError], int]] = {
     InvalidInput: 422,
     NotFound: 404,
     Conflict: 409,
+    TooManyRequests: 429,
     Overloaded: 503,
     StoreUnavailable: 503,
     Unreachable: 503,

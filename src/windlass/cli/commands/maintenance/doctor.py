@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from windlass.cli.commands.maintenance.certificates import server_expiry
 from windlass.cli.options.configuration import load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import ConfigFile
@@ -16,7 +17,7 @@ from windlass.cli.output.errors import explain_unauthorized, explain_untrusted
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json
-from windlass.client.settings import data_directory
+from windlass.client.settings import data_directory, trust_for
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.quantities import format_size
 from windlass.wire.workers import WorkerList
@@ -107,10 +108,19 @@ def _tool(name: str, find: Callable[[], str | None]) -> Finding:
     return Finding(name, "ok", path)
 
 
+def _certificate(address: str, at: Connection) -> Iterator[Finding]:
+    """Says when the certificates of https servers expire."""
+    for one in address.split(","):
+        expiry = server_expiry(one.strip(), trust_for(one.strip(), at.tls_ca))
+        if expiry is not None:
+            yield Finding("certificate", expiry.state, expiry.detail)
+
+
 def _server(at: Connection) -> Iterator[Finding]:
     try:
         address = at.found().server
         yield Finding("server known", "ok", address)
+        yield from _certificate(address, at)
         workers = at.call("GET", "/api/v1/workers", WorkerList).workers
     except WindlassError as error:
         why = explain_untrusted(error) or explain_unauthorized(error) or error
