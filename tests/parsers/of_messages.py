@@ -46,8 +46,9 @@ def _request(data: bytes) -> None:
 
 def _path(text: str) -> None:
     found = ROUTER.find(text)
-    for binder in {} if found is None else found.methods.values():
-        binder.bind_path(found.values)
+    if found is not None:
+        for binder in found.methods.values():
+            binder.bind_path(found.values)
 
 
 def _headers(data: bytes) -> None:
