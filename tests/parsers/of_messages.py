@@ -58,7 +58,7 @@ def _headers(data: bytes) -> None:
     token = bearer(headers)
     assert token is None or token == token.strip() != ""
     check_media_type(dict(headers), raw=True)
-    for hosts in (Hosts(None), Hosts(["windlass.example"])):
+    for hosts in (Hosts(()), Hosts(["windlass.example"])):
         hosts.check(dict(headers))
 
 
