@@ -36,13 +36,12 @@ def main() -> int:
     for name in given.names or BY_NAME:
         words = [sys.executable, "-m", "tests.parsers", INSIDE, str(given.seconds), name]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
-        lines = done.stderr.splitlines()
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("INFO")]
         said = next((line for line in reversed(lines) if re.match(r"#[0-9]", line)), "")
         say(f"{name}: {'ok' if done.returncode == 0 else 'BROKEN'} {said}")
         if done.returncode:
             broken.append(name)
-            say(done.stdout[-2_000:])
-            say(done.stderr[-6_000:])
+            say("\n".join([*done.stdout.splitlines(), *lines][-80:]))
     say(f"broken: {', '.join(broken) or 'none'}")
     return bool(broken)
 

@@ -46,8 +46,9 @@ def _request(data: bytes) -> None:
 
 def _path(text: str) -> None:
     found = ROUTER.find(text)
-    for binder in {} if found is None else found.methods.values():
-        binder.bind_path(found.values)
+    if found is not None:
+        for binder in found.methods.values():
+            binder.bind_path(found.values)
 
 
 def _headers(data: bytes) -> None:
@@ -57,7 +58,7 @@ def _headers(data: bytes) -> None:
     token = bearer(headers)
     assert token is None or token == token.strip() != ""
     check_media_type(dict(headers), raw=True)
-    for hosts in (Hosts(None), Hosts(["windlass.example"])):
+    for hosts in (Hosts(()), Hosts(["windlass.example"])):
         hosts.check(dict(headers))
 
 

@@ -96,15 +96,15 @@ def all_licences() -> list[Licensed]:
 
 def licence_of(name: str, package: Distribution) -> str:
     """Returns the licence as SPDX names it, or as the package does; `unknown` if it does not."""
-    metadata = package.metadata
-    if expression := metadata.get("License-Expression"):
-        return expression
+    metadata = package.metadata.json
+    if expression := metadata.get("license_expression"):
+        return str(expression)
     if name in STATED:
         return STATED[name]
-    texts = [(metadata.get("License") or "").strip()]
+    texts = [str(metadata.get("license") or "").strip()]
     texts += [
         text.rpartition(" :: ")[2]
-        for text in metadata.get_all("Classifier") or ()
+        for text in metadata.get("classifier") or ()
         if text.startswith("License :: ") and text != "License :: OSI Approved"
     ]
     for text in texts:
