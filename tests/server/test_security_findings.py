@@ -297,6 +297,8 @@ def test_finding_4_every_fleet_wide_route_is_marked_and_no_other() -> None:
         "GET /api/v1/tokens",
         "POST /api/v1/tokens",
         "DELETE /api/v1/tokens/{token:int}",
+        "POST /api/v1/tokens/{token:int}/rotate",
+        "GET /api/v1/audit",
     }
 
     marked = {f"{route.method} {route.path}" for route in DECLARED if route.needs.fleet}

@@ -7,7 +7,7 @@ import io
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -37,6 +37,7 @@ CONNECTIONS = 100
 # under a request that has just been sent.
 IDLE_SECONDS = 30.0
 SAFE = "/%!$&'()*+,;=:@~"  # characters that a path keeps unquoted
+UNAUTHORIZED = 401
 WARNED_OF = 2**20  # bytes; aiohttp warns about larger bodies that are not files
 
 # What TLS libraries say about an answer that is not TLS.
@@ -80,11 +81,14 @@ class Transport:
         *,
         trust: ssl.SSLContext | None = None,
         socket: str | None = None,
+        renew: Callable[[str], Awaitable[str | None]] | None = None,
     ) -> None:
+        """`renew` gets a token that was refused, and returns one to use instead, if any."""
         self._servers = [one.strip().rstrip("/") for one in server.split(",")]
         self.token = token
         self._trust: ssl.SSLContext | bool = True if trust is None else trust
         self._socket = socket
+        self._renew = renew
         self._opened: aiohttp.ClientSession | None = None
         for one in self._servers:
             if not _is_address(one):
@@ -140,6 +144,16 @@ class Transport:
         self, path: str, query: Mapping[str, Any] | None = None
     ) -> AsyncIterator[bytes]:
         """Yields the bytes of an answer as they arrive."""
+        try:
+            async for chunk in self._stream(path, query):
+                yield chunk
+        except ServerError as error:
+            if error.status != UNAUTHORIZED or not await self._renewed():
+                raise
+            async for chunk in self._stream(path, query):
+                yield chunk
+
+    async def _stream(self, path: str, query: Mapping[str, Any] | None) -> AsyncIterator[bytes]:
         limit = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
         try:
             async with self._session.get(
@@ -206,9 +220,22 @@ class Transport:
                 # Only a request that no server received may go to another one.
                 if unreachable.sent or not tries_left:
                     raise unreachable from error
+        # A refused request was not carried out, so it may be repeated with another token.
+        if answer.status == UNAUTHORIZED and _is_whole(content) and await self._renewed():
+            return await self._send(method, path, content, query, kind, timeout)
         if answer.status >= 400:
             raise error_of(answer)
         return answer
+
+    async def _renewed(self) -> bool:
+        """Returns whether there is another token to try."""
+        if self._renew is None or self.token is None:
+            return False
+        fresh = await self._renew(self.token)
+        if fresh is None or fresh == self.token:
+            return False
+        self.token = fresh
+        return True
 
     def _url(self, path: str, query: Mapping[str, Any] | None) -> URL:
         pairs = {name: _text(value) for name, value in (query or {}).items() if value is not None}
@@ -305,6 +332,11 @@ def error_of(response: Answer) -> WindlassError:
         unavailable.code = code  # such as `disk_full`
         return unavailable
     return ServerError(response.status, code, message)
+
+
+def _is_whole(content: Any) -> bool:
+    """Returns whether a body can be sent again."""
+    return content is None or isinstance(content, bytes)
 
 
 def _as_file(content: bytes) -> bytes | io.BytesIO:

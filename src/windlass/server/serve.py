@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import socket
 from collections.abc import Callable
@@ -39,16 +38,6 @@ def parse_listen(text: str) -> tuple[str, int]:
     if not separator or not port.isdigit() or int(port) > 65_535:
         raise InvalidInput("listen", "HOST:PORT", text)
     return host.strip("[]") or "127.0.0.1", int(port)
-
-
-def is_loopback(host: str) -> bool:
-    """Returns whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def bind(listen: Listen) -> socket.socket:

@@ -10,6 +10,7 @@ from tests.store.conformance.rows import (
     about,
     artifact,
     attempt,
+    audit_row,
     cascade,
     code,
     completion,
@@ -71,6 +72,8 @@ FILL: list[Step] = [
     lambda tx: tx.catalog.set_meta("epoch", 1),
     lambda tx: tx.access.insert(token("a")),
     lambda tx: tx.access.add_code(code("c")),
+    lambda tx: tx.access.insert(token("s", kind="session")),
+    lambda tx: tx.audit.append([audit_row(5), audit_row(6, namespace="")]),
     lambda tx: tx.files.put_log(log_row(1)),
     lambda tx: tx.files.add_artifacts([artifact(1, "a"), artifact(2, "b")]),
     lambda tx: tx.files.set_name(name_row("n")),
@@ -139,7 +142,12 @@ CHANGE: list[Step] = [
     lambda tx: tx.workflows.advance_cascade(2, None),
     lambda tx: tx.catalog.put_queue(QueueRow("live", 1, 1)),
     lambda tx: tx.catalog.set_meta("epoch", 2),
+    lambda tx: tx.access.expire(2, 5),
+    lambda tx: tx.access.touch({1: 9, 77: 1}),
     lambda tx: tx.access.revoke(1, 5),
+    lambda tx: tx.access.trim_sessions(6, 10),
+    lambda tx: tx.audit.append([audit_row(7)]),
+    lambda tx: tx.audit.trim(6, 10),
     lambda tx: tx.access.use_code("c", 5),
     lambda tx: tx.files.put_log(log_row(1, bytes=99)),
     lambda tx: tx.files.add_artifacts([artifact(1, "a", size=1)]),
@@ -173,6 +181,8 @@ CHANGE: list[Step] = [
 
 # What neither the steps above nor the random moves call. Answers are the same on every store.
 ASK: list[Step] = [
+    lambda tx: tx.audit.read(0, 0, (), 10),
+    lambda tx: tx.audit.read(1, 6, ("team", ""), 10),
     lambda tx: tx.deadlines.passed(10**15, 10),
     lambda tx: tx.files.progress([1, 2]),
     lambda tx: tx.files.streaming(0, 10),

@@ -16,6 +16,10 @@ class Role(StrEnum):
     WORKER = "worker"
 
 
+PERSON: Final = "oidc:"  # begins the names of people that signed in
+MACHINE: Final = "jwt:"  # begins the names of machines with a token of their own issuer
+SIGNED_IN: Final = (PERSON, MACHINE)
+
 _ORDER: Final = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
 
 

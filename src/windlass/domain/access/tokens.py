@@ -9,11 +9,16 @@ from typing import Final, NamedTuple
 from windlass.domain.values.errors import InvalidInput
 
 TOKEN_PREFIX: Final = "wl_"
+MADE: Final = "token"  # by an admin, or for a worker
+SESSION: Final = "session"  # of a browser that signed in
 _OWN_TOKEN: Final = re.compile(TOKEN_PREFIX + r"[A-Za-z0-9_-]{43,200}")
 
 
 class Token(NamedTuple):
-    """A bearer token; 0 means "never" in `expires_at` and `revoked_at`."""
+    """A bearer token or a session; 0 means "never" in the times but `created_at`.
+
+    `last_used_at` is at most a minute late, and not kept for workers, which have heartbeats.
+    """
 
     id: int
     name: str
@@ -24,6 +29,8 @@ class Token(NamedTuple):
     created_at: int
     expires_at: int
     revoked_at: int
+    last_used_at: int = 0
+    kind: str = MADE
 
 
 class Code(NamedTuple):

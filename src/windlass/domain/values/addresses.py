@@ -1,6 +1,17 @@
-"""Addresses of stores, as messages show them."""
+"""Addresses: whether only this machine can reach one, and how messages show that of a store."""
 
+import ipaddress
 from urllib.parse import parse_qsl, urlencode, urlsplit
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def without_password(address: str) -> str:

@@ -8,15 +8,18 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
+from windlass.api.errors import Unauthorized
 from windlass.domain.access.roles import Identity
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.loop_time import pass_time
+from windlass.server.audit.calls import Seen, note_call
 from windlass.server.http.asgi import Receive, Scope, Send
-from windlass.server.http.authentication import bearer
+from windlass.server.http.authentication import bearer, with_session
 from windlass.server.http.binding import Binder, signature_of
 from windlass.server.http.call import Call
 from windlass.server.http.errors import (
     INTERNAL,
+    INTERNAL_CODE,
     STOPPING,
     Malformed,
     NoRoute,
@@ -25,7 +28,7 @@ from windlass.server.http.errors import (
     status_of,
 )
 from windlass.server.http.origin import SAFE_METHODS, Hosts, check_media_type
-from windlass.server.http.permissions import ANY_TOKEN
+from windlass.server.http.permissions import ANY_TOKEN, OPEN
 from windlass.server.http.replies import (
     Complete,
     Reply,
@@ -81,20 +84,25 @@ class Dispatcher:
         """Answers one request."""
         if scope["type"] != "http":
             return
+        seen = Seen()
         try:
-            reply = await self._run(scope, receive)
+            reply = await self._run(scope, receive, seen)
         except WindlassError as error:
             if error.code == "disk_full":
                 self._log_disk_full(error)
+            seen.code = error.code
             reply = _failed(error)
         except Exception as error:
             # A bug of ours: the log says which, the client learns no more than that.
             log.error("unhandled", path=scope["path"], method=scope["method"], exc_info=error)
+            seen.code = INTERNAL_CODE
             reply = Complete(500, encode(INTERNAL))
         except asyncio.CancelledError:
             # uvicorn cancels what takes longer than a stop may last.
             log.warning("cut_off", path=scope["path"], error=STOPPING.message)
+            seen.code = STOPPING.code
             reply = _failed(STOPPING)
+        reply = note_call(self._services.audit, scope, seen, reply)
         if isinstance(reply, Stream):
             await self._send_stream(scope, receive, send, reply)
         else:
@@ -118,7 +126,7 @@ class Dispatcher:
         except asyncio.CancelledError:
             log.warning("cut_off", path=scope["path"], error=STOPPING.message)
 
-    async def _run(self, scope: Scope, receive: Receive) -> Complete | Stream:
+    async def _run(self, scope: Scope, receive: Receive, seen: Seen) -> Complete | Stream:
         method = scope["method"]
         try:
             (route, binder, takes_body, body_limit), values, in_path = self._resolve(
@@ -129,18 +137,24 @@ class Dispatcher:
                 raise
             ANY_TOKEN.check(await self._identify(scope))
             return Complete(204, b"", headers={"Allow": error.allowed})
+        seen.route = route
         if method not in SAFE_METHODS:
             headers = dict(scope["headers"])
             self._hosts.check(headers)
             check_media_type(headers, route.raw_body)
-        caller = await self._identify(scope)
+        scope = with_session(scope, self._services.callers)
+        caller = seen.caller = await self._identify(scope)
+        if caller is None:
+            self._explain_refusal(scope, route)
         route.needs.check(caller)
         if in_path is None:
             in_path = binder.bind_path(values)  # raises what is wrong with them
+        seen.in_path = in_path
         call = Call(self._services, caller, scope, receive, body_limit)
         body = await call.body() if takes_body else b""
-        arguments = binder.bind(scope["query_string"], body)
+        seen.arguments = arguments = binder.bind(scope["query_string"], body)
         reply = _reply(await route.handler(call, **in_path, **arguments), route)
+        seen.caller = call.caller  # somebody may have signed in
         if isinstance(reply, Stream) and reply.endless and caller is not None:
             reply = reply._replace(until_refused=partial(self._until_refused, scope, caller))
         return reply
@@ -159,6 +173,12 @@ class Dispatcher:
     async def _identify(self, scope: Scope) -> Identity | None:
         token = bearer(scope["headers"])
         return None if token is None else await self._services.access.identify(token)
+
+    def _explain_refusal(self, scope: Scope, route: Route) -> None:
+        """Raises `Unauthorized` with the reason why a signed token does not count."""
+        why = self._services.callers.why_refused(bearer(scope["headers"]) or "")
+        if why and route.needs != OPEN:
+            raise Unauthorized(why)
 
     def _find(self, method: str, path: str) -> _Target:
         found = self._router.find(path)
@@ -183,7 +203,7 @@ def _failed(error: WindlassError) -> Complete:
 
 
 def _reply(value: Any, route: Route) -> Complete | Stream:
-    if isinstance(value, Stream):
+    if isinstance(value, Stream | Complete):
         return value
     status = route.status
     if isinstance(value, Reply):

@@ -23,8 +23,8 @@ from windlass.cli.options.worker import NOTHING, Code, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.client.settings import data_directory
 from windlass.client.transport import Transport
-from windlass.domain.job.job import check_name
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.names import check_name
 from windlass.wire.system import Health
 from windlass.wiring.agents import direct_agent, http_agent
 from windlass.wiring.backend import ServerOptions, running_without_server
