@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urlencode
 
-import aiohttp
 import msgspec
 
 from windlass.api.errors import Unauthorized
@@ -121,10 +120,10 @@ class CodeFlow:
             "client_id": self._oidc.client_id,
             "code_verifier": verifier,
         }
-        auth = None
+        auth = ""
         if self._secret and "client_secret_basic" in found.token_endpoint_auth_methods_supported:
-            user = quote(self._oidc.client_id, safe="")
-            auth = aiohttp.BasicAuth(user, quote(self._secret, safe=""))
+            pair = f"{quote(self._oidc.client_id, safe='')}:{quote(self._secret, safe='')}"
+            auth = f"Basic {base64.b64encode(pair.encode()).decode()}"
         elif self._secret:
             form["client_secret"] = self._secret
         status, body = await self._callers.fetcher.post(found.token_endpoint, form, auth)

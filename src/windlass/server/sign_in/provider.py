@@ -60,10 +60,10 @@ class Fetcher:
         return body
 
     async def post(
-        self, url: str, form: Mapping[str, str], auth: aiohttp.BasicAuth | None
+        self, url: str, form: Mapping[str, str], authorization: str = ""
     ) -> tuple[int, bytes]:
         """Returns status and body; raises `ProviderAway` if there is no answer."""
-        headers = {} if auth is None else {"Authorization": auth.encode()}
+        headers = {"Authorization": authorization} if authorization else {}
         return await self._send("POST", url, headers, form)
 
     async def close(self) -> None:
