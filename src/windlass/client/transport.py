@@ -202,6 +202,24 @@ class Transport:
         limit = aiohttp.ClientTimeout(
             total=CALL_SECONDS if timeout is None else timeout, sock_connect=CONNECT_SECONDS
         )
+        answer = await self._ask(method, path, content, query, kind, limit)
+        # A refused request was not carried out, so it may be repeated with another token.
+        if answer.status == UNAUTHORIZED and _is_whole(content) and await self._renewed():
+            answer = await self._ask(method, path, content, query, kind, limit)
+        if answer.status >= 400:
+            raise error_of(answer)
+        return answer
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        content: Any,
+        query: Mapping[str, Any] | None,
+        kind: str,
+        limit: aiohttp.ClientTimeout,
+    ) -> Answer:
+        """Returns what the first server answers that can be reached."""
         tries_left = len(self._servers)
         while True:
             tries_left -= 1
@@ -212,20 +230,13 @@ class Transport:
                     headers=self._headers() | {"Content-Type": kind}, allow_redirects=False,
                     proxy=self._proxies[self.server],
                 ) as response:  # fmt: skip
-                    answer = Answer(response.status, await response.read(), response.headers)
-                break
+                    return Answer(response.status, await response.read(), response.headers)
             except (aiohttp.ClientError, TimeoutError) as error:
                 unreachable = self._unreachable(error)
                 self._turn_to_next()
                 # Only a request that no server received may go to another one.
                 if unreachable.sent or not tries_left:
                     raise unreachable from error
-        # A refused request was not carried out, so it may be repeated with another token.
-        if answer.status == UNAUTHORIZED and _is_whole(content) and await self._renewed():
-            return await self._send(method, path, content, query, kind, timeout)
-        if answer.status >= 400:
-            raise error_of(answer)
-        return answer
 
     async def _renewed(self) -> bool:
         """Returns whether there is another token to try."""

@@ -52,7 +52,7 @@ async def approve_device(browser: httpx.AsyncClient, url: str, name: str) -> Non
     """Opens the page of a device code and signs in there."""
     page = await browser.get(url)
     confirm = await fill_in(browser, page)
-    while "</form>" in confirm.text and "login" not in confirm.text:
+    while 'name="login"' not in confirm.text:
         confirm = await follow(browser, await fill_in(browser, confirm), "nowhere:")
     done = await fill_in(browser, confirm, login=name, password="x")
     done = await follow(browser, done, "nowhere:")
