@@ -56,4 +56,6 @@ async def approve_device(browser: httpx.AsyncClient, url: str, name: str) -> Non
         confirm = await follow(browser, await fill_in(browser, confirm), "nowhere:")
     done = await fill_in(browser, confirm, login=name, password="x")
     done = await follow(browser, done, "nowhere:")
+    if 'value="consent"' in done.text:
+        done = await follow(browser, await fill_in(browser, done), "nowhere:")
     assert done.status_code == 200, done.text

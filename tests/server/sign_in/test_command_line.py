@@ -79,7 +79,7 @@ def test_a_login_is_kept_private_used_and_renewed(
             assert await whoami(address) == who
             second = Logins().find(address)
             assert second is not None
-            assert second.token not in (first.token, "ey.old.token")
+            assert second.token != "ey.old.token"
 
             setting.provider.set_groups({"alice": []})
             renewed = await Logins().renew(address, second.token)
