@@ -11,7 +11,8 @@ DEMO_VENV := .venv-demo
 DEMO_STAMP := $(DEMO_VENV)/.installed-for
 CODE := $(wildcard src tests benchmarks examples)
 # One PostgreSQL for each process, so a big machine gets no more than four.
-PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
+# One process more than there are processors: many tests wait for other processes.
+PARALLEL := --numprocesses=$(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 3 ? n + 1 : 4))) --dist=loadgroup
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
 
 # A virtual environment holds absolute paths, so one that was copied or moved along with
@@ -83,6 +84,10 @@ test-long: $(STAMP) ## run the long forms: rules on every store, more jobs under
 .PHONY: docs-reference
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
 	$(PY) -m windlass.cli.reference docs/reference
+
+.PHONY: rights-table
+rights-table: $(STAMP) ## call every route as everybody and print who is answered what
+	$(PY) -m tests.server.rights
 
 .PHONY: system-packages
 system-packages: ## install from Debian what has no wheel (GStreamer, Redis, clang, AFL++), for tests and benchmarks

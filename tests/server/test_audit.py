@@ -12,6 +12,8 @@ from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.roles import Role
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.server.audit import log as audit_log
+from windlass.wiring.backend import ServerOptions
+from windlass.wiring.server import running_services
 
 MINUTE = 60_000
 
@@ -167,13 +169,14 @@ def test_a_clean_stop_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             for _ in range(3):
                 await server.admin.post("/api/v1/codes", json={})
                 assert (await server.admin.post("/api/v1/codes", json={"x": 1})).status_code == 400
-        async with running_server(store) as server:
-            entries = await _entries(server)
-            assert [(e["status"], e["calls"]) for e in entries] == [
+        async with running_services(ServerOptions(store, "memory:")) as services:
+            reopened = services.engine.store
+            rows = await reopened.read(lambda tx: tx.audit.read(0, 0, (), 100))
+            assert [(row.status, row.calls) for row in rows] == [
                 (201, 1), (400, 1), (201, 1), (201, 1), (400, 2)
             ]  # fmt: skip
-            used = (await server.admin.get("/api/v1/tokens")).json()["tokens"][0]
-            assert used["last_used_at"] is not None
+            (token,) = await services.access.tokens()
+            assert token.last_used_at >= token.created_at
 
     run(scenario())
 

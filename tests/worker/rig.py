@@ -26,7 +26,8 @@ from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolled, Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
+from windlass.engine.fleet.workers import Enrolled
 from windlass.engine.loops.health import HealthLoop
 from windlass.executors import load_executors
 from windlass.ports.executor import Executor

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.api.rights import Rights
+from windlass.domain.access.may import sees
 from windlass.domain.access.roles import Identity
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import FAIL_FAST, Details, WorkflowState
@@ -57,7 +58,7 @@ class Workflows:
 
         async def read(tx: ReadTx) -> Workflow | None:
             row = (await tx.workflows.read([workflow])).get(workflow)
-            if row is None or not who.sees(row.namespace):
+            if row is None or not sees(who, row.namespace):
                 return None
             return show_workflow(row, (await tx.workflows.about([workflow])).get(workflow))
 

@@ -1,5 +1,6 @@
 """Tokens: how long they live, rotation, and when they were used."""
 
+from itertools import count
 from typing import Any
 
 import httpx
@@ -16,8 +17,12 @@ from windlass.domain.values.times import parse_moment
 DAY = 86_400_000
 
 
+_numbers = count()
+
+
 async def _create(by: httpx.AsyncClient, **fields: Any) -> httpx.Response:
-    return await by.post("/api/v1/tokens", json={"name": "ci", "role": "viewer", **fields})
+    request = {"name": f"ci-{next(_numbers)}", "role": "viewer", **fields}
+    return await by.post("/api/v1/tokens", json=request)
 
 
 def _lifetime(info: dict[str, Any]) -> int | None:

@@ -249,6 +249,7 @@ def token(name: str, **changes: Any) -> Token:
         created_at=6_001,
         expires_at=6_002,
         revoked_at=0,
+        incarnation=3,
     )
     return row._replace(**changes)
 
@@ -263,7 +264,8 @@ def audit_row(at: int, **changes: Any) -> AuditRow:
 
 
 def code(digest: str, **changes: Any) -> Code:
-    return Code(digest, created_at=7_001, expires_at=7_100, used_at=0)._replace(**changes)
+    row = Code(digest, 7_001, expires_at=7_100, used_at=0, takeover=1, worker="w ä")
+    return row._replace(**changes)
 
 
 def log_row(job: int, attempt: int = 1, **changes: Any) -> LogRow:

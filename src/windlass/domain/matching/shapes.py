@@ -71,6 +71,7 @@ def shape_mismatches(shape: Shape, metadata: Mapping[str, object]) -> Iterator[M
     if served is not None:
         names = served if isinstance(served, list | tuple) else (served,)
         if shape.namespace not in names:
-            has = f"{NAMESPACES} {', '.join(str(name) for name in names) or '(empty)'}"
+            # Which ones is not for everybody who may ask why a job waits.
+            has = "other namespaces" if names else "no namespaces"
             yield Mismatch(NAMESPACES, NAMESPACES, f"namespace {shape.namespace}", has)
     yield from mismatches(shape.task, shape.requires, shape.resources, metadata)

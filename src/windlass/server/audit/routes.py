@@ -5,11 +5,11 @@ from typing import Annotated
 import msgspec
 
 from windlass.api.events import moment_since
+from windlass.domain.access.actions import Action
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.values.times import format_moment
 from windlass.server.http.binding import Cursor
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import ADMIN
 from windlass.server.http.routes import Routes
 from windlass.wire.access import AuditEntry, AuditList
 
@@ -18,7 +18,7 @@ PageSize = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 routes = Routes("/api/v1/audit", "audit")
 
 
-@routes.get("", needs=ADMIN)
+@routes.get("", needs=Action.READ_AUDIT)
 async def read_audit(
     call: Call, after: Cursor = 0, since: str | None = None, limit: PageSize = 1_000
 ) -> AuditList:

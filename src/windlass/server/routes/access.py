@@ -1,14 +1,16 @@
 """Routes about tokens and enrolment codes."""
 
 from windlass.api.errors import Forbidden
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import FLEET, Resource, may
 from windlass.domain.access.roles import Identity, Role, parse_role
 from windlass.domain.access.tokens import Token
 from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.names import check_name
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment
 from windlass.server.http.binding import Body, Id
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import ADMIN, FLEET_OPERATOR
 from windlass.server.http.routes import Routes
 from windlass.wire.access import (
     CodeCreated,
@@ -24,14 +26,14 @@ from windlass.wire.workers import Changed
 routes = Routes("/api/v1", "access")
 
 
-@routes.get("/tokens", needs=ADMIN)
+@routes.get("/tokens", needs=Action.MANAGE_TOKENS)
 async def list_tokens(call: Call) -> TokenList:
     """Returns all tokens within the caller's namespaces, without their secrets."""
     found = await call.services.access.tokens()
     return TokenList([_show(token) for token in found if _within(call.who, token.namespaces)])
 
 
-@routes.post("/tokens", needs=ADMIN, status=201)
+@routes.post("/tokens", needs=Action.MANAGE_TOKENS, status=201)
 async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
     """Creates a token; its secret is shown only now."""
     if not _within(call.who, data.namespaces):
@@ -48,7 +50,7 @@ async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
     return TokenCreated(token=created.secret, info=_show(created.token))
 
 
-@routes.post("/tokens/{token:int}/rotate", needs=ADMIN, status=201)
+@routes.post("/tokens/{token:int}/rotate", needs=Action.MANAGE_TOKENS, status=201)
 async def rotate(call: Call, token: Id, data: Body[RotateRequest]) -> TokenCreated:
     """Creates a token that replaces this one, which stays valid for `grace`."""
     await _check_token(call, token)
@@ -60,7 +62,7 @@ async def rotate(call: Call, token: Id, data: Body[RotateRequest]) -> TokenCreat
     return TokenCreated(token=made.secret, info=_show(made.token))
 
 
-@routes.delete("/tokens/{token:int}", needs=ADMIN)
+@routes.delete("/tokens/{token:int}", needs=Action.MANAGE_TOKENS)
 async def revoke(call: Call, token: Id) -> Changed:
     """Revokes a token, or ends a session."""
     await _check_token(call, token)
@@ -74,11 +76,15 @@ async def _check_token(call: Call, token: int) -> None:
         raise NotFound("token", token)
 
 
-@routes.post("/codes", needs=FLEET_OPERATOR, status=201)
+@routes.post("/codes", needs=Action.MANAGE_WORKERS, status=201)
 async def create_code(call: Call, data: Body[CodeRequest]) -> CodeCreated:
     """Creates a code with which one worker may enrol, once."""
     ttl = _ttl(data.expires)
-    code, expires_at = await call.services.access.create_code(ttl, call.who.name)
+    if data.worker is not None:
+        check_name("worker", data.worker)
+    code, expires_at = await call.services.access.create_code(
+        ttl, call.who.name, data.worker or "", data.takeover
+    )
     return CodeCreated(code=code, expires_at=format_moment(expires_at))
 
 
@@ -90,8 +96,9 @@ def _ttl(expires: float | str) -> int:
 
 
 def _within(who: Identity, namespaces: tuple[str, ...]) -> bool:
-    """Returns whether the caller has all of these; none means all that exist."""
-    return not who.namespaces or (bool(namespaces) and set(namespaces) <= set(who.namespaces))
+    """Returns whether the caller manages the tokens of these; none means all that exist."""
+    reached = [Resource(namespace) for namespace in namespaces] or [FLEET]
+    return all(may(who, Action.MANAGE_TOKENS, one) for one in reached)
 
 
 def _show(token: Token) -> TokenInfo:

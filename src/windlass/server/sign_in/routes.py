@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from windlass.api.errors import Unauthorized
+from windlass.domain.access.actions import Action
 from windlass.domain.access.sign_in import Oidc
 from windlass.domain.values.errors import NotFound
 from windlass.server.http.authentication import cookie_of
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import ANY_TOKEN, OPEN
 from windlass.server.http.replies import Complete
 from windlass.server.http.routes import EACH, Routes
 from windlass.server.sign_in.code_flow import BEGUN, BEGUN_SECONDS, CodeFlow
@@ -19,7 +19,7 @@ NO_STORE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"
 routes = Routes("", "sign-in")
 
 
-@routes.get("/auth/settings", needs=OPEN)
+@routes.get("/auth/settings", needs=Action.SIGN_IN)
 async def login_settings(call: Call) -> LoginSettings:
     """Returns where `windlass login` signs in."""
     oidc = call.services.callers.oidc
@@ -29,7 +29,7 @@ async def login_settings(call: Call) -> LoginSettings:
     return LoginSettings(issuer=oidc.issuer, client_id=oidc.login_client, scopes=scopes)
 
 
-@routes.get("/auth/login", needs=OPEN, status=302)
+@routes.get("/auth/login", needs=Action.SIGN_IN, status=302)
 async def login(call: Call, to: str = "/") -> Complete:
     """Sends a browser to the identity provider."""
     oidc, flow = _web(call)
@@ -38,7 +38,7 @@ async def login(call: Call, to: str = "/") -> Complete:
     return _redirect(begun.url, [cookie])
 
 
-@routes.get("/auth/callback", needs=OPEN, status=302, audit=EACH)
+@routes.get("/auth/callback", needs=Action.SIGN_IN, status=302, audit=EACH)
 async def callback(
     call: Call, state: str = "", code: str = "", error: str = "", iss: str | None = None
 ) -> Complete:
@@ -59,7 +59,7 @@ async def callback(
     return _redirect(signed_in.next, cookies)
 
 
-@routes.post("/auth/logout", needs=ANY_TOKEN, status=204)
+@routes.post("/auth/logout", needs=Action.KNOW_ITSELF, status=204)
 async def logout(call: Call) -> Complete:
     """Ends the caller's session."""
     oidc, _ = _web(call)
@@ -71,7 +71,7 @@ async def logout(call: Call) -> Complete:
     return Complete(204, b"", headers=NO_STORE, cookies=cookies)
 
 
-@routes.get("/api/v1/whoami", needs=ANY_TOKEN)
+@routes.get("/api/v1/whoami", needs=Action.KNOW_ITSELF)
 async def whoami(call: Call) -> WhoAmI:
     """Returns who the caller is, as this server sees it."""
     who = call.who

@@ -293,6 +293,7 @@ CREATE TABLE tokens (
     created_at bigint NOT NULL,
     expires_at bigint NOT NULL,
     revoked_at bigint NOT NULL,
+    incarnation bigint NOT NULL,
     last_used_at bigint NOT NULL,
     name text NOT NULL,
     digest text COLLATE "C" NOT NULL UNIQUE,
@@ -305,7 +306,9 @@ CREATE TABLE codes (
     digest text COLLATE "C" PRIMARY KEY,
     created_at bigint NOT NULL,
     expires_at bigint NOT NULL,
-    used_at bigint NOT NULL
+    used_at bigint NOT NULL,
+    takeover bigint NOT NULL,
+    worker text NOT NULL
 );
 
 -- What is known of files; their bytes are blobs.

@@ -257,6 +257,7 @@ CREATE TABLE tokens (
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     revoked_at INTEGER NOT NULL,
+    incarnation INTEGER NOT NULL,
     last_used_at INTEGER NOT NULL,
     kind TEXT NOT NULL
 ) STRICT;
@@ -265,7 +266,9 @@ CREATE TABLE codes (
     digest TEXT PRIMARY KEY,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    used_at INTEGER NOT NULL
+    used_at INTEGER NOT NULL,
+    takeover INTEGER NOT NULL,
+    worker TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What is known of files; their bytes are blobs.

@@ -238,6 +238,8 @@ class Attempt:
         """Submits jobs into the workflow of this one."""
         self._asked += 1
         context = self._context
+        if self._mask is not None:
+            request = children.conceal(request, self._mask)
         return await children.submit(
             context.gateway, context.clock, self._holder(), request, self._asked
         )
