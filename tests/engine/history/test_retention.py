@@ -377,12 +377,12 @@ async def test_a_workflow_that_never_had_a_job_goes_too(rig: Rig) -> None:
 
 async def test_the_audit_log_and_ended_sessions_go_by_their_own_setting(rig: Rig) -> None:
     async def fill(tx: WriteTx) -> None:
-        row = AuditRow(0, rig.now, 1, 200, 1, "a", "admin", "", "POST /x", "/x", "", "", "r")
-        await tx.audit.append([row, row._replace(at=rig.now + DAY)])
+        done = AuditRow(0, rig.now, 1, 200, 1, "a", "admin", "", "POST /x", "/x", "", "", "r")
+        await tx.audit.append([done, done._replace(at=rig.now + DAY)])
         kinds = (("s", "session"), ("t", "token"))
         for name, kind in kinds:
-            ends = rig.now + HOUR
-            await tx.access.insert(Token(0, name, name, "viewer", (), 0, rig.now, ends, 0, 0, kind))
+            row = Token(0, name, name, "viewer", (), 0, rig.now, rig.now + HOUR, 0, kind=kind)
+            await tx.access.insert(row)
 
     await rig.store.transact(fill)
     await rig.restart(Config(audit_retention_ms=10 * DAY))

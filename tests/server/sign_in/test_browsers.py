@@ -146,7 +146,7 @@ def test_a_code_without_its_verifier_is_worthless(setting: Setting) -> None:
             async with httpx.AsyncClient(cookies=jar) as thief:
                 reply = await thief.get(back.headers["Location"])
             assert reply.status_code == 401
-            assert "refused the sign-in" in error_of(reply)["message"]
+            assert "refused the sign-in: invalid_grant" in error_of(reply)["message"]
 
     run(scenario())
 

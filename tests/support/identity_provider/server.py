@@ -131,7 +131,7 @@ def install() -> Path:
 
 
 def _run_npm(place: Path) -> None:
-    command = [NODE, NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    command = [str(NODE), str(NPM), "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
     try:
         done = subprocess.run(
             command, cwd=place, capture_output=True, timeout=INSTALL_SECONDS, check=False
