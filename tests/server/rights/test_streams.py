@@ -31,10 +31,10 @@ async def _ends(client: httpx.AsyncClient, path: str, begun: asyncio.Event) -> N
                 pass
 
 
-async def _stalls(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _stalls(chunks: AsyncIterator[bytes], released: asyncio.Event) -> AsyncIterator[bytes]:
     """A download that takes longer than its token lives."""
     yield b"first"
-    await asyncio.Event().wait()
+    await released.wait()
     async for chunk in chunks:
         yield chunk
 
@@ -52,14 +52,15 @@ def test_finding_9_a_download_ends_with_its_token(
             assert number == 1
             files = server.services.files
             read_log, open_artifact = files.read_log, files.open_artifact
+            released = asyncio.Event()
 
             async def slow_log(*args: Any) -> Any:
                 reading = await read_log(*args)
-                return reading._replace(chunks=_stalls(reading.chunks))
+                return reading._replace(chunks=_stalls(reading.chunks, released))
 
             async def slow_artifact(*args: Any) -> Any:
                 row, chunks = await open_artifact(*args)
-                return row, _stalls(chunks)
+                return row, _stalls(chunks, released)
 
             monkeypatch.setattr(files, "read_log", slow_log)
             monkeypatch.setattr(files, "open_artifact", slow_artifact)
@@ -68,7 +69,10 @@ def test_finding_9_a_download_ends_with_its_token(
             reading = asyncio.create_task(_ends(await server.http(made.secret), path, begun))
             await begun.wait()
             await server.services.access.revoke(made.token.id)
-            await asyncio.wait_for(reading, 10)
+            try:
+                await asyncio.wait_for(reading, 5)
+            finally:
+                released.set()
 
     run(scenario())
 
@@ -112,6 +116,10 @@ def test_finding_9_an_upload_ends_with_its_token(monkeypatch: pytest.MonkeyPatch
             await server.admin.post(f"/api/v1/workers/{worker.id}/disable")
             disabled.set()
             assert (await uploading).status_code == 403
+            stored = await server.services.engine.store.read(
+                lambda tx: tx.files.artifacts([holder.job])
+            )
+            assert not stored.get(holder.job)
 
     run(scenario())
 

@@ -73,6 +73,8 @@ def test_an_enrolment_whose_answer_was_lost_is_repeated_and_leaves_one_worker(
             again = await _enrol(server, notes.token(0), code=code)
             assert again.worker == first.worker
             assert again.incarnation > first.incarnation
+            tokens = [t for t in await server.services.access.tokens() if t.worker]
+            assert [t.incarnation for t in tokens] == [0, again.incarnation]
             assert await _names(server) == [("w1", "idle" if by_code else "pending_approval")]
 
     run(scenario())

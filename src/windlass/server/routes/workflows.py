@@ -49,8 +49,7 @@ async def show(call: Call, workflow: Id) -> Workflow:
 async def jobs(call: Call, workflow: Id, after: Cursor = 0, limit: PageSize = 100) -> JobList:
     """Returns a page of the workflow's jobs, newest first, with those that were superseded."""
     await call.services.workflows.workflow(workflow, call.who)
-    wanted = JobFilter(workflow=workflow, namespaces=call.who.namespaces or None)
-    return await call.services.queries.jobs(wanted, after, limit)
+    return await call.services.queries.jobs(JobFilter(workflow=workflow), after, limit)
 
 
 @routes.get("/{workflow:int}/wait", needs=Action.READ_JOBS)
