@@ -112,7 +112,7 @@ def test_callers_beyond_the_bound_share_rows(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(audit, "KEYS_KEPT", 10)
     repeats = audit.Repeats()
     row = AuditRow(0, 5, 1, 401, 0, "", "", "", "GET /x", "/x", "", "unauthorized", "r")
-    written = [repeats.add(row._replace(address=f"10.0.0.{number}")) for number in range(1_000)]
+    written = [repeats.add(number, row._replace(address=str(number))) for number in range(1_000)]
     rows = [one for one in written if one is not None] + repeats.take()
     assert len(rows) == 12
     assert sum(one.calls for one in rows) == 1_000

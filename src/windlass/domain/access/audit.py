@@ -1,5 +1,6 @@
 """The audit log: who did what, from where. A row may stand for several equal calls."""
 
+from collections.abc import Hashable
 from typing import Final, NamedTuple
 
 KEYS_KEPT: Final = 1_000  # kinds of calls that are counted apart in one minute
@@ -27,38 +28,49 @@ class AuditRow(NamedTuple):
     request: str  # the id that the answer carried
 
 
+class _Counted:
+    """Equal calls after the first one; `row` is that of the second."""
+
+    __slots__ = ("calls", "row")
+
+    def __init__(self, row: AuditRow) -> None:
+        self.row = row
+        self.calls = 0
+
+
 class Repeats:
     """Lets the first of equal calls through and counts the others, minute by minute.
 
     So a flood of refusals makes two rows a minute for each caller, and callers beyond
-    `KEYS_KEPT` in a minute share rows.
+    `KEYS_KEPT` in a minute share rows. `key` says which calls are equal.
     """
 
     def __init__(self) -> None:
-        self._counted: dict[tuple[object, ...], AuditRow] = {}
+        self._counted: dict[Hashable, _Counted] = {}
 
-    def add(self, row: AuditRow) -> AuditRow | None:
+    def repeat(self, key: Hashable) -> bool:
+        """Counts a call if it needs no row of its own; this is all that most calls need."""
+        counted = self._counted.get(key)
+        if counted is None or not counted.calls:
+            return False
+        counted.calls += 1
+        return True
+
+    def add(self, key: Hashable, row: AuditRow) -> AuditRow | None:
         """Returns the row if it is the first of its kind in this minute, else None."""
-        key = _key(row)
         if key not in self._counted and len(self._counted) >= KEYS_KEPT:
             row = row._replace(actor=OTHERS, role="", address="", namespace="", token=0)
-            key = _key(row)
-        known = self._counted.get(key)
-        if known is None:
-            self._counted[key] = row._replace(calls=0)
+            key = (OTHERS, row.action, row.status, row.code)
+        counted = self._counted.get(key)
+        if counted is None:
+            self._counted[key] = _Counted(row)
             return row
-        # The resource and the time of a row are those of the first call that it counts.
-        first = known if known.calls else row
-        self._counted[key] = first._replace(calls=known.calls + row.calls)
+        if not counted.calls:
+            counted.row = row
+        counted.calls += 1
         return None
 
     def take(self) -> list[AuditRow]:
         """Ends the minute and returns what was counted in it."""
         counted, self._counted = self._counted, {}
-        return [row for row in counted.values() if row.calls]
-
-
-def _key(row: AuditRow) -> tuple[object, ...]:
-    return (
-        row.token, row.actor, row.address, row.action, row.namespace, row.status, row.code
-    )  # fmt: skip
+        return [one.row._replace(calls=one.calls) for one in counted.values() if one.calls]

@@ -1,9 +1,10 @@
 """What the audit log learns about one request, whichever way it ended."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 from windlass.domain.access.roles import Identity
+from windlass.domain.values.names import NAME_LIMIT
 from windlass.server.audit.log import AuditLog, Noted, is_recorded
 from windlass.server.http.asgi import Scope
 from windlass.server.http.origin import SAFE_METHODS
@@ -30,7 +31,7 @@ class Seen:
 def note_call(
     audit: AuditLog, scope: Scope, seen: Seen, reply: Complete | Stream
 ) -> Complete | Stream:
-    """Records a request if it belongs into the audit log; its answer gets the id then."""
+    """Records a request if it belongs into the audit log; its answer gets the id of its row."""
     route = seen.route
     status = reply.status if isinstance(reply, Complete) else 200
     if route is None:
@@ -38,21 +39,28 @@ def note_call(
     changes = route.method not in SAFE_METHODS or route.audit == EACH
     if not is_recorded(seen.caller, status, changes):
         return reply
-    request = audit.next_request()
+    caller, namespace = seen.caller, _namespace(seen)
     client = scope.get("client")
+    address = client[0] if client else ""
+    key: Hashable = None
+    if status >= 400 or caller is None or route.audit == COUNTED:
+        name = None if caller is None else (caller.token, caller.name)
+        key = (name, address, route.method, route.path, namespace, status, seen.code)
+        if audit.repeat(key):
+            return reply
     noted = Noted(
-        caller=seen.caller,
-        address=client[0] if client else "",
+        caller=caller,
+        address=address,
         action=f"{route.method} {route.path}",
         path=scope["path"],
-        namespace=_namespace(seen),
+        namespace=namespace,
         job=seen.in_path.get("job", 0),
         workflow=seen.in_path.get("workflow", 0),
         status=status,
         code=seen.code,
-        counted=status >= 400 or seen.caller is None or route.audit == COUNTED,
     )
-    audit.note(noted, request)
+    request = audit.next_request()
+    audit.note(noted, request, key)
     headers = {**reply.headers, REQUEST_ID: request}
     if isinstance(reply, Stream):
         return reply._replace(headers=headers)
@@ -64,10 +72,10 @@ def _namespace(seen: Seen) -> str:
     for name, value in seen.arguments.items():
         named = value if name == "namespace" else getattr(value, "namespace", None)
         if isinstance(named, str) and named:
-            return named
-        several: tuple[str, ...] = getattr(value, "namespaces", ())
-        if len(several) == 1:
-            return several[0]
+            return named[:NAME_LIMIT]  # it may not have been checked yet
+        several = getattr(value, "namespaces", None)
+        if isinstance(several, tuple) and len(several) == 1:
+            return str(several[0])[:NAME_LIMIT]
     if seen.caller is not None and len(seen.caller.namespaces) == 1:
         return seen.caller.namespaces[0]
     return ""

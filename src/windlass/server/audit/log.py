@@ -3,7 +3,7 @@
 A clean stop writes everything. A server that is killed loses at most the last second.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import count
 from typing import Final, NamedTuple
 
@@ -37,7 +37,6 @@ class Noted(NamedTuple):
     workflow: int
     status: int
     code: str  # of the error; empty: none
-    counted: bool  # equal calls share a row
 
 
 class _Pending(NamedTuple):
@@ -68,8 +67,13 @@ class AuditLog:
         """Returns an id for one request."""
         return f"{self._prefix}-{next(self._numbers):x}"
 
-    def note(self, noted: Noted, request: str) -> None:
-        """Records a call; it reaches the store within a second."""
+    def repeat(self, key: Hashable) -> bool:
+        """Counts a call like one of this minute; False if it must be noted."""
+        self._end_minute(self._clock.now_ms())
+        return self._repeats.repeat(key)
+
+    def note(self, noted: Noted, request: str, key: Hashable = None) -> None:
+        """Records a call; it reaches the store within a second. Calls with one key share rows."""
         who = noted.caller
         row = AuditRow(
             id=0,
@@ -86,13 +90,13 @@ class AuditLog:
             code=noted.code,
             request=request,
         )
-        if noted.counted:
-            self._end_minute(row.at)
-            first = self._repeats.add(row)
-            if first is not None:
-                self._add(_Pending(first, 0, 0))
-        else:
+        if key is None:
             self._add(_Pending(row, noted.job, noted.workflow))
+            return
+        self._end_minute(row.at)
+        first = self._repeats.add(key, row)
+        if first is not None:
+            self._add(_Pending(first, 0, 0))
 
     async def run_once(self, now: int) -> None:
         """Writes what was recorded; keeps it if the store does not answer."""
