@@ -16,6 +16,7 @@ from windlass.domain.rows.records import KEPT_WHILE_RUNNING, Lease, Ticket, Work
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.reports import AttemptReport, apply_reports
 from windlass.engine.fleet import queues, workers
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.jobs import unblock
 from windlass.engine.sync.sync import SyncCall, sync
 from windlass.engine.transaction.unit_of_work import Work
@@ -143,7 +144,7 @@ class Drain:
         """The state when nothing moves any more."""
         hand = self._stage.hand
         hand.forget()
-        enrolment = workers.Enrolment(name="drainer", slots=1_000)
+        enrolment = Enrolment(name="drainer", slots=1_000)
         self._worker = await hand.run(lambda work, _: workers.enrol(work, enrolment))
         now = await self._stage.helper.fetchval("SELECT at FROM injected_clock")
         for _ in range(ROUNDS):
