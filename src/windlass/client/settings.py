@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
+from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput, Unreachable
 
 DEFAULT_PORT = 7420
@@ -62,7 +64,7 @@ def find_server(
         login = logins.find(address)
         if login is not None:
             return KnownServer(address, login.token, partial(logins.renew, address))
-    return KnownServer(address, _token(data_directory(data)))
+    return KnownServer(address, _local_token(address, data))
 
 
 def server_address(server: str | None = None, data: Path | None = None) -> str:
@@ -133,6 +135,18 @@ def _running(directory: Path) -> Running | None:
 def _address(directory: Path) -> str | None:
     running = _running(directory)
     return None if running is None else running.address
+
+
+def _local_token(address: str, data: Path | None) -> str | None:
+    """Returns the token of the server on this machine, but not for a server elsewhere.
+
+    Whoever names the data directory says that both belong together.
+    """
+    directory = data_directory(data)
+    named = data is not None or bool(os.environ.get("WINDLASS_DATA"))
+    hosts = [urlsplit(one.strip()).hostname or "" for one in address.split(",")]
+    here = address == _address(directory) or all(map(is_loopback, hosts))
+    return _token(directory) if named or here else None
 
 
 def _token(directory: Path) -> str | None:

@@ -15,6 +15,7 @@ from windlass.cli.options.connection import Connection
 from windlass.client.client import AsyncClient
 from windlass.client.login import provider
 from windlass.client.login.stored import Login, Logins
+from windlass.client.settings import find_server
 from windlass.client.transport import ServerError, Transport
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.wire.access import WhoAmI
@@ -153,3 +154,17 @@ def test_a_refused_request_is_repeated_once() -> None:
         assert asked == ["no"]
 
     run(scenario())
+
+
+def test_the_admin_token_of_this_machine_is_sent_to_no_other(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    data = tmp_path / "windlass"
+    data.mkdir(exist_ok=True)
+    (data / "admin-token").write_text("wl_secret\n")
+    for address in ("http://127.0.0.1:7420", "http://localhost:1,http://[::1]:2"):
+        assert find_server(address).token == "wl_secret"
+    for address in ("https://other.example", "http://127.0.0.1:1,https://other.example"):
+        assert find_server(address).token is None
+        assert find_server(address, data=data).token == "wl_secret"
