@@ -25,6 +25,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.pools.pools import describe_pool, parse_pool
 from windlass.domain.schedules.cron import Cron
 from windlass.domain.schedules.webhooks import check_url, may_reach
+from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.networks import parse_networks
 from windlass.domain.values.option_values import read_text
@@ -36,7 +37,7 @@ from windlass.domain.values.quantities import (
 )
 from windlass.domain.values.times import format_moment, parse_moment
 from windlass.domain.values.versions import parse_specifier, parse_version, satisfies
-from windlass.server.serve import is_loopback, parse_listen
+from windlass.server.serve import parse_listen
 
 NOW: Final = 1_790_000_000_000
 METADATA: Final[tuple[dict[str, Any], ...]] = (

@@ -300,6 +300,8 @@ def test_finding_4_every_fleet_wide_route_is_marked_and_no_other() -> None:
         "GET /api/v1/tokens",
         "POST /api/v1/tokens",
         "DELETE /api/v1/tokens/{token:int}",
+        "POST /api/v1/tokens/{token:int}/rotate",
+        "GET /api/v1/audit",
     }
 
     rights = {route: RIGHTS[action] for route, action in ACTIONS.items()}

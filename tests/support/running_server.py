@@ -10,6 +10,7 @@ from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import Transport
 from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Role
+from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, Serving, address_of, bind
@@ -128,12 +129,16 @@ def job(**fields: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def running_server(
-    store: str = "memory:", config: Config | None = None, blobs: str = "memory:"
+    store: str = "memory:",
+    config: Config | None = None,
+    blobs: str = "memory:",
+    sign_in: SignIn | None = None,
+    port: int = 0,
 ) -> AsyncIterator[RunningServer]:
     """A server over `store`; everything is closed in the end."""
-    listen = Listen()
+    listen = Listen(port=port)
     bound = bind(listen)
-    options = ServerOptions(store, blobs, config or Config())
+    options = ServerOptions(store, blobs, config or Config(), sign_in=sign_in or SignIn())
     async with running_services(options) as services:
         serving = start_serving(services, listen, bound)
         async with AsyncExitStack() as stack:

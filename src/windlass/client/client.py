@@ -60,7 +60,7 @@ class AsyncClient:
         if service is None:
             found = find_server(server, token, data)
             trust = trust_for(found.server)
-            transport = Transport(found.server, found.token, trust=trust)
+            transport = Transport(found.server, found.token, trust=trust, renew=found.renew)
             service = HttpService(transport, Reconnect(reconnect))
         self._service = service
 

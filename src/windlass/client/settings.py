@@ -4,24 +4,30 @@ server that was started here has left in its data directory."""
 import os
 import ssl
 import tempfile
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
+from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput, Unreachable
 
 DEFAULT_PORT = 7420
 MARKER = "server.json"
 CLIENT_CERT = "WINDLASS_CLIENT_CERT"
 CLIENT_KEY = "WINDLASS_CLIENT_KEY"
+LOGINS = "logins.json"  # in the directory of settings
 
 
 class KnownServer(NamedTuple):
-    """A server's address and the token to present there."""
+    """A server's address, the token to present there, and what gets another if it is refused."""
 
     server: str
     token: str | None
+    renew: Callable[[str], Awaitable[str | None]] | None = None
 
 
 class Running(msgspec.Struct):
@@ -45,16 +51,45 @@ def data_directory(data: Path | None = None) -> Path:
 def find_server(
     server: str | None = None, token: str | None = None, data: Path | None = None
 ) -> KnownServer:
-    """Returns the server to talk to; raises `Unreachable` if none is known."""
+    """Returns the server to talk to; raises `Unreachable` if none is known.
+
+    Without a token, the login that `windlass login` has left counts.
+    """
+    address = server_address(server, data)
+    secret = token or os.environ.get("WINDLASS_TOKEN")
+    if secret:
+        return KnownServer(address, secret)
+    if has_logins():
+        from windlass.client.login.stored import Logins
+
+        logins = Logins()
+        login = logins.find(address)
+        if login is not None:
+            return KnownServer(address, login.token, partial(logins.renew, address))
+    return KnownServer(address, _local_token(address, data))
+
+
+def server_address(server: str | None = None, data: Path | None = None) -> str:
+    """Returns the server's address; raises `Unreachable` if none is known."""
     directory = data_directory(data)
     address = server or os.environ.get("WINDLASS_SERVER") or _address(directory)
-    secret = token or os.environ.get("WINDLASS_TOKEN") or _token(directory)
     if address is None:
         raise Unreachable(
             f"no server is known: none runs from {directory}; start one with `windlass up`, "
             "or set WINDLASS_SERVER and WINDLASS_TOKEN"
         )
-    return KnownServer(address, secret)
+    return address
+
+
+def config_directory() -> Path:
+    """Returns where this user's settings of Windlass are."""
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(home) / "windlass"
+
+
+def has_logins() -> bool:
+    """Returns whether this user has signed in anywhere, without loading what that needs."""
+    return (config_directory() / LOGINS).exists()
 
 
 class OwnCertificate(NamedTuple):
@@ -135,6 +170,18 @@ def _running(directory: Path) -> Running | None:
 def _address(directory: Path) -> str | None:
     running = _running(directory)
     return None if running is None else running.address
+
+
+def _local_token(address: str, data: Path | None) -> str | None:
+    """Returns the token of the server on this machine, but not for a server elsewhere.
+
+    Whoever names the data directory says that both belong together.
+    """
+    directory = data_directory(data)
+    named = data is not None or bool(os.environ.get("WINDLASS_DATA"))
+    hosts = [urlsplit(one.strip()).hostname or "" for one in address.split(",")]
+    here = address == _address(directory) or all(map(is_loopback, hosts))
+    return _token(directory) if named or here else None
 
 
 def _token(directory: Path) -> str | None:

@@ -7,7 +7,7 @@ import io
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -39,6 +39,7 @@ LONGEST_RETRY_SECONDS = 60  # of what servers and proxies ask for
 # under a request that has just been sent.
 IDLE_SECONDS = 30.0
 SAFE = "/%!$&'()*+,;=:@~"  # characters that a path keeps unquoted
+UNAUTHORIZED = 401
 WARNED_OF = 2**20  # bytes; aiohttp warns about larger bodies that are not files
 
 # What TLS libraries say about an answer that is not TLS.
@@ -82,11 +83,14 @@ class Transport:
         *,
         trust: ssl.SSLContext | None = None,
         socket: str | None = None,
+        renew: Callable[[str], Awaitable[str | None]] | None = None,
     ) -> None:
+        """`renew` gets a token that was refused, and returns one to use instead, if any."""
         self._servers = [one.strip().rstrip("/") for one in server.split(",")]
         self.token = token
         self._trust: ssl.SSLContext | bool = True if trust is None else trust
         self._socket = socket
+        self._renew = renew
         self._opened: aiohttp.ClientSession | None = None
         for one in self._servers:
             if not _is_address(one):
@@ -142,6 +146,16 @@ class Transport:
         self, path: str, query: Mapping[str, Any] | None = None
     ) -> AsyncIterator[bytes]:
         """Yields the bytes of an answer as they arrive."""
+        try:
+            async for chunk in self._stream(path, query):
+                yield chunk
+        except ServerError as error:
+            if error.status != UNAUTHORIZED or not await self._renewed():
+                raise
+            async for chunk in self._stream(path, query):
+                yield chunk
+
+    async def _stream(self, path: str, query: Mapping[str, Any] | None) -> AsyncIterator[bytes]:
         limit = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
         try:
             async with self._session.get(
@@ -190,6 +204,24 @@ class Transport:
         limit = aiohttp.ClientTimeout(
             total=CALL_SECONDS if timeout is None else timeout, sock_connect=CONNECT_SECONDS
         )
+        answer = await self._ask(method, path, content, query, kind, limit)
+        # A refused request was not carried out, so it may be repeated with another token.
+        if answer.status == UNAUTHORIZED and _is_whole(content) and await self._renewed():
+            answer = await self._ask(method, path, content, query, kind, limit)
+        if answer.status >= 400:
+            raise error_of(answer)
+        return answer
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        content: Any,
+        query: Mapping[str, Any] | None,
+        kind: str,
+        limit: aiohttp.ClientTimeout,
+    ) -> Answer:
+        """Returns what the first server answers that can be reached."""
         tries_left = len(self._servers)
         while True:
             tries_left -= 1
@@ -200,17 +232,23 @@ class Transport:
                     headers=self._headers() | {"Content-Type": kind}, allow_redirects=False,
                     proxy=self._proxies[self.server],
                 ) as response:  # fmt: skip
-                    answer = Answer(response.status, await response.read(), response.headers)
-                break
+                    return Answer(response.status, await response.read(), response.headers)
             except (aiohttp.ClientError, TimeoutError) as error:
                 unreachable = self._unreachable(error)
                 self._turn_to_next()
                 # Only a request that no server received may go to another one.
                 if unreachable.sent or not tries_left:
                     raise unreachable from error
-        if answer.status >= 400:
-            raise error_of(answer)
-        return answer
+
+    async def _renewed(self) -> bool:
+        """Returns whether there is another token to try."""
+        if self._renew is None or self.token is None:
+            return False
+        fresh = await self._renew(self.token)
+        if fresh is None or fresh == self.token:
+            return False
+        self.token = fresh
+        return True
 
     def _url(self, path: str, query: Mapping[str, Any] | None) -> URL:
         pairs = {name: _text(value) for name, value in (query or {}).items() if value is not None}
@@ -319,6 +357,11 @@ def _retry_after_ms(response: Answer) -> int:
     text = response.headers.get("Retry-After", "")
     seconds = int(text) if text.isascii() and text.isdigit() else 1
     return min(seconds, LONGEST_RETRY_SECONDS) * 1_000
+
+
+def _is_whole(content: Any) -> bool:
+    """Returns whether a body can be sent again."""
+    return content is None or isinstance(content, bytes)
 
 
 def _as_file(content: bytes) -> bytes | io.BytesIO:

@@ -171,6 +171,9 @@ class Config(Struct, frozen=True, kw_only=True):
     event_retention_ms: Annotated[
         int, doc("ms", "Older events are removed and summed up in the baseline. 0: never.")
     ] = 30 * 86_400_000
+    audit_retention_ms: Annotated[
+        int, doc("ms", "Older rows of the audit log are removed. 0: never.")
+    ] = 90 * 86_400_000
     blob_retention_ms: Annotated[
         int, doc("ms", "Files that nothing refers to are removed after this.", least=1)
     ] = 86_400_000

@@ -8,14 +8,14 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from windlass.domain.access.roles import Identity, Role
-from windlass.domain.access.tokens import TOKEN_PREFIX, Code, Token, refuse_reserved
-from windlass.domain.job.job import check_name
+from windlass.domain.access.roles import SIGNED_IN, Identity, Role
+from windlass.domain.access.tokens import SESSION, TOKEN_PREFIX, Code, Token, refuse_reserved
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
-from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
@@ -36,6 +36,18 @@ class CreatedToken(NamedTuple):
 
     secret: str
     token: Token
+
+
+class SignedTokens(Protocol):
+    """Knows the bearers of tokens that others have signed."""
+
+    def accepts(self, secret: str) -> bool:
+        """Returns whether it is one of those, so that we need not look for it."""
+        ...
+
+    async def identify(self, secret: str, most_ms: int | None) -> Identity | None:
+        """Returns the bearer, if the token counts; None else."""
+        ...
 
 
 class _CachedToken(NamedTuple):
@@ -70,10 +82,14 @@ class Access:
     was disabled, works at most that much longer on other servers.
     """
 
-    def __init__(self, engine: Engine, secrets: Secrets) -> None:
+    def __init__(
+        self, engine: Engine, secrets: Secrets, signed: SignedTokens | None = None
+    ) -> None:
         self._engine = engine
         self._secrets = secrets
+        self._signed = signed
         self._seen: dict[str, _CachedToken] = {}
+        self._uses: dict[int, int] = {}  # when tokens were used since they were last noted
         self._time = _StoreTime(engine)
         self._ttl_ms = min(engine.config.heartbeat_interval_ms, TRUSTED_MS)
 
@@ -82,6 +98,8 @@ class Access:
 
         What was looked up counts for a few seconds, or for `most_ms` if that is less.
         """
+        if self._signed is not None and self._signed.accepts(secret):
+            return await self._signed.identify(secret, most_ms)
         digest = digest_of(secret)
         now = await self._time.now()
         seen = self._seen.get(digest)
@@ -92,7 +110,15 @@ class Access:
             return None
         if seen.expires_at and seen.expires_at <= now:
             return None
+        if not seen.identity.worker:
+            self._uses[seen.identity.token] = now
         return seen.identity
+
+    async def note_uses(self) -> None:
+        """Writes when tokens were used since the last call."""
+        uses, self._uses = self._uses, {}
+        if uses:
+            await self._engine.store.transact(lambda tx: tx.access.touch(uses))
 
     async def create_token(
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
@@ -103,6 +129,8 @@ class Access:
         Of the living tokens of people no two have one name.
         """
         check_name("name", name)
+        if name.startswith(SIGNED_IN):
+            raise InvalidInput("name", f"without {' or '.join(SIGNED_IN)} in front", name)
         refuse_reserved(name)
         if len(namespaces) > NAMESPACE_LIMIT:
             raise InvalidInput("namespaces", f"at most {NAMESPACE_LIMIT}", len(namespaces))
@@ -112,10 +140,7 @@ class Access:
 
         async def insert(work: Work) -> Token:
             await _expect_free(work, name)
-            row = Token(
-                0, name, digest_of(secret), str(role), tuple(namespaces), 0, work.now,
-                expires_at, 0,
-            )  # fmt: skip
+            row = _row(name, secret, role, namespaces, work.now, expires_at)
             made = row._replace(id=await work.tx.access.insert(row))
             message = f"Token {made.id} ({name}, {role}) was made"
             data = {"token": made.id, "namespaces": list(namespaces)}
@@ -123,6 +148,54 @@ class Access:
             return made
 
         return CreatedToken(secret, await self._engine.run(insert))
+
+    async def open_session(self, who: Identity, ttl_ms: int) -> str:
+        """Returns the secret of a new session for somebody who has signed in."""
+        secret = self.make_token()
+
+        async def insert(work: Work) -> None:
+            row = _row(who.name, secret, who.role, who.namespaces, work.now, work.now + ttl_ms)
+            session = await work.tx.access.insert(row._replace(kind=SESSION))
+            message = f"{who.name} signed in ({who.role})"
+            work.say(EventKind.ACCESS, message, actor=who.name, data={"token": session})
+
+        await self._engine.run(insert)
+        return secret
+
+    async def rotate(
+        self, token: int, grace_ms: int, ttl_ms: int | None, actor: str | None = None
+    ) -> CreatedToken:
+        """Makes a token like this one, which ends after `grace_ms`; 0: at once.
+
+        Without `ttl_ms` the new one is valid for as long as the old one was.
+        """
+        secret = self.make_token()
+
+        async def step(work: Work) -> Token:
+            await work.tx.access.lock()
+            old = next((row for row in await work.tx.access.all() if row.id == token), None)
+            if old is None:
+                raise NotFound("token", token)
+            if old.worker or old.kind == SESSION:
+                raise Conflict("not_rotated", "workers and sessions get their secrets themselves")
+            if old.revoked_at or 0 < old.expires_at <= work.now:
+                raise Conflict("not_valid", f"token {token} is not valid any more; create one")
+            lifetime = max(0, old.expires_at - old.created_at)
+            ttl = work.config.access.token_ttl_ms(lifetime or None) if ttl_ms is None else ttl_ms
+            until = work.now + ttl if ttl else 0
+            row = _row(old.name, secret, Role(old.role), old.namespaces, work.now, until)
+            made = row._replace(id=await work.tx.access.insert(row))
+            if grace_ms:
+                await work.tx.access.expire(token, work.now + grace_ms)
+            else:
+                await work.tx.access.revoke(token, work.now)
+            message = f"Token {token} ({old.name}) was replaced by token {made.id}"
+            work.say(EventKind.ACCESS, message, actor=actor, data={"token": made.id})
+            return made
+
+        made = await self._engine.run(step)
+        self.forget()
+        return CreatedToken(secret, made)
 
     def make_token(self) -> str:
         """Returns a new secret, which counts once its digest is stored."""
@@ -191,6 +264,12 @@ class Access:
             self._seen.clear()
         self._seen[digest] = seen
         return seen
+
+
+def _row(
+    name: str, secret: str, role: Role, namespaces: Sequence[str], now: int, expires_at: int
+) -> Token:
+    return Token(0, name, digest_of(secret), str(role), tuple(namespaces), 0, now, expires_at, 0)
 
 
 async def _expect_free(work: Work, name: str) -> None:

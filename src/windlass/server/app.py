@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from windlass.domain.access.actions import Action
+from windlass.domain.values.addresses import is_loopback
 from windlass.server.http.asgi import Application
 from windlass.server.http.call import Call
 from windlass.server.http.dispatch import Dispatcher
@@ -13,7 +14,7 @@ from windlass.server.http.openapi import describe
 from windlass.server.http.origin import Hosts
 from windlass.server.http.routes import Routes
 from windlass.server.routes import ALL
-from windlass.server.serve import Listen, Serving, is_loopback
+from windlass.server.serve import Listen, Serving
 from windlass.server.services import Services
 
 OPENAPI_TYPE: Final = "application/vnd.oai.openapi+json"

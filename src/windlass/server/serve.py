@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import socket
 from collections.abc import Callable
@@ -52,22 +51,6 @@ def parse_listen(text: str) -> tuple[str, int]:
     if not separator or not is_number or int(port) > 65_535:
         raise InvalidInput("listen", "HOST:PORT", text)
     return host.strip("[]") or "127.0.0.1", int(port)
-
-
-def is_loopback(host: str) -> bool:
-    """Returns whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    return is_address(host) and ipaddress.ip_address(host).is_loopback
-
-
-def is_address(host: str) -> bool:
-    """Returns whether a host is an IP address rather than a name."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def bind(listen: Listen) -> socket.socket:

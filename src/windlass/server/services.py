@@ -19,9 +19,12 @@ from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
 from windlass.ports.clock import Clock
+from windlass.server.audit.log import AuditLog
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
 from windlass.server.readiness import Readiness
+from windlass.server.sign_in.callers import SignedCallers
+from windlass.server.sign_in.code_flow import CodeFlow
 
 
 class Services(NamedTuple):
@@ -44,6 +47,9 @@ class Services(NamedTuple):
     stop_pools: Callable[[], Awaitable[None]]  # starts nothing more, finishes what it began
     readiness: Readiness
     stopping: asyncio.Event  # cuts endless streams off
+    callers: SignedCallers
+    audit: AuditLog
+    code_flow: CodeFlow | None = None  # None: browsers cannot sign in
 
     def stop_waiting(self) -> None:
         """Ends long polls and endless streams: the server stops."""

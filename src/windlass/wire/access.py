@@ -4,7 +4,10 @@ import msgspec
 
 
 class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A new token. `namespaces` empty: all. `expires` is a duration from now, None: never."""
+    """A new token. `namespaces` empty: all. `expires` is a duration from now.
+
+    Without `expires`, the server's setting `access.token_lifetime` counts.
+    """
 
     name: str
     role: str
@@ -12,8 +15,15 @@ class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     expires: float | str | None = None
 
 
+class RotateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A new secret. The old one is valid for `grace` more; `expires` None: as long as it was."""
+
+    grace: float | str = 0
+    expires: float | str | None = None
+
+
 class TokenInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A token as it is shown: never the secret."""
+    """A token or session as it is shown: never the secret."""
 
     id: int
     name: str
@@ -23,6 +33,8 @@ class TokenInfo(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: str | None
     revoked_at: str | None
     worker: int | None = None
+    last_used_at: str | None = None  # at most a minute late
+    kind: str = "token"  # or session
 
 
 class TokenCreated(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +46,22 @@ class TokenCreated(msgspec.Struct, frozen=True, kw_only=True):
 
 class TokenList(msgspec.Struct, frozen=True):
     tokens: list[TokenInfo]
+
+
+class LoginSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where `windlass login` signs in."""
+
+    issuer: str
+    client_id: str
+    scopes: tuple[str, ...]
+
+
+class WhoAmI(msgspec.Struct, frozen=True, kw_only=True):
+    """The caller as the server sees it. `namespaces` empty: all."""
+
+    name: str
+    role: str
+    namespaces: tuple[str, ...]
 
 
 class CodeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,3 +77,28 @@ class CodeCreated(msgspec.Struct, frozen=True, kw_only=True):
 
     code: str
     expires_at: str
+
+
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that changed something or was refused; `calls` equal ones if more than one."""
+
+    id: int
+    at: str
+    calls: int
+    actor: str | None  # None: anonymous
+    role: str | None
+    token: int | None
+    address: str
+    action: str
+    resource: str
+    namespace: str | None
+    status: int
+    error: str | None  # None: it succeeded
+    request: str
+
+
+class AuditList(msgspec.Struct, frozen=True):
+    """A page of the audit log; `next` is where the next one begins, None: there is none yet."""
+
+    entries: list[AuditEntry]
+    next: int | None = None

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from windlass.api.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
+from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
 from windlass.domain.rows.event_levels import Level
 from windlass.domain.values.networks import parse_networks
@@ -46,6 +47,7 @@ class ServerOptions(NamedTuple):
     data: Path = Path()  # where workers of local pools keep things
     stopped: Callable[[], bool] = lambda: False  # whether to end although it waits for the store
     log_level: Level = Level.OFF  # of the events that go to its log
+    sign_in: SignIn = SignIn()
 
 
 class Backend(NamedTuple):

@@ -20,13 +20,18 @@ from windlass.engine.history.event_lines import EventLines, WorkerNames
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.standby import ServerHeartbeat
 from windlass.engine.loops.ticker import Ticker
+from windlass.engine.loops.token_uses import TokenUses
 from windlass.engine.pools.pools import Pools
+from windlass.ports.clock import Clock
 from windlass.providers import make_provider
+from windlass.server.audit.log import AuditLog
 from windlass.server.event_log import write_line
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
 from windlass.server.readiness import Readiness
 from windlass.server.services import Services
+from windlass.server.sign_in.callers import SignedCallers
+from windlass.server.sign_in.code_flow import CodeFlow
 from windlass.wiring.backend import ServerOptions, running_backend
 
 POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
@@ -53,6 +58,10 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
             tickers.append(sizing)
         if engine.store.shared and not engine.store.inline:
             tickers.append(Ticker(ServerHeartbeat(engine), clock))
+        callers = SignedCallers(options.sign_in, clock)
+        access = Access(engine, RealSecrets(), callers if options.sign_in.is_on else None)
+        audit = AuditLog(engine.store, clock, RealSecrets().secret())
+        tickers += [Ticker(audit, clock), Ticker(TokenUses(access), clock)]
         for ticker in tickers:
             ticker.start()
         try:
@@ -63,7 +72,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 jobs=Jobs(engine, queries),
                 workflows=Workflows(engine),
                 files=backend.files,
-                access=Access(engine, RealSecrets()),
+                access=access,
                 feed=feed,
                 names=names,
                 meters=meters,
@@ -75,12 +84,27 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 stop_pools=partial(sizing.stop, options.config.drain_limit_ms),
                 readiness=Readiness(engine, backend.blobs),
                 stopping=asyncio.Event(),
+                callers=callers,
+                audit=audit,
+                code_flow=_code_flow(callers, clock),
             )
         finally:
             for ticker in tickers:
                 await ticker.stop(options.config.drain_limit_ms)
+            await callers.fetcher.close()
+            await audit.close()
+            with suppress(WindlassError):
+                await access.note_uses()
             with suppress(WindlassError):
                 await feed.run_once(clock.now_ms())  # what happened while it stopped
+
+
+def _code_flow(callers: SignedCallers, clock: Clock) -> CodeFlow | None:
+    """Returns the sign-in of browsers, if they know where the server is."""
+    oidc = callers.oidc
+    if oidc is None or not oidc.public_url:
+        return None
+    return CodeFlow(callers, oidc, RealSecrets(), clock)
 
 
 async def ensure_admin_token(services: Services, path: Path) -> str:

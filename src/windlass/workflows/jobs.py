@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from windlass.domain.config import Config
 from windlass.domain.job.forms import LABELS, Form
-from windlass.domain.job.job import OPTIONS, JobSpec, canonical_options, check_name
+from windlass.domain.job.job import OPTIONS, JobSpec, canonical_options
 from windlass.domain.job.validation import Validator
 from windlass.domain.tasks.ffmpeg import FfmpegTask
 from windlass.domain.tasks.gstreamer import GstreamerTask
@@ -13,6 +13,7 @@ from windlass.domain.tasks.media import MediaTask
 from windlass.domain.tasks.python import PythonTask
 from windlass.domain.tasks.shell import ShellTask
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.names import check_name
 from windlass.workflows.format import OF_COMMANDS
 from windlass.workflows.nodes import Misdescribed, Node, Place, plain
 

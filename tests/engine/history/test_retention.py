@@ -13,6 +13,8 @@ from tests.engine.support.moves import Move, moves
 from tests.engine.support.player import Player
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from tests.engine.support.rigs import Rigs
+from windlass.domain.access.audit import AuditRow
+from windlass.domain.access.tokens import Token
 from windlass.domain.config import Config
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.rows.baseline import BaselineKind
@@ -22,6 +24,7 @@ from windlass.engine.files.files import Files
 from windlass.engine.history.retention import spans
 from windlass.engine.loops.retention import RetentionLoop, RetentionReport
 from windlass.engine.verify.check import judge, verify
+from windlass.ports.store import WriteTx
 
 DAY = 24 * HOUR
 
@@ -370,3 +373,28 @@ async def test_a_workflow_that_never_had_a_job_goes_too(rig: Rig) -> None:
     assert await verify(rig.store) == []
     again = await submit_flow(rig, key="k")
     assert again.workflow != empty.workflow
+
+
+async def test_the_audit_log_and_ended_sessions_go_by_their_own_setting(rig: Rig) -> None:
+    async def fill(tx: WriteTx) -> None:
+        done = AuditRow(0, rig.now, 1, 200, 1, "a", "admin", "", "POST /x", "/x", "", "", "r")
+        await tx.audit.append([done, done._replace(at=rig.now + DAY)])
+        kinds = (("s", "session"), ("t", "token"))
+        for name, kind in kinds:
+            row = Token(0, name, name, "viewer", (), 0, rig.now, rig.now + HOUR, 0, kind=kind)
+            await tx.access.insert(row)
+
+    await rig.store.transact(fill)
+    await rig.restart(Config(audit_retention_ms=10 * DAY))
+    await rig.advance(7 * DAY)
+    assert (await retain(rig)).audit == 0
+    await rig.advance(2 * HOUR)
+    assert (await retain(rig)).audit == 1
+    assert [row.name for row in (await rig.snapshot()).tokens] == ["t"]
+    await rig.advance(3 * DAY)
+    assert (await retain(rig)).audit == 1
+    rows = await rig.store.read(lambda tx: tx.audit.read(0, 0, (), 10))
+    assert [row.id for row in rows] == [2]
+    await rig.restart(Config(audit_retention_ms=0))
+    await rig.advance(1_000 * DAY)
+    assert (await retain(rig)).audit == 0

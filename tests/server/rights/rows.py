@@ -33,6 +33,7 @@ class Row(NamedTuple):
     body: Any = None
     values: Values = NOTHING
     fresh: Fresh | None = None
+    otherwise: int = 0  # the answer to those who may; 0: success
     of_others: bool = False  # the job belongs to somebody else than the caller
     note: str = ""
 
@@ -243,6 +244,16 @@ MANAGING: Final = (
         body={"name": "$new", "role": "viewer", "namespaces": [OWN]},
     ),
     Row("DELETE /api/v1/tokens/{token:int}", HIDDEN, values={"token": 1}, fresh=_token),
+    Row(
+        "POST /api/v1/tokens/{token:int}/rotate", HIDDEN, values={"token": 1}, fresh=_token,
+        body={},
+    ),
+    Row("GET /api/v1/audit"),
+    Row("GET /api/v1/whoami"),
+    Row("GET /auth/settings", otherwise=404),  # this server has no identity provider
+    Row("GET /auth/login", otherwise=404),
+    Row("GET /auth/callback", otherwise=404),
+    Row("POST /auth/logout", otherwise=404),
     Row("POST /api/v1/codes", body={}),
     Row("PUT /api/v1/workers/{worker:int}/static", body={}, fresh=_spare_worker),
     Row("PATCH /api/v1/workers/{worker:int}/static", body={}, fresh=_spare_worker),

@@ -70,7 +70,7 @@ def test_finding_9_a_download_ends_with_its_token(
             await begun.wait()
             await server.services.access.revoke(made.token.id)
             try:
-                await asyncio.wait_for(asyncio.shield(reading), 5)
+                await asyncio.wait_for(reading, 5)
             finally:
                 released.set()
 
@@ -116,6 +116,10 @@ def test_finding_9_an_upload_ends_with_its_token(monkeypatch: pytest.MonkeyPatch
             await server.admin.post(f"/api/v1/workers/{worker.id}/disable")
             disabled.set()
             assert (await uploading).status_code == 403
+            stored = await server.services.engine.store.read(
+                lambda tx: tx.files.artifacts([holder.job])
+            )
+            assert not stored.get(holder.job)
 
     run(scenario())
 

@@ -59,6 +59,20 @@ def test_finding_10_nobody_ends_a_live_worker_without_proof(who: str, busy: bool
     run(scenario())
 
 
+def test_finding_10_nobody_speaks_for_the_jobs_of_a_disabled_worker() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            victim, number = await _holding(server)
+            await server.admin.post(f"/api/v1/workers/{victim.id}/disable")
+            code, _ = await server.services.access.create_code(60_000)
+            body = _takeover(victim, number) | {"code": code}
+            reply = await (await server.http(None)).post(ENROL, json=body)
+            assert (reply.status_code, error_of(reply)["code"]) == (409, "name_in_use")
+            assert (await server.show(number))["result"] is None
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("proof", ["secret", "token", "code", "operator"])
 def test_finding_10_a_live_worker_is_replaced_with_proof(proof: str) -> None:
     async def scenario() -> None:

@@ -27,6 +27,9 @@ def use_access(dice: Dice, held: Snapshot) -> Move:
             Move("access", "remove_of_worker", (dice.number(0, 3),)),
             Move("access", "trim_codes", (dice.one(TIMES), dice.number(1, 2))),
             Move("access", "revoke", (dice.number(1, 3), dice.one(TIMES))),
+            Move("access", "expire", (dice.number(1, 3), dice.one(TIMES))),
+            Move("access", "touch", ({dice.number(1, 3): dice.one(TIMES)},)),
+            Move("access", "trim_sessions", (dice.one(TIMES), dice.number(1, 2))),
             Move("access", "use_code", (dice.one("abc"), dice.one(TIMES))),
         ]
     )

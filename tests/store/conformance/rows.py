@@ -6,6 +6,7 @@ mixes up two of them is found out.
 
 from typing import Any
 
+from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.tokens import Code, Token
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import COUNTS
@@ -252,6 +253,15 @@ def token(name: str, **changes: Any) -> Token:
         revoked_at=0,
         incarnation=3,
     )
+    return row._replace(**changes)
+
+
+def audit_row(at: int, **changes: Any) -> AuditRow:
+    row = AuditRow(
+        id=999, at=at, calls=2, status=403, token=4, actor="Jürgen", role="viewer",
+        address="10.0.0.1", action="POST /x", resource="/x/1", namespace="team",
+        code="forbidden", request="a-1",
+    )  # fmt: skip
     return row._replace(**changes)
 
 

@@ -1,6 +1,7 @@
 """`AccessWrite`: tokens and enrolment codes."""
 
 import asyncio
+from functools import partial
 
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import code, token
@@ -33,6 +34,40 @@ def test_a_token_is_revoked_once(store: Driver) -> None:
     assert store.transact(lambda tx: tx.access.revoke(1, 60)) is False
     assert store.transact(lambda tx: tx.access.revoke(2, 60)) is False
     assert [row.revoked_at for row in store.snapshot().tokens] == [50]
+
+
+def test_a_token_can_only_end_earlier(store: Driver) -> None:
+    store.transact(lambda tx: tx.access.insert(token("ci", expires_at=0)))
+    assert store.transact(lambda tx: tx.access.expire(1, 50)) is True
+    assert store.transact(lambda tx: tx.access.expire(1, 40)) is True
+    assert store.transact(lambda tx: tx.access.expire(1, 60)) is False
+    assert store.transact(lambda tx: tx.access.expire(2, 60)) is False
+    store.transact(lambda tx: tx.access.revoke(1, 20))
+    assert store.transact(lambda tx: tx.access.expire(1, 30)) is False
+    assert [row.expires_at for row in store.snapshot().tokens] == [40]
+
+
+async def touch(tx: WriteTx, uses: dict[int, int]) -> None:
+    await tx.access.touch(uses)
+
+
+def test_the_latest_use_of_a_token_is_kept(store: Driver) -> None:
+    store.transact(lambda tx: tx.access.insert(token("ci")))
+    store.transact(lambda tx: tx.access.insert(token("unused")))
+    for uses in ({1: 50}, {1: 70, 99: 70}, {1: 60}, {}):
+        store.transact(partial(touch, uses=uses))
+    assert [row.last_used_at for row in store.snapshot().tokens] == [70, 0]
+
+
+def test_sessions_that_expired_long_ago_are_forgotten(store: Driver) -> None:
+    async def add(tx: WriteTx) -> None:
+        for name, kind, at in (("a", "session", 10), ("b", "token", 10), ("c", "session", 20)):
+            await tx.access.insert(token(name, kind=kind, expires_at=at))
+
+    store.transact(add)
+    assert store.transact(lambda tx: tx.access.trim_sessions(20, 5)) == 1
+    assert [row.name for row in store.snapshot().tokens] == ["b", "c"]
+    assert store.read(lambda tx: tx.access.by_digest("digest of a")) is None
 
 
 def test_a_code_is_used_once_and_in_time(store: Driver) -> None:

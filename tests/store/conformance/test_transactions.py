@@ -32,6 +32,7 @@ def whole(store: Driver) -> tuple[Snapshot, list[Event], dict[str, int]]:
 
     async def read(tx: ReadTx) -> tuple[list[Event], dict[str, int]]:
         ready = {str(limit): await tx.places.count_ready(limit, 1) for limit in range(3)}
+        ready |= {str(row): 1 for row in await tx.audit.read(0, 0, (), 1_000)}
         return await tx.log.read(0, 1_000), ready
 
     return store.snapshot(), *store.read(read)

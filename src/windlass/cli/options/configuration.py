@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.access.sign_in import SignIn, read_sign_in
 from windlass.domain.config import Config, assemble, describe_options, validate
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.option_values import read_entry, read_text, read_typed
@@ -27,6 +28,7 @@ OTHER_VARIABLES: Final = frozenset({
     "WINDLASS_TLS_CA", "WINDLASS_TOKEN", "WINDLASS_WORKFLOW",
 })  # fmt: skip
 VERY_CLOSE: Final = 0.85
+SIGN_IN_TABLES: Final = ("oidc", "machines")
 SECRET_START: Final = "WINDLASS_SECRET_"
 
 _TABLE_LINE: Final = re.compile(r"\[\s*([^\[\]]+?)\s*\]")
@@ -46,6 +48,7 @@ class Settings(NamedTuple):
 
     by_name: dict[str, Setting]
     file: Path | None
+    sign_in: SignIn = SignIn()
 
     @property
     def config(self) -> Config:
@@ -60,13 +63,15 @@ def load_settings(
     named = environment.get(CONFIG_VARIABLE)
     path = file or (Path(named) if named else None)
     settings = {name: Setting(o, o.default, DEFAULT) for name, o in OPTIONS.items()}
+    sign_in = SignIn()
     if path is not None:
-        settings |= _from_file(path, "--config" if file else CONFIG_VARIABLE)
+        found, sign_in = _from_file(path, "--config" if file else CONFIG_VARIABLE)
+        settings |= found
     settings |= _from_environment(environment)
     settings |= {name: _from_text(OPTIONS[name], text, OPTIONS[name].flag)
                  for name, text in flags.items()}  # fmt: skip
     _check(settings)
-    return Settings(settings, path)
+    return Settings(settings, path, sign_in)
 
 
 def _from_text(option: Option, text: str, source: str) -> Setting:
@@ -99,7 +104,7 @@ def _refuse_misspelt(variable: str, known: Mapping[str, str]) -> None:
         raise UnknownName("variable", variable, "an option", hint)
 
 
-def _from_file(path: Path, named_by: str) -> dict[str, Setting]:
+def _from_file(path: Path, named_by: str) -> tuple[dict[str, Setting], SignIn]:
     try:
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text)
@@ -109,10 +114,23 @@ def _from_file(path: Path, named_by: str) -> dict[str, Setting]:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput(str(path), "TOML", str(error)) from None
     lines = _lines(text)
+    sign_in = _take_sign_in(path, content)
     return {
         key: _from_entry(key, value, lambda name: _place(path, lines, name))
         for key, value in _entries(content)
-    }
+    }, sign_in
+
+
+def _take_sign_in(path: Path, content: Mapping[str, Any]) -> SignIn:
+    """Takes the tables of sign-in out of a file; they have no flags and no variables."""
+    access = content.get("access")
+    if not isinstance(access, dict):
+        return SignIn()
+    tables = {name: access.pop(name) for name in SIGN_IN_TABLES if name in access}
+    try:
+        return read_sign_in(tables)
+    except InvalidInput as error:
+        raise InvalidInput(_named(error.field, str(path)), error.expected, error.got) from None
 
 
 def _from_entry(key: str, value: Any, place: Callable[[str], str]) -> Setting:

@@ -73,7 +73,8 @@ class Connection:
     def transport(self, token: str | None = None, own: OwnCertificate | None = None) -> Transport:
         """Returns a connection that trusts the given authorities, and presents `own`."""
         found = self.found(token)
-        return Transport(found.server, found.token, trust=trust_for(found.server, self.tls_ca, own))
+        trust = trust_for(found.server, self.tls_ca, own)
+        return Transport(found.server, found.token, trust=trust, renew=found.renew)
 
     def client(self, reconnect: str | None = None) -> "Client":
         """Returns a client of the server, which tries again for as long as `reconnect` says."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cyclopts import CycloptsError
 
 UNAUTHORIZED: Final = 401
+SIGNED: Final = ("the token", "oidc:", "jwt:")  # how refusals of signed tokens begin
 NUMBERS: Final[dict[type | None, str]] = {int: "a whole number", float: "a number"}
 
 
@@ -59,6 +60,9 @@ def explain_unauthorized(error: WindlassError) -> WindlassError | None:
         return None
     from windlass.client.transport import ServerError
 
+    if error.message.startswith(SIGNED):
+        advice = "sign in again with `windlass login`, or present a new token"
+        return ServerError(UNAUTHORIZED, error.code, f"{error.message}; {advice}")
     origin = "WINDLASS_TOKEN" if os.environ.get("WINDLASS_TOKEN") else "the data directory"
     return ServerError(
         UNAUTHORIZED,

@@ -15,6 +15,9 @@ class Action(StrEnum):
 
     CHECK_HEALTH = "check-health"
     ENROL = "enrol"
+    SIGN_IN = "sign-in"
+
+    KNOW_ITSELF = "know-itself"
 
     DESCRIBE_API = "describe-api"
     READ_JOBS = "read-jobs"
@@ -37,6 +40,7 @@ class Action(StrEnum):
     MANAGE_QUEUES = "manage-queues"
     MANAGE_POOLS = "manage-pools"
     MANAGE_TOKENS = "manage-tokens"
+    READ_AUDIT = "read-audit"
     VERIFY = "verify"
 
     SYNC = "sync"
@@ -88,6 +92,8 @@ def _worker(meaning: str, pending: bool = False) -> Right:
 RIGHTS: Final[dict[Action, Right]] = {
     Action.CHECK_HEALTH: _open("ask whether the server is alive and ready"),
     Action.ENROL: _open("ask to enrol a worker, which needs a code, a token or an approval"),
+    Action.SIGN_IN: _open("ask where to sign in, and sign in at the identity provider"),
+    Action.KNOW_ITSELF: _within(Role.VIEWER, "ask who it is to the server, end its own session"),
     Action.DESCRIBE_API: _within(Role.VIEWER, "read the description of the API"),
     Action.READ_JOBS: _within(
         Role.VIEWER, "list, show, explain and wait for jobs and workflows; list namespaces"
@@ -122,7 +128,8 @@ RIGHTS: Final[dict[Action, Right]] = {
     Action.MANAGE_POOLS: _fleet(
         Role.ADMIN, "put and delete pools, whose options may name programs; read these options"
     ),
-    Action.MANAGE_TOKENS: _within(Role.ADMIN, "list, create and revoke tokens"),
+    Action.MANAGE_TOKENS: _within(Role.ADMIN, "list, create, rotate and revoke tokens"),
+    Action.READ_AUDIT: _within(Role.ADMIN, "read the audit log, of its namespaces"),
     Action.VERIFY: _fleet(Role.ADMIN, "verify the store"),
     Action.SYNC: _worker("send heartbeats, take jobs and report their ends", pending=True),
     Action.LEAVE: _worker("say that it stops"),

@@ -40,9 +40,7 @@ def sees(who: Identity, namespace: str, action: Action = Action.READ_JOBS) -> bo
     return why_not(who, action, Resource(namespace)) is None
 
 
-def why_not(
-    who: Identity | None, action: Action, resource: Resource = SOMETHING
-) -> str | None:  # fmt: skip
+def why_not(who: Identity | None, action: Action, resource: Resource = SOMETHING) -> str | None:
     """Returns the reason of a refusal, or None if the caller may."""
     right = RIGHTS[action]
     if right.is_open:
@@ -51,22 +49,22 @@ def why_not(
         return NO_TOKEN
     if right.unlimited is Role.WORKER:
         return _refuse_worker(who, right.pending, resource)
-    needed = right.limited if who.namespaces else right.unlimited
-    if needed is None:
-        least = right.unlimited
-        if least is not None and RANKS[who.role] >= RANKS[least]:
-            return "this concerns all namespaces, and the token is limited to some"
-        needed = least
-    if needed is None or RANKS[who.role] < RANKS[needed]:
-        return f"this needs the role {needed}, the token has {who.role}"
+    if not _includes(who.role, right.unlimited):
+        return f"this needs the role {right.unlimited}, the token has {who.role}"
     if who.namespaces:
-        if resource.is_fleet:
+        if right.limited is None or resource.is_fleet:
             return "this concerns all namespaces, and the token is limited to some"
+        if not _includes(who.role, right.limited):
+            return f"this needs the role {right.limited}, the token has {who.role}"
         if resource.namespace is not None and resource.namespace not in who.namespaces:
             return f"this token does not see namespace {resource.namespace}"
     if right.others is not None and resource.owner not in (None, who.name):
         return why_not(who, right.others, resource._replace(owner=None))
     return None
+
+
+def _includes(role: Role, needed: Role | None) -> bool:
+    return needed is not None and RANKS[role] >= RANKS[needed]
 
 
 def _refuse_worker(who: Identity, pending: bool, resource: Resource) -> str | None:

@@ -18,6 +18,10 @@ class Role(StrEnum):
     __hash__ = str.__hash__  # faster than that of an enumeration: every request looks one up
 
 
+PERSON: Final = "oidc:"  # begins the names of people that signed in
+MACHINE: Final = "jwt:"  # begins the names of machines with a token of their own issuer
+SIGNED_IN: Final = (PERSON, MACHINE)
+
 # A role includes those with lower numbers. Workers have rights of their own and no others.
 RANKS: Final = {
     Role.WORKER: 0,

@@ -9,13 +9,18 @@ from typing import Final, NamedTuple
 from windlass.domain.values.errors import InvalidInput
 
 TOKEN_PREFIX: Final = "wl_"
+MADE: Final = "token"  # by an admin, or for a worker
+SESSION: Final = "session"  # of a browser that signed in
 # Who acts is recorded by name: `job 7`, `worker w1`, `schedule nightly`, `windlass up`.
 RESERVED: Final = ("job", "worker", "schedule", "reaction", "windlass", "embedded")
 _OWN_TOKEN: Final = re.compile(TOKEN_PREFIX + r"[A-Za-z0-9_-]{43,200}")
 
 
 class Token(NamedTuple):
-    """A bearer token; 0 means "never" in `expires_at` and `revoked_at`."""
+    """A bearer token or a session; 0 means "never" in the times but `created_at`.
+
+    `last_used_at` is at most a minute late, and not kept for workers, which have heartbeats.
+    """
 
     id: int
     name: str
@@ -27,6 +32,8 @@ class Token(NamedTuple):
     expires_at: int
     revoked_at: int
     incarnation: int = 0  # of the worker; 0: the secret with which it enrols, or a person's token
+    last_used_at: int = 0
+    kind: str = MADE
 
 
 class Code(NamedTuple):

@@ -35,6 +35,7 @@ from windlass.domain.job.forms import (
     moment_ms,
 )
 from windlass.domain.values.errors import InvalidInput, UnknownName
+from windlass.domain.values.names import NAME_LIMIT, check_name
 from windlass.domain.values.suggest import did_you_mean
 
 ALLOW_FAILURE: Final = 1
@@ -43,7 +44,6 @@ MANUAL: Final = 4
 LENDS: Final = 8  # what it waits for may have its rank from it
 PREEMPTIBLE: Final = 16
 
-NAME_LIMIT: Final = 200
 LABEL_LIMIT: Final = 100
 DEFAULT_NAMESPACE: Final = "default"
 IDS: Final = (1, 2**62)
@@ -338,18 +338,6 @@ class _StoredSpec(JobSpec, frozen=True, forbid_unknown_fields=False):
 
 decode_spec: Final[Callable[[bytes], JobSpec]] = msgspec.json.Decoder(_StoredSpec).decode
 encode_spec: Final = msgspec.json.Encoder(order="deterministic").encode
-
-
-def is_name(value: str) -> bool:
-    """Returns whether a text can be a name."""
-    return 0 < len(value) <= NAME_LIMIT and value.isprintable()
-
-
-def check_name(field: str, value: object) -> None:
-    """Raises `InvalidInput` unless the value can be a name."""
-    if not isinstance(value, str) or not is_name(value):
-        limit = f"printable text of 1 to {NAME_LIMIT} characters"
-        raise InvalidInput(field, limit, value)
 
 
 def check_labels(labels: Mapping[str, str] | None, field: str) -> None:

@@ -24,9 +24,7 @@ from windlass.domain.job.job import (
     PREEMPTIBLE,
     JobSpec,
     check_labels,
-    check_name,
     encode_spec,
-    is_name,
     normalise,
 )
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
@@ -47,6 +45,7 @@ from windlass.domain.values.json_values import (
     refuse_not_finite,
     refuse_nul,
 )
+from windlass.domain.values.names import check_name, is_name
 
 DEPENDENCY_LIMIT: Final = 100_000
 KNOWN_LIMIT: Final = 10_000

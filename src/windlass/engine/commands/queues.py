@@ -1,6 +1,6 @@
 """`engine.queues`: commands about queues, and the shares of namespaces in them."""
 
-from windlass.domain.job.job import check_name
+from windlass.domain.values.names import check_name
 from windlass.engine.after_commit import AfterCommit
 from windlass.engine.fleet import queues
 from windlass.engine.transaction.arguments import check_text

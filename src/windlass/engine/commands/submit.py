@@ -6,10 +6,11 @@ from typing import Any
 
 from windlass.domain.config import Config
 from windlass.domain.job.dependency_graph import order_by_dependencies
-from windlass.domain.job.job import JobSpec, check_name
+from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.names import check_name
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
 from windlass.engine.submit.submission import (

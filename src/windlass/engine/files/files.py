@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.job.job import check_name
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import ArtifactRow, NameRow, Progress
 from windlass.domain.rows.records import Lease
 from windlass.domain.rows.views import accepted_attempt
 from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.names import check_name
 from windlass.engine.attempts.attempt_files import Write, is_held, lease_lost
 from windlass.engine.attempts.media_duration import Measured, measure_all
 from windlass.engine.engine import Engine

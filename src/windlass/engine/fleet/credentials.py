@@ -10,9 +10,9 @@ import msgspec
 
 from windlass.domain.access.roles import Role
 from windlass.domain.access.tokens import Token
-from windlass.domain.job.job import NAME_LIMIT
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict
+from windlass.domain.values.names import NAME_LIMIT
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.transaction.unit_of_work import Work
 

@@ -27,6 +27,7 @@ COMPLETED: Final = State.COMPLETED.code
 JOB: Final = int(EventKind.JOB)
 SETTLED_MS: Final = 3_600_000  # younger events may still be joined by ones with lower numbers
 NEWEST: Final = 2**62  # above all ids
+SESSION_KEPT_MS: Final = 7 * 86_400_000  # how long a session is listed after its end
 LOG_GRACE_MS: Final = 600_000  # how long the rest of a log may arrive after its attempt
 
 
@@ -183,6 +184,18 @@ async def trim_reactions(work: Work) -> int:
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
     return await work.tx.reactions.trim(work.now - keep_ms, work.config.chunk_rows)
+
+
+async def trim_audit(work: Work) -> int:
+    """Removes old rows of the audit log, and sessions that ended a while ago; returns how many."""
+    keep_ms = work.config.audit_retention_ms
+    if not await work.tx.retention.try_lock():
+        return 0
+    count = work.config.chunk_rows
+    sessions = await work.tx.access.trim_sessions(work.now - SESSION_KEPT_MS, count)
+    if not keep_ms:
+        return sessions
+    return sessions + await work.tx.audit.trim(work.now - keep_ms, count)
 
 
 def _oldest(events: Sequence[Event], cutoff: int) -> Sequence[Event]:

@@ -13,6 +13,7 @@ from windlass.engine.history.retention import (
     lose_logs,
     remove_empty_workflows,
     remove_jobs,
+    trim_audit,
     trim_events,
     trim_reactions,
     trim_runs,
@@ -39,6 +40,7 @@ class RetentionReport(msgspec.Struct, frozen=True):
     runs: int = 0
     reactions: int = 0
     joined: int = 0
+    audit: int = 0
 
 
 class RetentionLoop:
@@ -61,8 +63,11 @@ class RetentionLoop:
         swept = await self._sweep(now)
         runs = await self._repeat(trim_runs)
         reactions = await self._repeat(trim_reactions)
+        audit = await self._repeat(trim_audit)
         self._engine.counters.ran(self.name, now)
-        return RetentionReport(jobs, events, logs, swept.removed, runs, reactions, swept.joined)
+        return RetentionReport(
+            jobs, events, logs, swept.removed, runs, reactions, swept.joined, audit
+        )
 
     async def _repeat(self, step: Callable[[Work], Awaitable[int]]) -> int:
         done = 0

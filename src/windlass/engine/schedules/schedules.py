@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.job.dependency_graph import order_by_dependencies
-from windlass.domain.job.job import check_name
 from windlass.domain.rows.events import EventKind
 from windlass.domain.schedules.cron import Cron
 from windlass.domain.schedules.schedules import (
@@ -22,6 +21,7 @@ from windlass.domain.schedules.schedules import (
     next_after,
 )
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import Planner
 from windlass.engine.schedules.runs import Runs, RunTarget

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.job.job import check_name
 from windlass.domain.rows.events import EventKind
 from windlass.domain.schedules.schedules import TemplateRow
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import Planner, PlanRequest
 from windlass.engine.transaction.arguments import check_text

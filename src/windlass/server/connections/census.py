@@ -69,7 +69,7 @@ class Census:
         self._strangers[guest] = None
         return None
 
-    def claim(self, guest: Guest, token: int) -> None:
+    def claim(self, guest: Guest, token: int | str) -> None:
         """Notes that a connection belongs to a token from now on."""
         if guest not in self._by_owner.get(guest.owner, ()):
             return  # it is gone

@@ -93,7 +93,7 @@ class Connection(asyncio.Protocol):
         if self.has_begun:
             self._http.look(now)
 
-    def claim(self, token: int) -> None:
+    def claim(self, token: int | str) -> None:
         """Notes that a request on it has presented this token."""
         if self.owner != token:
             self._reception.census.claim(self, token)

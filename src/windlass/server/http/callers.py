@@ -33,11 +33,11 @@ class Callers:
         connection = scope.get(CONNECTION)
         caller: Caller
         if identity is not None:
-            caller = identity.token
+            caller = identity.token or f"signed {identity.name}"
             if connection is not None and not identity.shut_out:
                 connection.claim(caller)
         else:
-            caller = "" if connection is None else connection.source(_forwarded(scope))
+            caller = source_of(scope)
         under_way = self._requests.get(caller, 0)
         if under_way >= self._limits.requests_per_caller:
             raise self._refuse(Reason.REQUESTS_PER_CALLER, "requests", under_way)
@@ -102,6 +102,15 @@ def _less(counts: dict[Caller, int], caller: Caller, by: int) -> None:
         counts[caller] = left
     else:
         del counts[caller]
+
+
+def source_of(scope: Any) -> str:
+    """Returns the address that a request comes from, as far as trusted proxies say so."""
+    connection = scope.get(CONNECTION)
+    if connection is not None:
+        return str(connection.source(_forwarded(scope)))
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 def _forwarded(scope: Any) -> str:

@@ -7,20 +7,23 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
+from windlass.api.errors import Unauthorized
 from windlass.api.rights import authorize
-from windlass.domain.access.actions import Action
+from windlass.domain.access.actions import RIGHTS, Action
 from windlass.domain.access.roles import Identity
 from windlass.domain.values.errors import WindlassError
+from windlass.server.audit.calls import Seen, note_call
 from windlass.server.connections.refusals import Reason
 from windlass.server.costs import ANONYMOUS_BODY, BULK, COSTLY
 from windlass.server.http import token_watch
 from windlass.server.http.asgi import Receive, Scope, Send, TooLarge
-from windlass.server.http.authentication import bearer
+from windlass.server.http.authentication import bearer, with_session
 from windlass.server.http.binding import Binder, signature_of
 from windlass.server.http.call import Call, check_certificate
 from windlass.server.http.callers import Callers
 from windlass.server.http.errors import (
     INTERNAL,
+    INTERNAL_CODE,
     STOPPING,
     Malformed,
     NoRoute,
@@ -96,22 +99,27 @@ class Dispatcher:
                 turn.end()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        seen = Seen()
         try:
-            reply = await self._run(scope, receive)
+            reply = await self._run(scope, receive, seen)
         except WindlassError as error:
             if error.code == "disk_full":
                 self._log_disk_full(error)
             if isinstance(error, TooLarge):
                 self._count(Reason.BODY_TOO_LARGE)
+            seen.code = error.code
             reply = _failed(error)
         except Exception as error:
             # A bug of ours: the log says which, the client learns no more than that.
             log.error("unhandled", path=scope["path"], method=scope["method"], exc_info=error)
+            seen.code = INTERNAL_CODE
             reply = Complete(500, encode(INTERNAL))
         except asyncio.CancelledError:
             # uvicorn cancels what takes longer than a stop may last.
             log.warning("cut_off", path=scope["path"], error=STOPPING.message)
+            seen.code = STOPPING.code
             reply = _failed(STOPPING)
+        reply = note_call(self._services.audit, scope, seen, reply)
         if isinstance(reply, Stream):
             await self._send_stream(scope, receive, send, reply)
         else:
@@ -135,23 +143,27 @@ class Dispatcher:
         except asyncio.CancelledError:
             log.warning("cut_off", path=scope["path"], error=STOPPING.message)
 
-    async def _run(self, scope: Any, receive: Receive) -> Complete | Stream:
-        method = scope["method"]
+    async def _run(self, arrived: Any, receive: Receive, seen: Seen) -> Complete | Stream:
+        method = arrived["method"]
         try:
             (route, binder, takes_body, body_limit, is_costly), values, in_path = self._resolve(
-                method, scope["path"]
+                method, arrived["path"]
             )
         except WrongMethod as error:
             if method != "OPTIONS":
                 raise
-            authorize(await self._identify(scope), Action.DESCRIBE_API)
+            authorize(await self._identify(arrived), Action.DESCRIBE_API)
             return Complete(204, b"", headers={"Allow": error.allowed})
+        seen.route = route
         if method not in SAFE_METHODS:
-            headers = dict(scope["headers"])
+            headers = dict(arrived["headers"])
             self._hosts.check(headers)
             check_media_type(headers, route.raw_body)
-        caller = await self._identify(scope)
-        turn = scope[TURN] = self._callers.enter(scope, caller, is_costly)
+        scope = with_session(arrived, self._services.callers)
+        caller = seen.caller = await self._identify(scope)
+        turn = arrived[TURN] = self._callers.enter(scope, caller, is_costly)
+        if caller is None:
+            self._explain_refusal(scope, route)
         authorize(caller, route.needs)
         if caller is None:
             body_limit = min(body_limit, ANONYMOUS_BODY)
@@ -159,13 +171,15 @@ class Dispatcher:
             check_certificate(scope, caller.name)
         if in_path is None:
             in_path = binder.bind_path(values)  # raises what is wrong with them
+        seen.in_path = in_path
         call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn.hold)
         clock = asyncio.get_running_loop().time
         body = await call.body() if takes_body else b""
-        arguments = binder.bind(scope["query_string"], body)
+        seen.arguments = arguments = binder.bind(scope["query_string"], body)
         began = clock()
         reply = _reply(await route.handler(call, **in_path, **arguments), route)
         if caller is None:
+            seen.caller = call.caller  # somebody may have signed in
             return reply
         if clock() - began >= token_watch.RECHECK_SECONDS:
             await call.watch(caller).check()  # it has waited for something
@@ -176,6 +190,12 @@ class Dispatcher:
     async def _identify(self, scope: Scope) -> Identity | None:
         token = bearer(scope["headers"])
         return None if token is None else await self._services.access.identify(token)
+
+    def _explain_refusal(self, scope: Scope, route: Route) -> None:
+        """Raises `Unauthorized` with the reason why a signed token does not count."""
+        why = self._services.callers.why_refused(bearer(scope["headers"]) or "")
+        if why and not RIGHTS[route.needs].is_open:
+            raise Unauthorized(why)
 
     def _find(self, method: str, path: str) -> _Target:
         found = self._router.find(path)
@@ -203,7 +223,7 @@ def _failed(error: WindlassError) -> Complete:
 
 
 def _reply(value: Any, route: Route) -> Complete | Stream:
-    if isinstance(value, Stream):
+    if isinstance(value, Stream | Complete):
         return value
     status = route.status
     if isinstance(value, Reply):

@@ -73,8 +73,9 @@ class WrongMethod(NoRoute):
         self.allowed = allowed
 
 
+INTERNAL_CODE: Final = "internal"
 INTERNAL: Final[dict[str, Any]] = {
-    "error": {"code": "internal", "message": "the server failed; its log says why"}
+    "error": {"code": INTERNAL_CODE, "message": "the server failed; its log says why"}
 }
 
 STOPPING: Final = StoreUnavailable("the server stops; try again", outcome_unknown=True)

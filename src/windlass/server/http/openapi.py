@@ -8,7 +8,7 @@ import msgspec
 
 from windlass.domain.access.actions import RIGHTS, Right
 from windlass.server.http.binding import Parameter, Signature, signature_of
-from windlass.server.http.replies import JSON, Reply, Stream
+from windlass.server.http.replies import JSON, Complete, Reply, Stream
 from windlass.server.http.router import PLACEHOLDER
 from windlass.server.http.routes import Route
 
@@ -78,7 +78,7 @@ def _returned(signature: Signature) -> Any:
     returns = signature.returns
     if get_origin(returns) is Reply:
         (returns,) = get_args(returns)
-    return None if returns in (bytes, Stream) else returns
+    return None if returns in (bytes, Complete, Stream) else returns
 
 
 def _operation(route: Route, signature: Signature, schemas: dict[Any, Any]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from windlass.api.errors import Forbidden
+from windlass.domain.values.addresses import is_address, is_loopback
 from windlass.server.http.errors import UnsupportedMedia
 from windlass.server.http.replies import BINARY, JSON
-from windlass.server.serve import is_address, is_loopback
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 

@@ -41,6 +41,7 @@ class Complete(NamedTuple):
     body: bytes
     media_type: str = JSON
     headers: Mapping[str, str] = {}
+    cookies: tuple[str, ...] = ()
 
 
 class Stream(NamedTuple):
@@ -72,6 +73,8 @@ class ServerSentEvent(NamedTuple):
 async def send_complete(send: Send, reply: Complete) -> None:
     """Sends a reply whose body is known."""
     fields = _fields(reply.headers) if reply.headers else [*SAFE_HEADERS]
+    for cookie in reply.cookies:
+        fields.append((b"set-cookie", cookie.encode()))
     if reply.status != NO_CONTENT:
         fields.append((b"content-type", reply.media_type.encode()))
         fields.append((b"content-length", b"%d" % len(reply.body)))

@@ -9,10 +9,13 @@ async def show(call: Call, job: Id) -> Job:
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from windlass.domain.access.actions import Action
 from windlass.server.http.replies import JSON
+
+EACH: Final = "each"  # call is recorded, although it is a GET
+COUNTED: Final = "counted"  # equal calls of a minute share a row
 
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
@@ -30,6 +33,7 @@ class Route(NamedTuple):
     media_type: str = JSON
     body_limit: int = 0  # bytes; 0: that of the server
     raw_body: bool = False  # it takes bytes, not JSON
+    audit: str = ""  # how the audit log records successes; empty: each, if it is not a GET
 
 
 class Routes:
@@ -43,9 +47,17 @@ class Routes:
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes)
 
-    def get(self, path: str, *, needs: Action, media_type: str = JSON) -> Callable[[H], H]:
+    def get(
+        self,
+        path: str,
+        *,
+        needs: Action,
+        media_type: str = JSON,
+        status: int = 200,
+        audit: str = "",
+    ) -> Callable[[H], H]:
         """Declares a GET route."""
-        return self._add("GET", path, needs, media_type=media_type)
+        return self._add("GET", path, needs, media_type=media_type, status=status, audit=audit)
 
     def post(
         self,
@@ -55,11 +67,13 @@ class Routes:
         status: int = 200,
         body_limit: int = 0,
         raw_body: bool = False,
+        audit: str = "",
     ) -> Callable[[H], H]:
         """Declares a POST route."""
         return self._add(
-            "POST", path, needs, status=status, body_limit=body_limit, raw_body=raw_body
-        )
+            "POST", path, needs, status=status, body_limit=body_limit, raw_body=raw_body,
+            audit=audit,
+        )  # fmt: skip
 
     def put(self, path: str, *, needs: Action, raw_body: bool = False) -> Callable[[H], H]:
         """Declares a PUT route."""

@@ -5,6 +5,7 @@ A route parses nothing and decides nothing itself: it calls `windlass.api` or th
 
 from typing import Final
 
+from windlass.server.audit.routes import routes as audit_routes
 from windlass.server.http.routes import Route
 from windlass.server.routes import (
     access,
@@ -22,6 +23,7 @@ from windlass.server.routes import (
     workers,
     workflows,
 )
+from windlass.server.sign_in.routes import routes as sign_in_routes
 
 ALL: Final[tuple[Route, ...]] = (
     *system.routes,
@@ -39,4 +41,6 @@ ALL: Final[tuple[Route, ...]] = (
     *templates.routes,
     *schedules.routes,
     *pools.routes,
+    *audit_routes,
+    *sign_in_routes,
 )

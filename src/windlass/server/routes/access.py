@@ -5,8 +5,8 @@ from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, Resource, may
 from windlass.domain.access.roles import Identity, Role, parse_role
 from windlass.domain.access.tokens import Token
-from windlass.domain.job.job import check_name
 from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.names import check_name
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment
 from windlass.server.http.binding import Body, Id
@@ -15,6 +15,7 @@ from windlass.server.http.routes import Routes
 from windlass.wire.access import (
     CodeCreated,
     CodeRequest,
+    RotateRequest,
     TokenCreated,
     TokenInfo,
     TokenList,
@@ -40,22 +41,39 @@ async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
     role = parse_role(data.role)
     if role is Role.WORKER:
         raise InvalidInput("role", "one for people: workers get theirs by enrolling", data.role)
-    expires_at = 0
-    if data.expires is not None:
-        expires_at = await call.services.engine.now() + _ttl(data.expires)
+    asked = None if data.expires is None else _ttl(data.expires)
+    ttl = call.services.engine.config.access.token_ttl_ms(asked)
+    expires_at = await call.services.engine.now() + ttl if ttl else 0
     created = await call.services.access.create_token(
         data.name, role, data.namespaces, expires_at, actor=call.who.name
     )
     return TokenCreated(token=created.secret, info=_show(created.token))
 
 
+@routes.post("/tokens/{token:int}/rotate", needs=Action.MANAGE_TOKENS, status=201)
+async def rotate(call: Call, token: Id, data: Body[RotateRequest]) -> TokenCreated:
+    """Creates a token that replaces this one, which stays valid for `grace`."""
+    await _check_token(call, token)
+    asked = None if data.expires is None else _ttl(data.expires)
+    if asked is not None:
+        asked = call.services.engine.config.access.token_ttl_ms(asked)
+    grace = parse_duration_ms(data.grace, "grace")
+    made = await call.services.access.rotate(token, grace, asked, call.who.name)
+    return TokenCreated(token=made.secret, info=_show(made.token))
+
+
 @routes.delete("/tokens/{token:int}", needs=Action.MANAGE_TOKENS)
 async def revoke(call: Call, token: Id) -> Changed:
-    """Revokes a token."""
+    """Revokes a token, or ends a session."""
+    await _check_token(call, token)
+    return Changed(await call.services.access.revoke(token, call.who.name))
+
+
+async def _check_token(call: Call, token: int) -> None:
+    """Raises `NotFound` for a token that is beyond the caller's namespaces."""
     found = await call.services.access.tokens()
     if not any(t.id == token and _within(call.who, t.namespaces) for t in found):
         raise NotFound("token", token)
-    return Changed(await call.services.access.revoke(token, call.who.name))
 
 
 @routes.post("/codes", needs=Action.MANAGE_WORKERS, status=201)
@@ -93,4 +111,6 @@ def _show(token: Token) -> TokenInfo:
         expires_at=format_moment(token.expires_at) if token.expires_at else None,
         revoked_at=format_moment(token.revoked_at) if token.revoked_at else None,
         worker=token.worker or None,
+        last_used_at=format_moment(token.last_used_at) if token.last_used_at else None,
+        kind=token.kind,
     )

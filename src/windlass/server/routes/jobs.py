@@ -10,7 +10,7 @@ from windlass.api.render import show_event
 from windlass.domain.access.actions import Action
 from windlass.server.http.binding import Body, Cursor, Id
 from windlass.server.http.call import Call
-from windlass.server.http.routes import Routes
+from windlass.server.http.routes import COUNTED, Routes
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -33,7 +33,7 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
 routes = Routes("/api/v1/jobs", "jobs")
 
 
-@routes.post("", needs=Action.SUBMIT_JOBS, status=201)
+@routes.post("", needs=Action.SUBMIT_JOBS, status=201, audit=COUNTED)
 async def submit(call: Call, data: Body[SubmitRequest]) -> SubmitReply:
     """Submits jobs, all or none of them."""
     return await call.services.jobs.submit(data, call.who)

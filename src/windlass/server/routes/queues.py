@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may
-from windlass.domain.job.job import check_name
 from windlass.domain.lifecycle.rank import queue_weight
 from windlass.domain.rows.records import LimitRow, QueueRow
+from windlass.domain.values.names import check_name
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call

@@ -23,6 +23,7 @@ from windlass.store.memory.fleet.catalog import MemoryCatalog
 from windlass.store.memory.fleet.placement import MemoryPlacement
 from windlass.store.memory.fleet.pools import MemoryPools
 from windlass.store.memory.fleet.workers import MemoryWorkers
+from windlass.store.memory.records.audit import MemoryAudit
 from windlass.store.memory.records.files import MemoryFiles
 from windlass.store.memory.records.retention import MemoryRetention
 from windlass.store.memory.records.schedules import (
@@ -52,6 +53,7 @@ class MemoryTx(NamedTuple):
     log: MemoryLog
     flow: MemoryFlow
     access: MemoryAccess
+    audit: MemoryAudit
     files: MemoryFiles
     views: MemoryViews
     retention: MemoryRetention
@@ -178,6 +180,7 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         log=log,
         flow=MemoryFlow(jobs, places, leases, log),
         access=MemoryAccess(tables),
+        audit=MemoryAudit(tables),
         files=files,
         views=MemoryViews(tables, jobs, leases, log, files),
         retention=MemoryRetention(tables),

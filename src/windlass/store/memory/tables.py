@@ -1,5 +1,6 @@
 """All tables of the memory store, shared by every engine attached to it."""
 
+from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.tokens import Code, Token
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
@@ -84,6 +85,7 @@ class Tables:
     def _add_files(self, journal: Journal) -> None:
         self.tokens: Table[int, Token] = Table(journal)
         self.token_ids: Table[str, int] = Table(journal)  # digest
+        self.audit: SortedTable[int, AuditRow] = SortedTable(journal, lambda row: (row.id,))
         self.codes: Table[str, Code] = Table(journal)
         self.logs: SortedTable[Order, LogRow] = SortedTable(
             journal, lambda row: (row.job, row.attempt)

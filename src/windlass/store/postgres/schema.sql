@@ -13,6 +13,7 @@ CREATE SEQUENCE shape_ids;
 CREATE SEQUENCE limit_ids;
 CREATE SEQUENCE cascade_ids;
 CREATE SEQUENCE token_ids;
+CREATE SEQUENCE audit_ids;
 CREATE SEQUENCE schedule_ids;
 CREATE SEQUENCE pool_ids;
 CREATE SEQUENCE pool_worker_ids;
@@ -267,6 +268,24 @@ CREATE TABLE events (
 );
 CREATE INDEX events_job ON events (job);
 
+-- Who did what, from where; repeated calls share a row and are counted.
+CREATE TABLE audit (
+    id bigint PRIMARY KEY DEFAULT nextval('audit_ids'),
+    at bigint NOT NULL,
+    calls bigint NOT NULL,
+    token bigint NOT NULL,
+    status integer NOT NULL,
+    actor text NOT NULL,
+    role text NOT NULL,
+    address text NOT NULL,
+    action text NOT NULL,
+    resource text NOT NULL,
+    namespace text NOT NULL,
+    code text NOT NULL,
+    request text NOT NULL
+);
+CREATE INDEX audit_at ON audit (at);
+
 -- Who may do what. Only digests of secrets are kept.
 CREATE TABLE tokens (
     id bigint PRIMARY KEY DEFAULT nextval('token_ids'),
@@ -275,9 +294,11 @@ CREATE TABLE tokens (
     expires_at bigint NOT NULL,
     revoked_at bigint NOT NULL,
     incarnation bigint NOT NULL,
+    last_used_at bigint NOT NULL,
     name text NOT NULL,
     digest text COLLATE "C" NOT NULL UNIQUE,
     role text NOT NULL,
+    kind text NOT NULL,
     namespaces text[] NOT NULL
 );
 

@@ -23,6 +23,7 @@ from windlass.store.postgres.fleet.placement import PostgresPlacement
 from windlass.store.postgres.fleet.pools import PostgresPools
 from windlass.store.postgres.fleet.workers import PostgresWorkers
 from windlass.store.postgres.outcome import was_committed
+from windlass.store.postgres.records.audit import PostgresAudit
 from windlass.store.postgres.records.files import PostgresFiles
 from windlass.store.postgres.records.retention import PostgresRetention
 from windlass.store.postgres.records.schedules import (
@@ -55,6 +56,7 @@ class PostgresTx(NamedTuple):
     log: PostgresLog
     flow: PostgresFlow
     access: PostgresAccess
+    audit: PostgresAudit
     files: PostgresFiles
     views: PostgresViews
     retention: PostgresRetention
@@ -259,6 +261,7 @@ class Transactions:
             PostgresLog(session, self._server),
             PostgresFlow(session),
             PostgresAccess(session),
+            PostgresAudit(session),
             PostgresFiles(session),
             PostgresViews(session),
             PostgresRetention(session),

@@ -228,6 +228,24 @@ CREATE TABLE counters (
     PRIMARY KEY (server, name)
 ) STRICT, WITHOUT ROWID;
 
+-- Who did what, from where; repeated calls share a row and are counted.
+CREATE TABLE audit (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    role TEXT NOT NULL,
+    address TEXT NOT NULL,
+    action TEXT NOT NULL,
+    resource TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    code TEXT NOT NULL,
+    request TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_at ON audit (at);
+
 -- Who may do what. Only digests of secrets are kept.
 CREATE TABLE tokens (
     id INTEGER PRIMARY KEY,
@@ -239,7 +257,9 @@ CREATE TABLE tokens (
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     revoked_at INTEGER NOT NULL,
-    incarnation INTEGER NOT NULL
+    incarnation INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    kind TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE codes (

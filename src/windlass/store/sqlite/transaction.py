@@ -16,6 +16,7 @@ from windlass.store.sqlite.fleet.catalog import SqliteCatalog
 from windlass.store.sqlite.fleet.placement import SqlitePlacement
 from windlass.store.sqlite.fleet.pools import SqlitePools
 from windlass.store.sqlite.fleet.workers import SqliteWorkers
+from windlass.store.sqlite.records.audit import SqliteAudit
 from windlass.store.sqlite.records.files import SqliteFiles
 from windlass.store.sqlite.records.retention import SqliteRetention
 from windlass.store.sqlite.records.schedules import (
@@ -42,6 +43,7 @@ class SqliteTx(NamedTuple):
     log: SqliteLog
     flow: SqliteFlow
     access: SqliteAccess
+    audit: SqliteAudit
     files: SqliteFiles
     views: SqliteViews
     retention: SqliteRetention
@@ -70,6 +72,7 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         log=SqliteLog(connection, server),
         flow=SqliteFlow(connection, places),
         access=SqliteAccess(connection, sequences),
+        audit=SqliteAudit(connection, sequences),
         files=files,
         views=SqliteViews(connection, files),
         retention=SqliteRetention(connection),

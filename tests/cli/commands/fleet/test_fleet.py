@@ -37,6 +37,22 @@ def test_tokens_are_made_used_and_revoked(up: Program) -> None:
     assert "does not accept the token from WINDLASS_TOKEN" in refused.stderr
 
 
+def test_a_token_is_rotated_and_its_owner_named(up: Program) -> None:
+    made = up.json("tokens", "create", "nightly", "--role", "viewer", "--namespace", "farm")
+    assert up.text("whoami", WINDLASS_TOKEN=made["token"]) == "nightly (viewer, namespaces farm)"
+    secret = up.text("tokens", "rotate", str(made["info"]["id"]))
+    assert up.text("whoami", WINDLASS_TOKEN=secret) == "nightly (viewer, namespaces farm)"
+    assert up("whoami", WINDLASS_TOKEN=made["token"]).returncode == 5
+    assert "last used" in up.text("tokens")
+
+
+def test_a_server_without_sign_in_says_so(up: Program) -> None:
+    refused = up("login")
+    assert refused.returncode == 4
+    assert "sign-in" in refused.stderr
+    assert up.text("logout") == "nothing to do"
+
+
 def test_names_stand_for_artifacts(up: Program) -> None:
     args = '{"argv": ["sh", "-c", "echo hi > out.txt"], "artifacts": ["out.txt"]}'
     number = up.text("submit", "--task", "shell", "--args", args)

@@ -1,4 +1,4 @@
-"""`windlass tokens`: create, list and revoke API tokens."""
+"""`windlass tokens`: create, list, rotate and revoke API tokens."""
 
 from typing import Annotated
 
@@ -8,12 +8,12 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_change, print_json, say
-from windlass.wire.access import TokenCreated, TokenList, TokenRequest
+from windlass.wire.access import RotateRequest, TokenCreated, TokenList, TokenRequest
 from windlass.wire.workers import Changed
 
 Token = Annotated[int, Parameter(help="The token's id, as `windlass tokens` shows it.")]
 
-tokens = App(name="tokens", help="Create, list and revoke tokens.")
+tokens = App(name="tokens", help="Create, list, rotate and revoke tokens.")
 
 
 @tokens.command(name="list")
@@ -26,10 +26,12 @@ def list_tokens(*, at: Connection = HERE, json: Json = False) -> None:
         return
     rows = [
         (t.id, t.name, t.role, ", ".join(t.namespaces) or "all", t.created_at, t.expires_at,
-         "revoked" if t.revoked_at else "valid")
+         t.last_used_at, t.kind, "revoked" if t.revoked_at else "valid")
         for t in found
     ]  # fmt: skip
-    columns = ("id", "name", "role", "namespaces", "created", "expires", "state")
+    columns = (
+        "id", "name", "role", "namespaces", "created", "expires", "last used", "kind", "state"
+    )  # fmt: skip
     print_table(columns, rows, "no tokens")
 
 
@@ -55,10 +57,37 @@ def create(
     namespace
         A namespace that it gives access to. Repeatable. Default: all.
     expires
-        How long it is valid. Default: until it is revoked.
+        How long it is valid. Default: the server's access.token_lifetime.
     """
     request = TokenRequest(name=name, role=role, namespaces=tuple(namespace or ()), expires=expires)
     made = at.call("POST", "/api/v1/tokens", TokenCreated, request)
+    if json:
+        print_json(made)
+    else:
+        say(made.token)
+
+
+@tokens.command
+def rotate(
+    token: Token,
+    /,
+    *,
+    grace: str = "0",
+    expires: str | None = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Replace a token by a new one and print its secret, which is shown only once.
+
+    Parameters
+    ----------
+    grace
+        How long the old secret stays valid, such as 1h. Default: it ends at once.
+    expires
+        How long the new one is valid. Default: as long as the old one was.
+    """
+    request = RotateRequest(grace=grace, expires=expires)
+    made = at.call("POST", f"/api/v1/tokens/{token}/rotate", TokenCreated, request)
     if json:
         print_json(made)
     else:

@@ -20,11 +20,12 @@ from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import Imports
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
+from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput
 from windlass.server.app import start_serving
 from windlass.server.connections.census import raise_file_limit
 from windlass.server.connections.tls import TlsFiles, load_context
-from windlass.server.serve import Listen, address_of, bind, is_loopback, parse_listen
+from windlass.server.serve import Listen, address_of, bind, parse_listen
 from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import ensure_admin_token, running_services
 from windlass.worker.keeper.processes import become_private
@@ -79,7 +80,10 @@ def server(
     raise_file_limit()
     directory = data_directory(data)
     imports = tuple(modules or ())
-    options = ServerOptions(store, blobs, settings.config, imports, data=directory, log_level=level)
+    options = ServerOptions(
+        store, blobs, settings.config, imports, data=directory, log_level=level,
+        sign_in=settings.sign_in,
+    )  # fmt: skip
     uvloop.run(_serve(directory, options, where, tuple(allowed_host or ())))
 
 

@@ -67,6 +67,7 @@ def up(
         tuple(modules or ()),
         data=directory,
         log_level=level,
+        sign_in=settings.sign_in,
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # The workers inherit it.

@@ -22,8 +22,8 @@ from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import NOTHING, Code, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.client.settings import OwnCertificate, data_directory, own_certificate
-from windlass.domain.job.job import check_name
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.names import check_name
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.keeper.processes import become_private
 

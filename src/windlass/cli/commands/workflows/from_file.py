@@ -13,9 +13,10 @@ from windlass.cli.options.workflow_file import File, Params, locate_error, param
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say, warn
 from windlass.cli.output.workflow_view import jobs_of
-from windlass.domain.job.job import JobSpec, check_name
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.names import check_name
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.workflows.expansion import expand_file
 from windlass.workflows.graph import FORMATS, graph_of_jobs, graph_of_requests

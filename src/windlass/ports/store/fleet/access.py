@@ -1,5 +1,6 @@
 """The role of a transaction that keeps tokens and enrolment codes."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from windlass.domain.access.tokens import Code, Token
@@ -24,6 +25,18 @@ class AccessWrite(AccessRead, Protocol):
 
     async def revoke(self, token: int, at: int) -> bool:
         """Returns whether this call revoked it: False if it is unknown or was revoked before."""
+        ...
+
+    async def expire(self, token: int, at: int) -> bool:
+        """Lets a token end earlier; False if it is unknown, revoked or ends before anyway."""
+        ...
+
+    async def touch(self, uses: Mapping[int, int]) -> None:
+        """Notes when tokens were last used, by id; a later use that is known stays."""
+        ...
+
+    async def trim_sessions(self, before: int, count: int) -> int:
+        """Removes at most so many sessions that expired before this time; returns how many."""
         ...
 
     async def remove_of_worker(self, worker: int) -> int:

@@ -1,4 +1,4 @@
-"""Everything a store holds but the events, in one order."""
+"""Everything a store holds but the events and the audit log, in one order."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,8 @@
 """Rows of `tokens` and `codes`."""
 
-from windlass.domain.access.tokens import Code, Token
+from collections.abc import Mapping
+
+from windlass.domain.access.tokens import SESSION, Code, Token
 from windlass.store.memory.tables import Tables
 
 
@@ -29,6 +31,29 @@ class MemoryAccess:
             return False
         self._tables.tokens.put(token, row._replace(revoked_at=at))
         return True
+
+    async def expire(self, token: int, at: int) -> bool:
+        row = self._tables.tokens.get(token)
+        if row is None or row.revoked_at or 0 < row.expires_at <= at:
+            return False
+        self._tables.tokens.put(token, row._replace(expires_at=at))
+        return True
+
+    async def touch(self, uses: Mapping[int, int]) -> None:
+        for token, at in uses.items():
+            row = self._tables.tokens.get(token)
+            if row is not None and row.last_used_at < at:
+                self._tables.tokens.put(token, row._replace(last_used_at=at))
+
+    async def trim_sessions(self, before: int, count: int) -> int:
+        old = [
+            row for row in sorted(self._tables.tokens)
+            if row.kind == SESSION and row.expires_at < before
+        ]  # fmt: skip
+        for row in old[:count]:
+            self._tables.tokens.pop(row.id)
+            self._tables.token_ids.pop(row.digest)
+        return min(len(old), count)
 
     async def remove_of_worker(self, worker: int) -> int:
         mine = [row for row in self._tables.tokens if row.worker == worker > 0]

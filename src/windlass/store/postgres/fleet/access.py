@@ -1,6 +1,9 @@
 """Rows of `tokens` and `codes`."""
 
+from collections.abc import Mapping
+
 from windlass.domain.access.tokens import Code, Token
+from windlass.store.postgres.columns import integers
 from windlass.store.postgres.session import Rows, Session
 
 
@@ -25,6 +28,19 @@ class PostgresAccess:
 
     async def revoke(self, token: int, at: int) -> bool:
         return bool(await self._session.fetch("revoke_token", token, at))
+
+    async def expire(self, token: int, at: int) -> bool:
+        return bool(await self._session.fetch("expire_token", token, at))
+
+    async def touch(self, uses: Mapping[int, int]) -> None:
+        if uses:
+            ids = sorted(uses)
+            columns = integers(ids), integers([uses[token] for token in ids])
+            await self._session.execute("touch_tokens", *columns)
+
+    async def trim_sessions(self, before: int, count: int) -> int:
+        status = await self._session.execute("trim_sessions", before, count)
+        return int(status.rpartition(" ")[2])
 
     async def remove_of_worker(self, worker: int) -> int:
         status = await self._session.execute("remove_tokens_of_worker", worker)

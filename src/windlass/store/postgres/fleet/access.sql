@@ -3,22 +3,42 @@
 -- name: insert_token
 -- The id is drawn here.
 INSERT INTO tokens (
-    name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id
+    name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation,
+    last_used_at, kind
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id
 
 -- name: token_by_digest
 -- By the unique digest, once for each request.
-SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
+       incarnation, last_used_at, kind
 FROM tokens WHERE digest = $1
 
 -- name: all_tokens
 -- All of them; there are few.
-SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
+       incarnation, last_used_at, kind
 FROM tokens ORDER BY id
 
 -- name: revoke_token
 -- Of two at once the second waits, and then finds it done.
 UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0 RETURNING id
+
+-- name: expire_token
+-- Only ever earlier; a token that is not valid any more stays as it is.
+UPDATE tokens SET expires_at = $2
+WHERE id = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) RETURNING id
+
+-- name: touch_tokens
+-- One statement for all tokens that were used lately; other servers may know a later use.
+UPDATE tokens SET last_used_at = used.at
+FROM unnest($1::text::bigint[], $2::text::bigint[]) AS used (id, at)
+WHERE tokens.id = used.id AND tokens.last_used_at < used.at
+
+-- name: trim_sessions
+-- The oldest first; sessions always expire.
+DELETE FROM tokens WHERE id IN (
+    SELECT id FROM tokens WHERE kind = 'session' AND expires_at < $1 ORDER BY id LIMIT $2
+)
 
 -- name: insert_code
 -- The columns of Code.

@@ -1,5 +1,7 @@
 """Rows of `tokens` and `codes`."""
 
+from collections.abc import Mapping
+
 import apsw
 
 from windlass.domain.access.tokens import Code, Token
@@ -30,6 +32,16 @@ class SqliteAccess:
 
     async def revoke(self, token: int, at: int) -> bool:
         return bool(self._execute(QUERIES["revoke_token"], (token, at)).fetchall())
+
+    async def expire(self, token: int, at: int) -> bool:
+        return bool(self._execute(QUERIES["expire_token"], (token, at)).fetchall())
+
+    async def touch(self, uses: Mapping[int, int]) -> None:
+        self._connection.executemany(QUERIES["touch_token"], sorted(uses.items()))
+
+    async def trim_sessions(self, before: int, count: int) -> int:
+        self._execute(QUERIES["trim_sessions"], (before, count))
+        return self._connection.changes()
 
     async def remove_of_worker(self, worker: int) -> int:
         self._execute(QUERIES["remove_tokens_of_worker"], (worker,))

@@ -6,22 +6,40 @@
 -- name: insert_token
 -- The columns of Token; the namespaces are a JSON list.
 INSERT INTO tokens (
-    id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation,
+    last_used_at, kind
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: token_by_digest
 -- By the unique digest, once for each request.
-SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
+       incarnation, last_used_at, kind
 FROM tokens WHERE digest = ?;
 
 -- name: all_tokens
 -- By id.
-SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
+       incarnation, last_used_at, kind
 FROM tokens ORDER BY id;
 
 -- name: revoke_token
 -- The first one who does so is told.
 UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at = 0 RETURNING id;
+
+-- name: expire_token
+-- Only ever earlier; a token that is not valid any more stays as it is.
+UPDATE tokens SET expires_at = ?2
+WHERE id = ?1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > ?2) RETURNING id;
+
+-- name: touch_token
+-- Another server may know a later use.
+UPDATE tokens SET last_used_at = ?2 WHERE id = ?1 AND last_used_at < ?2;
+
+-- name: trim_sessions
+-- The oldest first; sessions always expire.
+DELETE FROM tokens WHERE id IN (
+    SELECT id FROM tokens WHERE kind = 'session' AND expires_at < ?1 ORDER BY id LIMIT ?2
+);
 
 -- name: insert_code
 -- The columns of Code.

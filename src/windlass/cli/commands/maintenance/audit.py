@@ -1,0 +1,84 @@
+"""`windlass audit`: reads, follows and exports the audit log."""
+
+import asyncio
+import sys
+from typing import Final
+
+import msgspec
+
+from windlass.cli.options.connection import (
+    HERE,
+    RECONNECT,
+    Connection,
+    WaitForServer,
+    reconnect_for,
+)
+from windlass.cli.options.flags import Flag, Follow
+from windlass.cli.output.escaping import escape_json
+from windlass.cli.output.text import say
+from windlass.client.reconnect import Reconnect
+from windlass.client.transport import Transport
+from windlass.ports.loop_time import pass_time
+from windlass.wire.access import AuditEntry, AuditList
+
+PAUSE_SECONDS: Final = 1.0
+
+_encode = msgspec.json.Encoder().encode
+
+
+def show_audit(
+    *,
+    since: str | None = None,
+    after: int = 0,
+    follow: Follow = False,
+    json: Flag = False,
+    reconnect: WaitForServer = RECONNECT,
+    at: Connection = HERE,
+) -> None:
+    """Print the audit log: who changed what, who was refused, and from where.
+
+    Parameters
+    ----------
+    since
+        Only what happened since a time, such as 2026-01-02T12:34:56Z, or since so long ago, such
+        as 7d. Default: everything that is kept.
+    after
+        Only entries with a higher id; --json shows the ids.
+    follow
+        Keep printing new entries.
+    json
+        Print one JSON object per line.
+    """
+    asyncio.run(_print_all(at.transport(), since, after, follow, json, reconnect_for(reconnect)))
+
+
+async def _print_all(
+    transport: Transport, since: str | None, after: int, follow: bool, json: bool, again: Reconnect
+) -> None:
+    async def read() -> AuditList:
+        query = {"since": since, "after": after}
+        return await transport.call("GET", "/api/v1/audit", AuditList, query=query)
+
+    try:
+        while True:
+            page = await again.insist(read)
+            for entry in page.entries:
+                say(escape_json(_encode(entry).decode()) if json else _line(entry))
+                after = entry.id
+            sys.stdout.flush()
+            if page.next is not None:
+                continue
+            if not follow:
+                return
+            since = None if after else since  # the id says more than the time
+            await pass_time(PAUSE_SECONDS)
+    finally:
+        await transport.close()
+
+
+def _line(entry: AuditEntry) -> str:
+    who = entry.actor or "anonymous"
+    outcome = f"{entry.status} {entry.error}" if entry.error else str(entry.status)
+    times = f" ({entry.calls} times)" if entry.calls > 1 else ""
+    method = entry.action.partition(" ")[0]
+    return f"{entry.at} {who} from {entry.address}: {method} {entry.resource}: {outcome}{times}"

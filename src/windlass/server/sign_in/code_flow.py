@@ -1,0 +1,165 @@
+"""Signs a browser in: authorization code with PKCE, and a session in a cookie.
+
+Between the two steps, a cookie of the browser holds the state, the nonce and the verifier, so
+that any server can take the second step, and an anonymous caller makes us store nothing.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote, urlencode
+
+import msgspec
+
+from windlass.api.errors import Unauthorized
+from windlass.domain.access.claims import TokenRefused, check_claims, check_nonce, person
+from windlass.domain.access.roles import Identity
+from windlass.domain.access.sign_in import Oidc
+from windlass.domain.values.errors import InvalidInput
+from windlass.ports.clock import Clock, Secrets
+from windlass.server.sign_in.callers import SignedCallers
+from windlass.server.sign_in.provider import Metadata, ProviderAway
+from windlass.server.sign_in.signatures import verify
+
+BEGUN: Final = "windlass_sign_in"
+BEGUN_SECONDS: Final = 600  # how long somebody may take to sign in
+STATES_KEPT: Final = 10_000  # used states that are remembered, against replays
+NEXT_LIMIT: Final = 1_000
+_LOCAL: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")  # a path of this server, nothing else
+_BEGUN: Final = re.compile(r"[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}\.[^;, ]*")
+NOT_BEGUN: Final = "this sign-in was not begun in this browser, or long ago: begin again"
+
+
+class Begun(NamedTuple):
+    """Where to send the browser, and what its cookie holds meanwhile."""
+
+    url: str
+    cookie: str
+
+
+class SignedIn(NamedTuple):
+    """Who came back, and where they wanted to go."""
+
+    who: Identity
+    next: str
+
+
+class _Tokens(msgspec.Struct, frozen=True):
+    id_token: str = ""
+    error: str = ""
+
+
+class CodeFlow:
+    """The two steps of a browser's sign-in."""
+
+    def __init__(self, callers: SignedCallers, oidc: Oidc, secrets: Secrets, clock: Clock) -> None:
+        self._callers = callers
+        self._oidc = oidc
+        self._secrets = secrets
+        self._clock = clock
+        self._secret = _read_secret(oidc.client_secret_file)
+        self._used: OrderedDict[str, None] = OrderedDict()
+
+    async def begin(self, to: str) -> Begun:
+        """Returns the address of the provider's page."""
+        if len(to) > NEXT_LIMIT or not _LOCAL.fullmatch(to):
+            raise InvalidInput("to", "a path of this server", to[:NEXT_LIMIT])
+        found = await self._callers.provider(self._oidc.issuer).metadata()
+        if not found.authorization_endpoint or not found.token_endpoint:
+            raise ProviderAway("it has no authorization_endpoint or token_endpoint")
+        state, nonce, verifier = (self._secrets.secret() for _ in range(3))
+        asked = urlencode({
+            "response_type": "code",
+            "client_id": self._oidc.client_id,
+            "redirect_uri": self._oidc.callback_url,
+            "scope": " ".join(self._oidc.scopes),
+            "state": state,
+            "nonce": nonce,
+            "code_challenge": challenge_of(verifier),
+            "code_challenge_method": "S256",
+        })  # fmt: skip
+        separator = "&" if "?" in found.authorization_endpoint else "?"
+        cookie = ".".join([state, nonce, verifier, quote(to, safe="/")])
+        return Begun(f"{found.authorization_endpoint}{separator}{asked}", cookie)
+
+    async def finish(self, cookie: str, state: str, code: str, issuer: str | None) -> SignedIn:
+        """Returns who signed in; raises `Unauthorized` unless this browser began it."""
+        if not _BEGUN.fullmatch(cookie):
+            raise Unauthorized(NOT_BEGUN)
+        expected, nonce, verifier, to = cookie.split(".", 3)
+        if not hmac.compare_digest(expected, state) or state in self._used:
+            raise Unauthorized(NOT_BEGUN)
+        self._used[state] = None
+        if len(self._used) > STATES_KEPT:
+            self._used.popitem(last=False)
+        if issuer is not None and issuer != self._oidc.issuer:
+            raise Unauthorized("the answer is of another identity provider")
+        to = _unquoted(to)
+        provider = self._callers.provider(self._oidc.issuer)
+        token = await self._redeem(await provider.metadata(), code, verifier)
+        try:
+            claims = await verify(token, provider)
+            now_s = self._clock.now_ms() / 1000
+            check_claims(claims, self._oidc.issuer, (self._oidc.client_id,), now_s)
+            check_nonce(claims, nonce)
+            return SignedIn(person(claims, self._oidc), to)
+        except TokenRefused as error:
+            raise Unauthorized(error.message) from None
+
+    async def _redeem(self, found: Metadata, code: str, verifier: str) -> str:
+        """Returns the ID token for a code."""
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._oidc.callback_url,
+            "client_id": self._oidc.client_id,
+            "code_verifier": verifier,
+        }
+        auth = ""
+        if self._secret and "client_secret_basic" in found.token_endpoint_auth_methods_supported:
+            pair = f"{quote(self._oidc.client_id, safe='')}:{quote(self._secret, safe='')}"
+            auth = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        elif self._secret:
+            form["client_secret"] = self._secret
+        status, body = await self._callers.fetcher.post(found.token_endpoint, form, auth)
+        if status >= 500:
+            raise ProviderAway(f"status {status} for a code")
+        try:
+            tokens = msgspec.json.decode(body, type=_Tokens)
+        except msgspec.MsgspecError:
+            raise ProviderAway("it sent something else for a code") from None
+        if status != 200 or tokens.id_token.count(".") != 2:
+            why = tokens.error[:100] if tokens.error.isprintable() else ""
+            raise Unauthorized(f"the identity provider refused the sign-in: {why or status}")
+        return tokens.id_token
+
+
+def challenge_of(verifier: str) -> str:
+    """Returns the PKCE challenge (S256) of a verifier."""
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def _unquoted(to: str) -> str:
+    """Returns where to go next; the cookie may hold anything, so it is checked again."""
+    path = unquote(to)
+    return path if _LOCAL.fullmatch(path) else "/"
+
+
+def _read_secret(path: str) -> str:
+    if not path:
+        return ""
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            if os.fstat(file.fileno()).st_mode & 0o007:
+                expected = "a file that others cannot read (chmod o-rwx)"
+                raise InvalidInput("access.oidc.client_secret_file", expected, path)
+            return file.read().strip()
+    except (OSError, UnicodeDecodeError):
+        field = "access.oidc.client_secret_file"
+        raise InvalidInput(field, "a readable file", path) from None

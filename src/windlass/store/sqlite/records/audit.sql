@@ -1,0 +1,22 @@
+-- The audit log.
+
+-- name: insert_audit
+-- The columns of AuditRow.
+INSERT INTO audit (
+    id, at, calls, status, token, actor, role, address, action, resource, namespace, code, request
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: read_audit
+-- The index on the time finds where to begin; ids and times rise nearly together.
+SELECT id, at, calls, status, token, actor, role, address, action, resource, namespace, code, request
+FROM audit
+WHERE id > ?1 AND at >= ?2
+    AND id >= coalesce((SELECT min(id) FROM audit WHERE at >= ?2), 0)
+    AND (?3 IS NULL OR namespace IN (SELECT value FROM json_each(?3)))
+ORDER BY id LIMIT ?4;
+
+-- name: trim_audit
+-- The oldest first.
+DELETE FROM audit WHERE id IN (
+    SELECT id FROM audit WHERE at < ?1 ORDER BY at, id LIMIT ?2
+);

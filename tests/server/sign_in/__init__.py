@@ -1,0 +1,1 @@
+"""Tests of sign-in with a real identity provider."""
