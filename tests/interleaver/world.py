@@ -65,7 +65,7 @@ class World:
         assert isinstance(done, Submitted)
         self.jobs.update(zip(map(label_of, jobs), done.ids, strict=True))
         if workflow:
-            self.workflows[workflow] = done.workflow
+            self.workflows[workflow] = done.known_workflow
 
     async def limit(self, most: int, queue: str = "default") -> None:
         """No more of a queue may run, and every server knows it."""

@@ -214,7 +214,8 @@ async def gone(pid: int) -> None:
 
 
 def state_of(record: JobRecord) -> str:
-    return str(STATE_BY_CODE[record.facts.state])
+    state = record.facts.state
+    return "open" if state is None else str(STATE_BY_CODE[state])
 
 
 def play(

@@ -98,7 +98,7 @@ def job_filter(
         task=task,
         name=name,
         labels=tuple(_label(text) for text in label or ()),
-        workflow=workflow or 0,
+        workflow=workflow,
         submitted_by=submitted_by,
         key=key,
         dead=dead,

@@ -189,7 +189,9 @@ class Queries:
 def _worker_names(view: JobRecord) -> dict[int, str]:
     """Returns the names of all workers that had this job, the newest included."""
     newest = view.facts.worker if view.lease is None else view.lease.worker
-    return dict(view.workers) | ({} if view.worker is None else {newest: view.worker})
+    if newest is None or view.worker is None:
+        return dict(view.workers)
+    return dict(view.workers) | {newest: view.worker}
 
 
 def _limit(info: WorkerInfo, who: Identity) -> WorkerInfo:

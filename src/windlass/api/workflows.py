@@ -143,7 +143,7 @@ def show_workflow(row: WorkflowRow, about: WorkflowAbout | None) -> Workflow:
         key=None if about is None else about.key,
         submitted_by=details.submitted_by,
         created_at=format_moment(row.created_at),
-        finished_at=format_moment(row.finished_at) if row.finished_at else None,
+        finished_at=None if row.finished_at is None else format_moment(row.finished_at),
         run=row.run,
         fail_fast=bool(row.flags & FAIL_FAST),
         labels=details.labels,

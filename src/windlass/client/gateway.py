@@ -132,7 +132,7 @@ class HttpGateway:
         path = f"{_attempt(holder)}/progress"
         await self._transport.call("POST", path, Changed, {"progress": value}, query=query)
 
-    async def measured(self, holder: Holder, duration_ms: int) -> int:
+    async def measured(self, holder: Holder, duration_ms: int) -> int | None:
         query = {"incarnation": holder.incarnation}
         path = f"{_attempt(holder)}/duration"
         body = MediaDuration(duration_ms)

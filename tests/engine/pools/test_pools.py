@@ -109,7 +109,7 @@ async def test_a_worker_goes_its_whole_way(rig: Rig) -> None:
     assert await sky.states() == []
     after = await rig.snapshot()
     assert (after.workers, after.tokens) == ((), ())
-    assert [row.worker for row in await sky.rows()] == [0]
+    assert [row.worker for row in await sky.rows()] == [None]
 
 
 async def test_short_jobs_between_two_looks_are_no_idling(rig: Rig) -> None:

@@ -67,7 +67,7 @@ def ask_files(dice: Dice, held: Snapshot) -> Move:
 def show(dice: Dice, held: Snapshot) -> Move:
     wanted = JobFilter(
         states=tuple(dice.some(STATES)),
-        workflow=dice.one([0, 0, 2]),
+        workflow=dice.one([None, None, 2]),
         dead=dice.one([False, False, True]),
     )
     return dice.one(

@@ -29,7 +29,7 @@ async def planner(rig: Rig) -> tuple[int, int]:
     """Submit a workflow of one job that tells how to reach its agent; both ids."""
     spec = WorkflowSpec(name="w", namespace="default", details=Details())
     made = await rig.engine.submit([JobSpec(task="shell", args={"argv": TELL})], spec)
-    return made.workflow, made.ids[0]
+    return made.known_workflow, made.ids[0]
 
 
 async def ask(

@@ -35,7 +35,7 @@ async def list_queues(call: Call) -> QueueList:
     names = {*known, *depths}
     if not may(call.who, Action.READ_FLEET, FLEET):
         names &= await call.services.queries.queues(call.who)
-    counted = [row.limit for row in rows if row.max_running]
+    counted = [row.limit for row in rows if row.max_running and row.limit is not None]
     limits = await engine.store.read(lambda tx: tx.limits.read(counted))
     return QueueList(
         [
@@ -87,7 +87,7 @@ async def set_weight(call: Call, name: str, data: Body[WeightRequest]) -> Change
 
 
 def _info(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInfo:
-    counted = limits.get(row.limit) if row.max_running else None
+    counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
     return QueueInfo(
         row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
         bool(row.preempts), None if counted is None else counted.leased,

@@ -158,7 +158,7 @@ class Attempt:
         return {**self._context.keeper.base, **self._env}
 
     @property
-    def timeout_ms(self) -> int:
+    def timeout_ms(self) -> int | None:
         return self._timers.timeout_ms
 
     @property
