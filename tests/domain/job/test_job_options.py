@@ -107,6 +107,12 @@ FORMS: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     "key, max and per": st.tuples(words, st.integers(1, 99), durations()).map(
         lambda t: ({"key": t[0], "max": t[1], "per": t[2][0]}, f"{t[0]}={t[1]}/{t[2][1]}")
     ),
+    "limits by name": st.tuples(st.integers(1, 99), seconds).map(
+        lambda t: (
+            {"memory": f"{t[0]}MiB", "cpu_time": f"{t[1]}s", "processes": t[0]},
+            [f"memory={t[0]}MiB,processes={t[0]}", f"cpu_time={t[1]}"],
+        )
+    ),
     "key and max": st.tuples(words, st.integers(1, 99)).map(
         lambda t: ({"key": t[0], "max": t[1]}, f"{t[0]}={t[1]}")
     ),
@@ -115,6 +121,9 @@ CLAUSES = texts.map(lambda some: ([f"{one}>=1" for one in some],) * 2)
 # Options whose values have a meaning of their own.
 CHOICES: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     "unblock": st.just(("manual", "manual")),
+    "isolation": same(st.sampled_from(["process", "user", "sandbox", "container"])),
+    "network": same(st.sampled_from(["host", "none"])),
+    "pull": same(st.sampled_from(["missing", "always", "never"])),
     "requires": CLAUSES,
     "prefers": CLAUSES,
     "retry_on": st.just((["execution"], ["execution"])),

@@ -20,6 +20,7 @@ from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.core.deadline import Deadline, Rules
+from windlass.worker.isolation.modes import Modes
 from windlass.worker.keeper.kept_process import KeptProcess, SpawnFailed
 from windlass.worker.keeper.scratch import Scratch
 
@@ -64,6 +65,8 @@ class FakeKeeper:
 
 
 class NoSocket:
+    path = None
+
     def admit(self, key: object, submit: object) -> dict[str, str]:
         return {}
 
@@ -76,7 +79,7 @@ def context(folder: Path, gateway: Any, removed: list[Path]) -> AgentContext:
     deadline.extend(0.0)
     return AgentContext(
         gateway, FakeKeeper(), Scratch(folder, removed.append), RealClock(), 1, 1, 0, 1_000,
-        deadline, Secrets(), NoSocket(), IndexUse(),
+        deadline, Secrets(), NoSocket(), IndexUse(), Modes(),
     )  # fmt: skip
 
 

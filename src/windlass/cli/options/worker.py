@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -17,6 +17,10 @@ from windlass.worker.attempt.secrets import load_secrets
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
 # Other users can read a command line, but not its environment.
 Code = Annotated[str | None, Parameter(env_var="WINDLASS_CODE")]
+Mode = Annotated[
+    Literal["auto", "process", "user", "sandbox", "container"],
+    Parameter(env_var="WINDLASS_ISOLATION"),
+]
 Imports = Annotated[
     list[str] | None,
     Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),
@@ -47,6 +51,9 @@ class Offers:
     cgroup
         A cgroup v2 directory for its jobs; auto uses one that was delegated to the worker, off
         uses none.
+    isolation
+        How far it keeps jobs apart from itself and from each other: auto, process, user, sandbox
+        or container. Queues and jobs can demand more, never less. Default: WINDLASS_ISOLATION.
     """
 
     slots: int | None = None
@@ -56,6 +63,7 @@ class Offers:
     secret: Many = None
     secrets: Path | None = None
     cgroup: str = "auto"
+    isolation: Mode = "auto"
 
     def options(
         self, name: str, state: Path, code: str | None, environ: Mapping[str, str]
@@ -74,6 +82,7 @@ class Offers:
             imports=tuple(self.modules or ()),
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
+            isolation=self.isolation,
             pins=self.pin_cpus,
         )
 

@@ -252,6 +252,7 @@ class QueueRow(NamedTuple):
     max_per_worker: int = 0
     preempts: int = 0  # its jobs may preempt jobs of lower queues
     limit: int = 0  # the row of `limits` that counts its running jobs
+    isolation: str = ""  # the weakest mode its jobs may run in; empty for any
 
 
 class LimitRow(NamedTuple):

@@ -227,7 +227,8 @@ CREATE TABLE queues (
     max_running bigint NOT NULL DEFAULT 0,
     max_per_worker bigint NOT NULL DEFAULT 0,
     preempts smallint NOT NULL DEFAULT 0,
-    limit_id bigint NOT NULL DEFAULT 0 -- the row of `limits` that counts what runs of it
+    limit_id bigint NOT NULL DEFAULT 0, -- the row of `limits` that counts what runs of it
+    isolation text NOT NULL DEFAULT ''
 );
 
 CREATE TABLE meta (

@@ -26,7 +26,8 @@ CREATE TABLE queues (
     max_per_worker INTEGER NOT NULL DEFAULT 0,
     preempts INTEGER NOT NULL DEFAULT 0,
     -- The row of `limits` that counts what runs of a queue.
-    limit_id INTEGER NOT NULL DEFAULT 0
+    limit_id INTEGER NOT NULL DEFAULT 0,
+    isolation TEXT NOT NULL DEFAULT ''
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE jobs (

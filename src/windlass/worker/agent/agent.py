@@ -126,5 +126,6 @@ class Agent:
         machine, tasks = self.machine, sorted(self._executors)
         told = {**self._options.secrets.metadata, **self._options.metadata}
         found = without_shared(found, told)
-        machine.metadata = {**machine.metadata, "tasks_allowlist": tasks, **found, **told}
+        own = {"tasks_allowlist": tasks, **machine.isolation.metadata}
+        machine.metadata = {**machine.metadata, **own, **found, **told}
         machine.index_use.vendor = machine.metadata.get(VENDOR)

@@ -24,6 +24,7 @@ from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
+from windlass.worker.isolation.modes import Modes
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess
@@ -79,6 +80,7 @@ class LocalMachine:
         self._scratch = Scratch(self._state.scratch, self._keeper.remove)
         self._socket = JobSocket(self._state.path)
         self.index_use = IndexUse(options.pins)
+        self.isolation = Modes()
         self._deadline: tuple[float, float] | None = None
         self._recovering: asyncio.Task[None] | None = None
         self._attached = False
@@ -91,7 +93,9 @@ class LocalMachine:
 
     async def open(self) -> None:
         """Kills what an older agent left behind, and starts the keeper."""
+        await self.isolation.look(self._options.isolation, ())
         self._proven = await self._kill_leftovers()
+        await self.isolation.clear_leftovers()
         with self._state.writing():
             self._keeper.start()
             self._scratch.prepare()
@@ -101,6 +105,7 @@ class LocalMachine:
         """Ends every process and lets go of the state directory."""
         await self._close_executors()
         self._keeper.close()
+        await self.isolation.close()
         await self._socket.close()
         self._state.close()
 
@@ -141,7 +146,7 @@ class LocalMachine:
         context = AgentContext(
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
-            self._options.secrets, self._socket, self.index_use,
+            self._options.secrets, self._socket, self.index_use, self.isolation,
         )  # fmt: skip
         self._attach()
         return AttemptStarter(context, self._executors)

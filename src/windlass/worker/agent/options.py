@@ -17,7 +17,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     `drain_limit_ms` is how long a drain waits for jobs (None: as the server says). Without
     `keeps_token` the worker's token is never written to `state`: it enrols with a new code each
     time it is started. With `pins`,
-    jobs run only on the processors whose indices they hold.
+    jobs run only on the processors whose indices they hold. `isolation` is the weakest mode in
+    which it runs jobs, or `auto`.
     """
 
     name: str
@@ -32,3 +33,4 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     drain_limit_ms: int | None = None
     keeps_token: bool = True
     pins: bool = False
+    isolation: str = "auto"

@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 import structlog
 
+from windlass.domain.matching.indices import GPUS
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.ports.executor import Executor, Granted, Limits, Result
 from windlass.ports.gateway import Holder
@@ -25,9 +27,10 @@ from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.processes import Processes
-from windlass.worker.attempt.spec import AttemptSpec
+from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import Timers
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
+from windlass.worker.isolation.mode import Confinement, Wish
 from windlass.worker.keeper.kept_process import Fenced, KeptProcess
 
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
@@ -48,6 +51,7 @@ class Attempt:
         "_asked",
         "_assignment",
         "_back_off",
+        "_confinement",
         "_context",
         "_done",
         "_env",
@@ -112,6 +116,7 @@ class Attempt:
         self._log: AttemptLog | None = None
         self._processes: Processes | None = None
         self._files: Files | None = None
+        self._confinement: Confinement | None = None
 
     def _hold_secrets(self, spec: AttemptSpec) -> None:
         secrets = self._context.secrets
@@ -186,7 +191,10 @@ class Attempt:
             limits = msgspec.structs.replace(limits or Limits(), cpus=self.granted.cpus)
         self._env.update(self._context.socket.admit(self.key, self.submit))
         if self._processes is None:
-            self._processes = Processes(self._context.keeper, self.job, self.log, self._attach)
+            self._confinement = self._confine()
+            self._processes = Processes(
+                self._context.keeper, self.job, self.log, self._attach, self._confinement
+            )
         return await self._processes.spawn(
             argv,
             self._env,
@@ -307,11 +315,14 @@ class Attempt:
         processes = self._processes
         if processes is not None:
             processes.stop(0)
-        self._context.socket.dismiss(self.key)
+        context = self._context
+        context.socket.dismiss(self.key)
         if self._files is not None:
             self._files.give_back(processes is not None and processes.left_files)
         if self.granted is not None:
             self._free_indices()
+        if self._confinement is not None:
+            context.isolation.leave(self._confinement, processes)
         self._done(self, report)
 
     def _free_indices(self) -> None:
@@ -398,6 +409,20 @@ class Attempt:
             active = self._timers.note_activity
             self._log = AttemptLog(self._context, self._holder(), self._mask, active)
         return self._log
+
+    def _confine(self) -> Confinement | None:
+        """Enters the mode of isolation in which its programs run."""
+        context, spec = self._context, self._spec
+        mode = isolation_of(context.isolation, self._assignment, spec)
+        if mode == WEAKEST:
+            return None
+        indices = self._assignment.indices or {}
+        wish = Wish(
+            job=self.job, attempt=self.attempt, scratch=self._files_made().folder(),
+            socket=context.socket.path, network=spec.network or "host", image=spec.image,
+            pull=spec.pull or "missing", devices=indices.get(GPUS, ()),
+        )  # fmt: skip
+        return context.isolation[mode].enter(wish)
 
     def _attach(self, fd: int) -> None:
         self._log_made().attach(fd)

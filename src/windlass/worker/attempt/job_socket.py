@@ -68,6 +68,11 @@ class JobSocket:
         self._runner: web.AppRunner | None = None
         self._server: asyncio.AbstractServer | None = None
 
+    @property
+    def path(self) -> Path:
+        """Where it listens."""
+        return self._path
+
     def open(self) -> None:
         """Listens; only this user's programs can connect."""
         if len(os.fsencode(self._path)) > PATH_LIMIT:

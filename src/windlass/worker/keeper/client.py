@@ -18,7 +18,13 @@ from typing import Any
 
 from windlass.ports.executor import Limits
 from windlass.worker.keeper.keeper import FENCED
-from windlass.worker.keeper.kept_process import Fenced, KeptProcess, SpawnFailed
+from windlass.worker.keeper.kept_process import (
+    AS_WORKER,
+    Fenced,
+    KeptProcess,
+    RunAs,
+    SpawnFailed,
+)
 
 FDS_PER_FRAME = 100
 MARKER = "WINDLASS_KEEPER"  # in the environment of every job: whose it is
@@ -118,6 +124,7 @@ class KeeperClient:
         stdout: int | None = None,
         limits: Limits | None = None,
         tag: bytes = b"\0",
+        run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
         """Asks for a process. `env` is added to the base, or is all there is (`whole`).
 
@@ -133,7 +140,21 @@ class KeeperClient:
         memory, cpu, cpus = allowed.memory_bytes, allowed.cpu_seconds, allowed.cpus
         self._fds += fds
         self.send(
-            ("spawn", number, list(argv), env, whole, cwd, make, bits, memory, cpu, tag, cpus)
+            (
+                "spawn",
+                number,
+                list(argv),
+                env,
+                whole,
+                cwd,
+                make,
+                bits,
+                memory,
+                cpu,
+                tag,
+                cpus,
+                *run_as,
+            )
         )
         if len(self._fds) >= FDS_PER_FRAME:
             self._flush()

@@ -39,19 +39,20 @@ TICK_S = 1.0  # the longest wait while there are jobs: a machine that slept noti
 WATCH_S = 0.05  # how often stops and the memory of limited jobs are looked at
 FULL = 0.8  # of its limit: a job that failed with so much memory in use wanted more
 LAST_WORDS = 2 * 65_536
+SIGNALED = 128  # added to its number by programs that report the signal which ended another
 
 
 class Group:
     """One job's process group; the pid of its leader is its number."""
 
     __slots__ = (
-        "box", "cwd", "fenced", "inline", "kill_at", "memory", "number", "over", "pid", "pipe",
-        "tag",
+        "box", "cwd", "fenced", "inline", "kill_at", "memory", "nested", "number", "over", "pid",
+        "pipe", "tag", "user",
     )  # fmt: skip
 
     def __init__(
         self, number: int, pid: int, pipe: int, cwd: str | None, memory: int, tag: bytes,
-        box: Box | None,
+        box: Box | None, user: int | None = None, nested: bool = False,
     ) -> None:  # fmt: skip
         self.number = number
         self.pid = pid
@@ -60,10 +61,18 @@ class Group:
         self.memory = memory
         self.tag = tag  # what its processes carry in their environment
         self.box = box
+        self.user = user  # of its processes, if it is not the keeper's
+        self.nested = nested  # the program is in a session below the leader
         self.inline = 0
         self.kill_at = 0.0
         self.fenced = False
         self.over = False  # it was killed for using more memory than it may
+
+    def ask_to_end(self) -> None:
+        """Sends SIGTERM to its processes; a leader around them would not pass it on."""
+        inner = processes.children_of(self.pid) if self.nested else ()
+        for pid in inner or (self.pid,):
+            signal_group(pid, signal.SIGTERM)
 
     def kill(self) -> None:
         signal_group(self.pid, signal.SIGKILL)
@@ -192,7 +201,7 @@ class Keeper:
         if group is None:
             return
         if grace > 0 and not group.kill_at:
-            signal_group(group.pid, signal.SIGTERM)
+            group.ask_to_end()
         kill_at = boottime() + grace
         group.kill_at = min(group.kill_at or kill_at, kill_at)
 
@@ -207,7 +216,8 @@ class Keeper:
     def _spawn(
         self, number: int, argv: list[str], env: dict[str, str] | None, whole: bool,
         cwd: str | None, make: bool, fds: int, memory: int, cpu: int, tag: bytes,
-        cpus: tuple[int, ...],
+        cpus: tuple[int, ...], user: int | None = None, opens: processes.Opens = (),
+        nested: bool = False,
     ) -> None:  # fmt: skip
         given = [self._fds.popleft() for _ in range((fds & 1) + (fds >> 1))]
         opened: tuple[int, ...] = ()
@@ -215,14 +225,15 @@ class Keeper:
             if boottime() >= self._soft:
                 raise OSError(FENCED, "no server has answered for too long")
             if cwd is not None:
-                _enter(cwd, make)
+                _enter(cwd, make, user)
             pipe, write = opened = os.pipe()
             full = self._base if env is None else env if whole else {**self._base, **env}
             stdin = given[0] if fds & 1 else self._null
             stdout = given[-1] if fds & 2 else write
             boxed = nullcontext() if self._boxes is None else self._boxes.inside()
             with processes.pinned(cpus), boxed as box:
-                pid = processes.launch(argv, full, (stdin, stdout, write), memory, cpu)
+                streams = stdin, stdout, write
+                pid = processes.launch(argv, full, streams, memory, cpu, user, opens)
             if box is not None and memory:
                 box.limit_memory(memory)
         except (OSError, ValueError) as error:
@@ -232,7 +243,8 @@ class Keeper:
             given += opened
         else:
             given.append(write)
-            self._keep(Group(number, pid, pipe, cwd if make else None, memory, tag, box))
+            kept = cwd if make else None
+            self._keep(Group(number, pid, pipe, kept, memory, tag, box, user, nested))
         for fd in given:
             os.close(fd)
 
@@ -293,14 +305,22 @@ class Keeper:
             if group is not None:
                 # The leader's pid is taken until it is reaped: this hits no stranger.
                 group.kill()
+                self._end_user(group.user)
                 self._untidy = True
             _, status, usage = os.wait4(pid, 0)
             self._helpers.discard(pid)
             if group is not None:
                 self._report(group, os.waitstatus_to_exitcode(status), usage)
 
+    def _end_user(self, user: int | None) -> None:
+        """Kills what is left of a user that no other group has."""
+        if user is not None and all(group.user != user for group in self._groups.values()):
+            processes.kill_user(user)
+
     def _report(self, group: Group, code: int, usage: Any) -> None:
         del self._numbers[group.number]
+        if group.nested and SIGNALED < code < SIGNALED + signal.NSIG:
+            code = SIGNALED - code
         if group.pipe >= 0:
             self._drain(group)
         dirty = group.cwd is not None and _holds_something(group.cwd)
@@ -339,7 +359,7 @@ class Keeper:
             if not group.fenced:
                 group.fenced = True
                 group.kill_at = min(group.kill_at or self._hard, self._hard)
-                signal_group(group.pid, signal.SIGTERM)
+                group.ask_to_end()
 
     def _watch_memory(self) -> None:
         for group in self._groups.values():
@@ -408,7 +428,7 @@ def _wake_on_children() -> int:
     return read
 
 
-def _enter(path: str, make: bool) -> None:
+def _enter(path: str, make: bool, user: int | None) -> None:
     """Goes to a folder, for the process that is started next; folders are used again."""
     try:
         os.chdir(path)
@@ -417,6 +437,8 @@ def _enter(path: str, make: bool) -> None:
             raise
         os.mkdir(path, 0o700)
         os.chdir(path)
+    if make and user is not None:
+        os.chown(path, user, user, follow_symlinks=False)
 
 
 def _holds_something(path: str) -> bool:

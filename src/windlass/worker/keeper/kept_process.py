@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.executor import Exit
@@ -33,6 +33,23 @@ class Ended(Exit, frozen=True):
     dirty: bool = False  # its folder is not empty
     peak_bytes: int = 0
     cpu_seconds: float = 0.0
+
+
+class RunAs(NamedTuple):
+    """How the keeper starts a program, beside its environment and limits.
+
+    As `user`, it has that uid and gid and no groups. `opens` are files that it finds open for
+    reading, by descriptor. `nested`: the program itself is below the one that is started, in a
+    session of its own, which gets the signals; a signal that kills it becomes the exit code
+    128 + its number.
+    """
+
+    user: int | None = None
+    opens: tuple[tuple[int, str], ...] = ()
+    nested: bool = False
+
+
+AS_WORKER = RunAs()
 
 
 class KeeperLink(Protocol):

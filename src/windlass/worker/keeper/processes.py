@@ -7,9 +7,9 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -17,6 +17,10 @@ RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.S
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 DUMPABLE = 4  # PR_SET_DUMPABLE
 PARENT_DEATH = 1  # PR_SET_PDEATHSIG
+NO_NEW_PRIVILEGES = 38  # PR_SET_NO_NEW_PRIVS
+KILL_TRIES = 100
+
+Opens = tuple[tuple[int, str], ...]  # files that a program finds open, by descriptor
 
 
 def boottime() -> float:
@@ -123,6 +127,27 @@ def kill(pid: int) -> None:
         pass
 
 
+def kill_user(uid: int) -> None:
+    """Kills every process of a user; needs root.
+
+    The kernel does it in one step, so that none can fork and get away. One of them may kill the
+    process that asks for it: then another asks.
+    """
+    for _ in range(KILL_TRIES):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setresgid(uid, uid, uid)
+                os.setresuid(uid, uid, uid)
+                os.kill(-1, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # None is left.
+            finally:
+                os._exit(0)
+        if os.WIFEXITED(os.waitpid(pid, 0)[1]):
+            return
+
+
 def hear_parent_die(number: int) -> None:
     """Lets the kernel send this signal when the parent dies."""
     import ctypes
@@ -154,12 +179,17 @@ def launch(
     streams: tuple[int, int, int],
     memory: int = 0,
     cpu: int = 0,
+    user: int | None = None,
+    opens: Opens = (),
 ) -> int:
     """Starts a program in a session of its own, in the working directory; returns its pid."""
     path = find_program(argv[0], env)
-    if memory or cpu:
-        return _fork(path, argv, env, streams, memory, cpu)
-    actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)]
+    if memory or cpu or user is not None:
+        return _fork(argv, lambda: _become(path, argv, env, streams, memory, cpu, user, opens))
+    actions: list[tuple[Any, ...]] = [
+        (os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)
+    ]
+    actions += [(os.POSIX_SPAWN_OPEN, number, file, os.O_RDONLY, 0) for number, file in opens]
     try:
         return os.posix_spawn(
             path, argv, env, file_actions=actions, setsid=True, setsigdef=RESET, setsigmask=()
@@ -201,20 +231,13 @@ def _named(error: OSError, program: str) -> OSError:
     return OSError(error.errno, f"cannot start {program}: {error.strerror}")
 
 
-def _fork(
-    path: str,
-    argv: list[str],
-    env: Mapping[str, str],
-    streams: tuple[int, int, int],
-    memory: int,
-    cpu: int,
-) -> int:
-    """Starts a process under limits, which are set between fork and exec; slower."""
+def _fork(argv: list[str], become: Callable[[], None]) -> int:
+    """Starts a process that is changed between fork and exec; slower."""
     listen, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            _become(path, argv, env, streams, memory, cpu)
+            become()
         except OSError as error:
             os.write(tell, f"{error.errno} {error.strerror}".encode())
         finally:
@@ -236,10 +259,15 @@ def _become(
     streams: tuple[int, int, int],
     memory: int,
     cpu: int,
+    user: int | None,
+    opens: Opens,
 ) -> None:
     os.setsid()
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
+    for number, file in opens:
+        opened = os.open(file, os.O_RDONLY)
+        os.dup2(opened, number)  # open also after exec
     signal.set_wakeup_fd(-1)
     for number in (*RESET, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
@@ -248,4 +276,16 @@ def _become(
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     if cpu:
         resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+    if user is not None:
+        _become_user(user)
     os.execve(path, argv, env)
+
+
+def _become_user(uid: int) -> None:
+    """Becomes a user without groups and without a way to become another."""
+    import ctypes
+
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    ctypes.CDLL(None).prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)

@@ -1,0 +1,110 @@
+"""The modes that a worker offers, which of them it uses, and why it lacks the others."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+
+import structlog
+
+from windlass.domain.matching.isolation import (
+    DEFAULT,
+    MODES,
+    OFFERED,
+    WEAKEST,
+    Isolation,
+    strongest,
+)
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.worker.isolation.mode import Confinement, IsolationMode
+from windlass.worker.isolation.process import ProcessMode
+
+AUTO: Final = "auto"  # the mode that `AUTOMATIC` names first and that works here
+AUTOMATIC: Final[tuple[Isolation, ...]] = ("process",)
+
+LAST_WORDS_S: Final = 5
+
+log = structlog.get_logger()
+
+
+class Ending(Protocol):
+    """The processes of an attempt."""
+
+    async def wait_over(self) -> None: ...
+
+
+class Modes:
+    """What this machine can do. `default` is also the weakest that this worker uses."""
+
+    def __init__(self, default: Isolation = WEAKEST) -> None:
+        self.default = default
+        self.lacking: Mapping[Isolation, str] = {}  # why it cannot do the others
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._offered: dict[Isolation, IsolationMode] = {WEAKEST: ProcessMode()}
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the server is told, for matching."""
+        return {OFFERED: self.names, DEFAULT: self.default}
+
+    @property
+    def names(self) -> list[Isolation]:
+        """The modes it can run a job in: its default and those that are stronger."""
+        least = MODES.index(self.default)
+        return [mode for mode in MODES[least:] if mode in self._offered]
+
+    def __getitem__(self, mode: Isolation) -> IsolationMode:
+        return self._offered[mode]
+
+    def choose(self, *demanded: Isolation | None) -> Isolation:
+        """Returns the strongest of these and its own."""
+        return strongest(self.default, *demanded)
+
+    def lacks(self, mode: Isolation) -> str | None:
+        """Returns why a job cannot run in this mode; None if it can."""
+        if mode in self._offered:
+            return None
+        return f"this worker cannot isolate jobs in a {mode}: {self.lacking.get(mode, 'unknown')}"
+
+    async def look(self, setting: str, candidates: Iterable[IsolationMode]) -> None:
+        """Finds out what this machine can do; raises `InvalidInput` if the setting needs more."""
+        lacking: dict[Isolation, str] = {}
+        for mode in candidates:
+            why = await mode.why_not()
+            if why is None:
+                self._offered[mode.name] = mode
+            else:
+                lacking[mode.name] = why
+        self.lacking = lacking
+        if setting == AUTO:
+            self.default = next(mode for mode in AUTOMATIC if mode in self._offered)
+            return
+        named = next((mode for mode in MODES if mode == setting), None)
+        if named is None:
+            raise InvalidInput("isolation", f"auto or one of {', '.join(MODES)}", setting)
+        if named not in self._offered:
+            raise InvalidInput("isolation", "a mode that this machine can do", lacking[named])
+        self.default = named
+
+    def leave(self, confinement: Confinement, processes: Ending | None) -> None:
+        """Leaves a confinement once the last of its processes has ended."""
+        task = asyncio.get_running_loop().create_task(self._leave(confinement, processes))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def _leave(self, confinement: Confinement, processes: Ending | None) -> None:
+        try:
+            if processes is not None:
+                await processes.wait_over()
+            await confinement.leave()
+        except (WindlassError, OSError) as error:
+            log.warning("confinement_left_something", error=str(error))
+
+    async def close(self) -> None:
+        """Waits until all confinements have been left."""
+        if self._leaving:
+            await asyncio.wait(self._leaving, timeout=LAST_WORDS_S)
+
+    async def clear_leftovers(self) -> None:
+        """Removes what attempts of an agent that was killed have left."""
+        for mode in self._offered.values():
+            await mode.clear_leftovers()
