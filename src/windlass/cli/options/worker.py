@@ -9,10 +9,12 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from windlass.cli.options.flags import Flag, Many
+from windlass.domain.job.forms import read_limits
 from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import InvalidInput
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
+from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
 # Other users can read a command line, but not its environment.
@@ -54,6 +56,13 @@ class Offers:
     isolation
         How far it keeps jobs apart from itself and from each other: auto, process, user, sandbox
         or container. Queues and jobs can demand more, never less. Default: WINDLASS_ISOLATION.
+    uids
+        The user ids of jobs with isolation, if the worker is root. Default: 70000-70999.
+    share
+        A directory that jobs in a sandbox can read, beside those of the system. Repeatable.
+    limit
+        The most that a job may use: memory, cpu_time, processes, disk; and open_files for each of
+        its processes. NAME=AMOUNT; repeatable.
     """
 
     slots: int | None = None
@@ -64,6 +73,9 @@ class Offers:
     secrets: Path | None = None
     cgroup: str = "auto"
     isolation: Mode = "auto"
+    uids: str = DEFAULT_RANGE
+    share: Many = None
+    limit: Many = None
 
     def options(
         self, name: str, state: Path, code: str | None, environ: Mapping[str, str]
@@ -83,6 +95,9 @@ class Offers:
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
             isolation=self.isolation,
+            uids=self.uids,
+            shares=tuple(Path(path) for path in self.share or ()),
+            limits=read_limits(self.limit, "--limit") if self.limit else None,
             pins=self.pin_cpus,
         )
 

@@ -269,7 +269,7 @@ class Validator:
         if spec.prefers or spec.apart is not None or spec.rate is not None:
             rate = None if spec.rate is None else repr(spec.rate)
             seen = (seen, tuple(map(repr, spec.prefers)), repr(spec.apart), rate)
-        if not (spec.isolation is spec.network is spec.image is spec.pull is None):
+        if spec.isolation or spec.network or spec.image is not None or spec.pull:
             seen = (seen, *map(repr, (spec.isolation, spec.network, spec.image, spec.pull)))
         known = self._known.get(seen)
         if known is None:
