@@ -118,7 +118,7 @@ class Agent:
 
     async def _gather(self) -> None:
         """Looks at the machine and its tools, and tells the server."""
-        self._describe(await gather())
+        self._describe({**await gather(), **self.machine.limit_mechanisms})
         self.core.tell_metadata(self.machine.metadata)
 
     def _describe(self, found: dict[str, Any]) -> None:

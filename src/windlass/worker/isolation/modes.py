@@ -1,8 +1,10 @@
 """The modes that a worker offers, which of them it uses, and why it lacks the others."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+import tempfile
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 import structlog
 
@@ -17,6 +19,9 @@ from windlass.domain.matching.isolation import (
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.worker.isolation.mode import Confinement, IsolationMode
 from windlass.worker.isolation.process import ProcessMode
+from windlass.worker.isolation.sandbox import SandboxMode, Visible
+from windlass.worker.isolation.uids import DEFAULT_RANGE, Uids, parse_range
+from windlass.worker.isolation.user import UserMode
 from windlass.worker.keeper.scratch import Scratch
 
 AUTO: Final = "auto"  # the mode that `AUTOMATIC` names first and that works here
@@ -27,10 +32,15 @@ LAST_WORDS_S: Final = 5
 log = structlog.get_logger()
 
 
-class Ending(Protocol):
-    """The processes of an attempt."""
-
-    async def wait_over(self) -> None: ...
+async def find_modes() -> "Modes":
+    """Returns what this machine can do for a worker of this user, without starting one."""
+    modes = Modes()
+    with tempfile.TemporaryDirectory(prefix="windlass-") as folder:
+        uids = Uids(parse_range(DEFAULT_RANGE))
+        filter_file = Path(folder) / "system-calls"
+        candidates = (UserMode(uids), SandboxMode(Visible(), filter_file, uids))
+        await modes.look(WEAKEST, candidates)
+    return modes
 
 
 class Modes:
@@ -47,6 +57,11 @@ class Modes:
     def metadata(self) -> dict[str, Any]:
         """What the server is told, for matching."""
         return {OFFERED: self.names, DEFAULT: self.default}
+
+    @property
+    def offered(self) -> Collection[Isolation]:
+        """All modes that work here, also those that are weaker than its own."""
+        return self._offered.keys()
 
     @property
     def names(self) -> list[Isolation]:
@@ -87,16 +102,15 @@ class Modes:
             raise InvalidInput("isolation", "a mode that this machine can do", lacking[named])
         self.default = named
 
-    def leave(self, confinement: Confinement, processes: Ending | None) -> None:
-        """Leaves a confinement once the last of its processes has ended."""
-        task = asyncio.get_running_loop().create_task(self._leave(confinement, processes))
+    def leave(self, confinement: Confinement, over: Callable[[], Awaitable[None]]) -> None:
+        """Leaves a confinement once its processes have ended, which `over` waits for."""
+        task = asyncio.get_running_loop().create_task(self._leave(confinement, over))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
-    async def _leave(self, confinement: Confinement, processes: Ending | None) -> None:
+    async def _leave(self, confinement: Confinement, over: Callable[[], Awaitable[None]]) -> None:
         try:
-            if processes is not None:
-                await processes.wait_over()
+            await over()
             await confinement.leave()
         except (WindlassError, OSError) as error:
             log.warning("confinement_left_something", error=str(error))
