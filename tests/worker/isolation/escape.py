@@ -197,11 +197,18 @@ class Ways:
         checked(LIBC.syscall(IO_URING_SETUP, 1, ctypes.create_string_buffer(256)))
 
     def daemon(self) -> None:
-        """Starts one; whether it outlives the job, the test sees."""
+        self._leave(f"sleep-{self.told['salt']}", {})
+
+    def other_daemon(self) -> None:
+        mark = {"WINDLASS_JOB": str(self.told["victim_job"])}
+        self._leave(f"other-sleep-{self.told['salt']}", mark)
+
+    def _leave(self, name: str, environ: dict[str, str]) -> None:
+        """Starts a daemon; whether it outlives the job, the test sees."""
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
-                os.execve("/bin/sleep", [f"sleep-{self.told['salt']}", "600"], {})
+                os.execve("/bin/sleep", [name, "600"], environ)
             os._exit(0)
         os.wait()
 
@@ -244,6 +251,7 @@ ALL: tuple[Callable[[Ways], None], ...] = (
     Ways.leave_cgroup,
     Ways.kernel,
     Ways.daemon,
+    Ways.other_daemon,
 )
 
 

@@ -65,16 +65,20 @@ class Modes:
 
     @property
     def names(self) -> list[Isolation]:
-        """The modes it can run a job in: its default and those that are stronger."""
-        least = MODES.index(self.default)
-        return [mode for mode in MODES[least:] if mode in self._offered]
+        """The demands that it can meet, each with that mode or a stronger one."""
+        return [mode for mode in MODES if self.choose(mode) in self._offered]
 
     def __getitem__(self, mode: Isolation) -> IsolationMode:
         return self._offered[mode]
 
     def choose(self, *demanded: Isolation | None) -> Isolation:
-        """Returns the strongest of these and its own."""
-        return strongest(self.default, *demanded)
+        """Returns the strongest of these and its own, or the next stronger one that it has.
+
+        Only a job that names an image can run in a container.
+        """
+        wanted = strongest(self.default, *demanded)
+        able = (mode for mode in MODES[MODES.index(wanted) : -1] if mode in self._offered)
+        return next(able, wanted)
 
     def lacks(self, mode: Isolation) -> str | None:
         """Returns why a job cannot run in this mode; None if it can."""
