@@ -55,9 +55,9 @@ class Offers:
         uses none.
     isolation
         How far it keeps jobs apart from itself and from each other: auto, process, user, sandbox
-        or container. Queues and jobs can demand more, never less. Default: WINDLASS_ISOLATION.
+        or container. Queues and jobs can demand more, never less. Also WINDLASS_ISOLATION.
     uids
-        The user ids of jobs with isolation, if the worker is root. Default: 70000-70999.
+        The user ids of jobs with isolation, if the worker is root.
     share
         A directory that jobs in a sandbox can read, beside those of the system. Repeatable.
     limit
