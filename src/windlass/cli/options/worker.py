@@ -46,6 +46,9 @@ class Offers:
         Run each job only on the processors it has; needs a list such as cpus=[0-7].
     modules
         A module with tasks (`@windlass.task(name=…)`) to run. Repeatable.
+    allow_import
+        A module whose functions `python` jobs may name, with those below it; or a pattern such
+        as app.tasks.*. Repeatable. Default: all modules but the standard library and Windlass.
     secret
         NAME=@FILE or NAMESPACE/NAME=@FILE: a secret for jobs. Repeatable.
     secrets
@@ -69,6 +72,7 @@ class Offers:
     resources: str | None = None
     pin_cpus: Flag = False
     modules: Imports = None
+    allow_import: Many = None
     secret: Many = None
     secrets: Path | None = None
     cgroup: str = "auto"
@@ -92,6 +96,7 @@ class Offers:
             metadata={} if offer is None else offer.metadata,
             code=code,
             imports=tuple(self.modules or ()),
+            allowed_imports=tuple(self.allow_import or ()),
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
             isolation=self.isolation,

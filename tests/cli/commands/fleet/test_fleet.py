@@ -20,6 +20,7 @@ def test_the_worker_is_shown_and_managed(up: Program) -> None:
     assert unknown.returncode == 4
     assert f"worker nobody does not exist; known: {worker['name']}" in unknown.stderr
     assert up.text("workers", "code").startswith("enrol_")
+    assert up.text("workers", "code", "--worker", "w", "--takeover").startswith("enrol_")
 
 
 def test_tokens_are_made_used_and_revoked(up: Program) -> None:
