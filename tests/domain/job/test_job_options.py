@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -24,6 +24,7 @@ from windlass.domain.job.job import (
     normalise,
 )
 from windlass.domain.job.validation import Validator
+from windlass.domain.matching.isolation import MODES, NETWORKS, PULLS
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks import options_of, task
@@ -170,6 +171,12 @@ def test_every_option_is_in_the_help_the_schemas_and_the_reference(
         assert not option.in_files or files[name]["description"] == option.help
         assert f"| `{name}` | " in page
     assert set(http) == set(OPTIONS)
+
+
+def test_the_choices_of_isolation_are_those_that_matching_knows() -> None:
+    for name, known in (("isolation", MODES), ("network", NETWORKS), ("pull", PULLS)):
+        literal, none = get_args(OPTIONS[name].type)
+        assert (get_args(literal), none) == (known, type(None))
 
 
 def test_functions_take_the_options_of_jobs() -> None:

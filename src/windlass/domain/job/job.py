@@ -36,7 +36,6 @@ from windlass.domain.job.forms import (
     milliseconds,
     moment_ms,
 )
-from windlass.domain.matching.isolation import Isolation, Network, Pull
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.suggest import did_you_mean
 
@@ -129,12 +128,12 @@ class JobSpec(
         _option("The names of worker secrets that the job needs.", TEXTS, "--secret"),
     ] = ()
     isolation: Annotated[
-        Isolation | None,
+        Literal["process", "user", "sandbox", "container"] | None,
         _option("How far it is kept apart from the worker and other jobs, at least: process, "
                 "user, sandbox or container.", TEXT, "--isolation"),
     ] = None  # fmt: skip
     network: Annotated[
-        Network | None,
+        Literal["host", "none"] | None,
         _option("none: it reaches no network. Needs a sandbox or a container.", TEXT,
                 "--network"),
     ] = None  # fmt: skip
@@ -143,7 +142,7 @@ class JobSpec(
         _option("The container image that it runs in.", TEXT, "--image"),
     ] = None
     pull: Annotated[
-        Pull | None,
+        Literal["missing", "always", "never"] | None,
         _option("When the worker fetches the image: missing, always or never.", TEXT, "--pull"),
     ] = None
     limits: Annotated[
