@@ -12,22 +12,26 @@ from typing import Any
 import msgspec
 import structlog
 
+from windlass.domain.matching.indices import GPUS
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.ports.executor import Executor, Granted, Limits, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt import children
-from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.context import AgentContext, SubmitSocket
 from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.limits import combined
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.processes import Processes
-from windlass.worker.attempt.spec import AttemptSpec
+from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import Timers
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
+from windlass.worker.isolation.mode import Confinement, Wish
 from windlass.worker.keeper.kept_process import Fenced, KeptProcess
 
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
@@ -48,6 +52,7 @@ class Attempt:
         "_asked",
         "_assignment",
         "_back_off",
+        "_confinement",
         "_context",
         "_done",
         "_env",
@@ -67,6 +72,7 @@ class Attempt:
         "_why",
         "attempt",
         "granted",
+        "isolation",
         "job",
         "key",
         "secrets",
@@ -86,6 +92,7 @@ class Attempt:
         self._context = context
         self._assignment = assignment
         self._spec = spec
+        self.isolation = isolation_of(context.isolation, assignment, spec)
         self._executor = executor
         self._done = done
         self._why: StopReason | None = None
@@ -112,6 +119,7 @@ class Attempt:
         self._log: AttemptLog | None = None
         self._processes: Processes | None = None
         self._files: Files | None = None
+        self._confinement: Confinement | None = None
 
     def _hold_secrets(self, spec: AttemptSpec) -> None:
         secrets = self._context.secrets
@@ -123,7 +131,7 @@ class Attempt:
         """Runs it."""
         self._timers.start()
         begin: Begin | None = getattr(self._executor, "begin", None)
-        if begin is None or self.granted is not None:
+        if begin is None or self.granted is not None or self.alone:
             self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
@@ -158,6 +166,14 @@ class Attempt:
         return {**self._context.keeper.base, **self._env}
 
     @property
+    def alone(self) -> bool:
+        context, spec = self._context, self._spec
+        if spec.limits is not None or context.limits is not None:
+            return True
+        demanded = spec.isolation or spec.network or spec.image or self._assignment.isolation
+        return self.isolation != WEAKEST and demanded is not None
+
+    @property
     def timeout_ms(self) -> int | None:
         return self._timers.timeout_ms
 
@@ -175,18 +191,22 @@ class Attempt:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        stdin: bytes | None = None,
+        stdin: bytes | int | None = None,
         limits: Limits | None = None,
         capture: bool = False,
     ) -> KeptProcess:
         """Starts a process in its own group, through the keeper."""
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
+        limits = combined(limits, self._spec.limits, self._context.limits)
         if self.granted is not None and self.granted.cpus:
             limits = msgspec.structs.replace(limits or Limits(), cpus=self.granted.cpus)
-        self._env.update(self._context.socket.admit(self.key, self.submit))
+        self._env.update(self._socket.admit(self.key, self.submit))
         if self._processes is None:
-            self._processes = Processes(self._context.keeper, self.job, self.log, self._attach)
+            self._confinement = self._confine()
+            self._processes = Processes(
+                self._context.keeper, self.job, self.log, self._attach, self._confinement
+            )
         return await self._processes.spawn(
             argv,
             self._env,
@@ -309,11 +329,14 @@ class Attempt:
         processes = self._processes
         if processes is not None:
             processes.stop(0)
-        self._context.socket.dismiss(self.key)
+        context = self._context
+        self._socket.dismiss(self.key)
         if self._files is not None:
             self._files.give_back(processes is not None and processes.left_files)
         if self.granted is not None:
             self._free_indices()
+        if self._confinement is not None and processes is not None:
+            context.isolation.leave(self._confinement, processes.wait_over)
         self._done(self, report)
 
     def _free_indices(self) -> None:
@@ -395,16 +418,35 @@ class Attempt:
     def _holder(self) -> Holder:
         return Holder(self._context.worker, self._context.incarnation, self.job, self.attempt)
 
+    @property
+    def _socket(self) -> SubmitSocket:
+        context = self._context
+        shared = None if self.isolation == WEAKEST else context.user_socket
+        return shared or context.socket
+
     def _log_made(self) -> AttemptLog:
         if self._log is None:
             active = self._timers.note_activity
             self._log = AttemptLog(self._context, self._holder(), self._mask, active)
         return self._log
 
+    def _confine(self) -> Confinement | None:
+        """Enters the mode of isolation in which its programs run."""
+        context, spec, mode = self._context, self._spec, self.isolation
+        if mode == WEAKEST:
+            return None
+        indices = self._assignment.indices or {}
+        wish = Wish(
+            job=self.job, attempt=self.attempt, scratch=self._files_made().folder(),
+            socket=self._socket.path, network=spec.network or "host", image=spec.image,
+            pull=spec.pull or "missing", devices=indices.get(GPUS, ()),
+        )  # fmt: skip
+        return context.isolation[mode].enter(wish)
+
     def _attach(self, fd: int) -> None:
         self._log_made().attach(fd)
 
     def _files_made(self) -> Files:
         if self._files is None:
-            self._files = Files(self._context, self._holder())
+            self._files = Files(self._context, self._holder(), self.isolation)
         return self._files

@@ -7,13 +7,17 @@ from pathlib import Path
 
 from windlass.ports.executor import Limits
 from windlass.worker.attempt.context import Keeper
+from windlass.worker.isolation.mode import Confinement, Program
 from windlass.worker.keeper.kept_process import Ended, KeptProcess
 
 
 class Processes:
-    """Hands their output to `on_output`, or to `on_pipe` where there is much of it."""
+    """Hands their output to `on_output`, or to `on_pipe` where there is much of it.
 
-    __slots__ = ("_job", "_keeper", "_on_output", "_on_pipe", "_started")
+    They run in `confinement`, if there is one.
+    """
+
+    __slots__ = ("_confinement", "_job", "_keeper", "_on_output", "_on_pipe", "_started")
 
     def __init__(
         self,
@@ -21,8 +25,10 @@ class Processes:
         job: int,
         on_output: Callable[[bytes], None],
         on_pipe: Callable[[int], None],
+        confinement: Confinement | None = None,
     ) -> None:
         self._keeper = keeper
+        self._confinement = confinement
         self._job = job
         self._on_output = on_output
         self._on_pipe = on_pipe
@@ -36,7 +42,7 @@ class Processes:
         whole: Mapping[str, str] | None,
         cwd: Path,
         make: bool,
-        stdin: bytes | None,
+        stdin: bytes | int | None,
         limits: Limits | None,
         capture: bool,
     ) -> KeptProcess:
@@ -45,17 +51,28 @@ class Processes:
         It sees `env` beside the base of all jobs, or beside `whole` instead. With `make`
         the keeper makes the folder `cwd`.
         """
-        listen, stdout = os.pipe() if capture else (-1, None)
-        process = self._keeper.spawn(
-            argv,
-            env if whole is None else {**whole, **env},
+        program = Program(
+            argv=tuple(argv),
+            env=env if whole is None else {**whole, **env},
             whole=whole is not None,
             cwd=str(cwd),
             make=make,
-            stdin=None if stdin is None else _memory_file(stdin),
-            stdout=stdout,
             limits=limits,
+        )
+        if self._confinement is not None:
+            program = await self._confinement.wrap(program)
+        listen, stdout = os.pipe() if capture else (-1, None)
+        process = self._keeper.spawn(
+            program.argv,
+            program.env,
+            whole=program.whole,
+            cwd=program.cwd,
+            make=program.make,
+            stdin=_memory_file(stdin) if isinstance(stdin, bytes) else stdin,
+            stdout=stdout,
+            limits=program.limits,
             tag=f"WINDLASS_JOB={self._job}".encode(),
+            run_as=program.run_as,
         )
         process.on_output = self._on_output
         process.on_pipe = self._on_pipe

@@ -1,5 +1,6 @@
 """`windlass doctor`: checks this installation."""
 
+import asyncio
 import os
 import shutil
 import stat
@@ -18,9 +19,11 @@ from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json
 from windlass.client.settings import data_directory, trust_for
+from windlass.domain.matching.isolation import MODES
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.quantities import format_size
 from windlass.wire.workers import WorkerList
+from windlass.worker.keeper.cgroups import AUTO, find_cgroup
 
 OLDEST_PYTHON: Final = (3, 11)
 # Older versions can lose committed data when the WAL is reset.
@@ -61,6 +64,7 @@ def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
     yield from _data(data_directory(at.data))
     yield _tool("ffmpeg", find_ffmpeg)
     yield _tool("gstreamer", lambda: shutil.which("gst-launch-1.0"))
+    yield from _isolation()
     yield from _server(at)
 
 
@@ -114,6 +118,22 @@ def _certificate(address: str, at: Connection) -> Iterator[Finding]:
         expiry = server_expiry(one.strip(), trust_for(one.strip(), at.tls_ca))
         if expiry is not None:
             yield Finding("certificate", expiry.state, expiry.detail)
+
+
+def _isolation() -> Iterator[Finding]:
+    """Tries the modes in which workers of this machine can isolate jobs."""
+    from windlass.worker.isolation.modes import find_modes
+
+    modes = asyncio.run(find_modes())
+    for mode in MODES:
+        why = modes.lacking.get(mode)
+        if mode in modes.offered:
+            yield Finding(f"isolation {mode}", "ok", "workers of this user can do it")
+        elif why is not None:
+            yield Finding(f"isolation {mode}", "note", f"not here: {why}")
+    cgroup = find_cgroup(AUTO)
+    how = "rlimits and watching" if cgroup is None else f"cgroup {cgroup}"
+    yield Finding("limits of jobs", "ok" if cgroup else "note", f"kept by {how}")
 
 
 def _server(at: Connection) -> Iterator[Finding]:
