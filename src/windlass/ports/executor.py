@@ -120,7 +120,10 @@ class JobContext(Protocol):
         limits: Limits | None = None,
         capture: bool = False,
     ) -> Process:
-        """Starts a process in its own group, through the keeper."""
+        """Starts a process in its own group, through the keeper.
+
+        It sees the variables in `env` beside those that all programs of the job see.
+        """
         ...
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:

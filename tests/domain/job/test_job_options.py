@@ -121,7 +121,7 @@ CLAUSES = texts.map(lambda some: ([f"{one}>=1" for one in some],) * 2)
 # Options whose values have a meaning of their own.
 CHOICES: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     "unblock": st.just(("manual", "manual")),
-    "isolation": same(st.sampled_from(["process", "user", "sandbox", "container"])),
+    "isolation": same(st.sampled_from(["process", "user", "sandbox"])),
     "network": same(st.sampled_from(["host", "none"])),
     "pull": same(st.sampled_from(["missing", "always", "never"])),
     "requires": CLAUSES,

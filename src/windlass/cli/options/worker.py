@@ -21,6 +21,7 @@ Mode = Annotated[
     Literal["auto", "process", "user", "sandbox", "container"],
     Parameter(env_var="WINDLASS_ISOLATION"),
 ]
+Engine = Annotated[str, Parameter(env_var="WINDLASS_CONTAINER_ENGINE")]
 Imports = Annotated[
     list[str] | None,
     Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),
@@ -54,6 +55,9 @@ class Offers:
     isolation
         How far it keeps jobs apart from itself and from each other: auto, process, user, sandbox
         or container. Queues and jobs can demand more, never less. Default: WINDLASS_ISOLATION.
+    container_engine
+        What runs jobs in containers: podman, docker, nerdctl or the path of one of them; auto uses
+        the first that works, off none.
     """
 
     slots: int | None = None
@@ -64,6 +68,7 @@ class Offers:
     secrets: Path | None = None
     cgroup: str = "auto"
     isolation: Mode = "auto"
+    container_engine: Engine = "auto"
 
     def options(
         self, name: str, state: Path, code: str | None, environ: Mapping[str, str]
@@ -83,6 +88,7 @@ class Offers:
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
             isolation=self.isolation,
+            container_engine=self.container_engine,
             pins=self.pin_cpus,
         )
 

@@ -24,6 +24,8 @@ from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
+from windlass.worker.isolation.container.leftovers import end_outside
+from windlass.worker.isolation.container.mode import ContainerMode
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient
@@ -81,6 +83,10 @@ class LocalMachine:
         self._socket = JobSocket(self._state.path)
         self.index_use = IndexUse(options.pins)
         self.isolation = Modes()
+        self.containers = ContainerMode(
+            options.container_engine, os.environ, self._state.containers,
+            (MARKER, self._state.marker), clock,
+        )  # fmt: skip
         self._deadline: tuple[float, float] | None = None
         self._recovering: asyncio.Task[None] | None = None
         self._attached = False
@@ -93,7 +99,8 @@ class LocalMachine:
 
     async def open(self) -> None:
         """Kills what an older agent left behind, and starts the keeper."""
-        await self.isolation.look(self._options.isolation, ())
+        asked = (self.containers,) if self._options.isolation == self.containers.name else ()
+        await self.isolation.look(self._options.isolation, asked)
         self._proven = await self._kill_leftovers()
         await self.isolation.clear_leftovers()
         with self._state.writing():
@@ -191,10 +198,15 @@ class LocalMachine:
         await process.changed()
         return process
 
+    async def find_containers(self) -> None:
+        """Asks the container engine whether it works, which takes too long at a start."""
+        await self.isolation.add(self.containers)
+
     async def _kill_leftovers(self) -> bool:
-        return await kill_leftovers(
+        killed = await kill_leftovers(
             self._state.record, self._state.marker, self._clock, KILL_PATIENCE_MS
         )
+        return await end_outside(self._state.containers) and killed
 
     def _keeper_died(self) -> None:
         self._recovering = asyncio.get_running_loop().create_task(self._recover())

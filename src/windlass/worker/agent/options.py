@@ -18,7 +18,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     `keeps_token` the worker's token is never written to `state`: it enrols with a new code each
     time it is started. With `pins`,
     jobs run only on the processors whose indices they hold. `isolation` is the weakest mode in
-    which it runs jobs, or `auto`.
+    which it runs jobs, or `auto`. `container_engine` is `auto`, `off`, or the engine that runs the
+    containers of jobs.
     """
 
     name: str
@@ -34,3 +35,4 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     keeps_token: bool = True
     pins: bool = False
     isolation: str = "auto"
+    container_engine: str = "off"

@@ -30,6 +30,7 @@ from typing import Any
 from windlass.worker.keeper import processes
 from windlass.worker.keeper.cgroups import Box, Boxes
 from windlass.worker.keeper.guard import fork_keeper
+from windlass.worker.keeper.outside import end_all, place_of, start_ender
 from windlass.worker.keeper.processes import boottime, signal_group
 from windlass.worker.keeper.record import Record
 
@@ -39,6 +40,7 @@ TICK_S = 1.0  # the longest wait while there are jobs: a machine that slept noti
 WATCH_S = 0.05  # how often stops and the memory of limited jobs are looked at
 FULL = 0.8  # of its limit: a job that failed with so much memory in use wanted more
 LAST_WORDS = 2 * 65_536
+END_S = 5.0  # for ending what jobs run elsewhere
 SIGNALED = 128  # added to its number by programs that report the signal which ended another
 
 
@@ -46,13 +48,26 @@ class Group:
     """One job's process group; the pid of its leader is its number."""
 
     __slots__ = (
-        "box", "cwd", "fenced", "inline", "kill_at", "memory", "nested", "number", "over", "pid",
-        "pipe", "tag", "user",
+        "box",
+        "cwd",
+        "ending_at",
+        "fenced",
+        "inline",
+        "kill_at",
+        "memory",
+        "nested",
+        "number",
+        "outside",
+        "over",
+        "pid",
+        "pipe",
+        "tag",
+        "user",
     )  # fmt: skip
 
     def __init__(
         self, number: int, pid: int, pipe: int, cwd: str | None, memory: int, tag: bytes,
-        box: Box | None, user: int | None = None, nested: bool = False,
+        box: Box | None, user: int | None = None, nested: bool = False, outside: str = "",
     ) -> None:  # fmt: skip
         self.number = number
         self.pid = pid
@@ -63,6 +78,8 @@ class Group:
         self.box = box
         self.user = user  # of its processes, if it is not the keeper's
         self.nested = nested  # the program is in a session below the leader
+        self.outside = outside  # the name of what it runs elsewhere
+        self.ending_at = 0.0  # when what it runs elsewhere is ended (again)
         self.inline = 0
         self.kill_at = 0.0
         self.fenced = False
@@ -108,6 +125,7 @@ class Keeper:
         self._epoll.register(sock.fileno(), select.EPOLLIN)
         self._epoll.register(self._wake, select.EPOLLIN)
         self._record = Record(record)
+        self._outside = place_of(record)
         self._messages.append(("keeper", os.getpid()))
 
     def end(self) -> None:
@@ -129,6 +147,7 @@ class Keeper:
             if not self._groups and not processes.children_of(os.getpid()):
                 break
             self._epoll.poll(0.01)
+        end_all(self._outside, END_S)
         if self._boxes is not None:
             self._boxes.close()
 
@@ -217,7 +236,7 @@ class Keeper:
         self, number: int, argv: list[str], env: dict[str, str] | None, whole: bool,
         cwd: str | None, make: bool, fds: int, memory: int, cpu: int, tag: bytes,
         cpus: tuple[int, ...], user: int | None = None, opens: processes.Opens = (),
-        nested: bool = False,
+        nested: bool = False, outside: str = "",
     ) -> None:  # fmt: skip
         given = [self._fds.popleft() for _ in range((fds & 1) + (fds >> 1))]
         opened: tuple[int, ...] = ()
@@ -244,7 +263,7 @@ class Keeper:
         else:
             given.append(write)
             kept = cwd if make else None
-            self._keep(Group(number, pid, pipe, kept, memory, tag, box, user, nested))
+            self._keep(Group(number, pid, pipe, kept, memory, tag, box, user, nested, outside))
         for fd in given:
             os.close(fd)
 
@@ -345,13 +364,23 @@ class Keeper:
             self._fence()
         for group in self._groups.values():
             if group.kill_at and now >= group.kill_at:
-                group.kill()
+                self._kill(group)
         if now - self._watched_at >= WATCH_S:
             self._watched_at = now
             self._watch_memory()
         if now - self._swept_at >= TICK_S:
             self._swept_at = now
             self._untidy = True
+
+    def _kill(self, group: Group) -> None:
+        """Kills a group, and starts what ends that which it runs elsewhere."""
+        group.kill()
+        now = boottime()
+        if not group.outside or now < group.ending_at:
+            return
+        group.ending_at = now + TICK_S
+        if helper := start_ender(self._outside, group.outside, self._null):
+            self._helpers.add(helper)
 
     def _fence(self) -> None:
         """Stops all jobs: no server has answered for too long, so others may soon run them."""
@@ -365,7 +394,7 @@ class Keeper:
         for group in self._groups.values():
             if group.memory and processes.resident_bytes(group.pid) > group.memory:
                 group.over = True
-                group.kill()
+                self._kill(group)
 
     def _tidy(self, now: float) -> None:
         """Removes what ended jobs left; repeats until nothing is left, but not too often."""
@@ -377,12 +406,16 @@ class Keeper:
     def _sweep(self) -> bool:
         """Kills orphans that left their group, once their job has ended; whether there were any."""
         strays = [c for c in processes.children_of(os.getpid()) if c not in self._groups]
-        tags = {group.tag for group in self._groups.values()} if strays else set()
+        groups = self._groups.values() if strays else ()
+        tags = {group.tag for group in groups}
+        names = {group.outside.encode() for group in groups if group.outside}
         found = False
         for pid in strays:
             seen = processes.look_at(pid)
             if seen is None or pid in self._helpers or seen.session in self._groups:
                 continue
+            if names and names.intersection(processes.arguments_of(pid)):
+                continue  # It watches over a container, and has an environment of its own.
             if not tags.intersection(processes.environ_of(pid)):
                 # What these leave in turn becomes the keeper's, and is found the next time.
                 for member in processes.tree_of(pid):
@@ -454,7 +487,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     processes.become_private()
     processes.become_subreaper()
-    fork_keeper(int(sys.argv[1]))
+    fork_keeper(int(sys.argv[1]), place_of(sys.argv[2]))
     processes.become_subreaper()
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)  # No job shall speak in the keeper's name.

@@ -41,12 +41,14 @@ class RunAs(NamedTuple):
     As `user`, it has that uid and gid and no groups. `opens` are files that it finds open for
     reading, by descriptor. `nested`: the program itself is below the one that is started, in a
     session of its own, which gets the signals; a signal that kills it becomes the exit code
-    128 + its number.
+    128 + its number. `outside`: the program asks another to run something elsewhere under this
+    name, and a folder of that name says how to end it (`outside.py`).
     """
 
     user: int | None = None
     opens: tuple[tuple[int, str], ...] = ()
     nested: bool = False
+    outside: str = ""
 
 
 AS_WORKER = RunAs()

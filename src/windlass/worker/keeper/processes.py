@@ -68,6 +68,15 @@ def environ_of(pid: int) -> list[bytes]:
         return []
 
 
+def arguments_of(pid: int) -> list[bytes]:
+    """Returns the command line of a process."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
 def children_of(pid: int) -> list[int]:
     """Returns the children of a process that has one thread, or of its main thread."""
     try:

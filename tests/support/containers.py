@@ -1,0 +1,180 @@
+"""A container engine for tests: rootless podman of an ordinary user, and an image from this machine.
+
+Where the tests are run by root, that user exists only in mount namespaces of the processes that
+the tests start for it: nothing of the machine is changed.
+"""
+
+import io
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.support.debian import missing_reason
+
+IMAGE: Final = "localhost/windlass-test:1"
+NEEDED: Final = ("podman", "runc", "newuidmap", "busybox", "catatonit")
+USER: Final = "windlass-test"
+UID: Final = 61_234  # of the user that exists only in tests
+SUBORDINATE: Final = 7_340_032  # the first uid below it
+LONGEST_S: Final = 60
+TOOLS: Final = ["cat", "chmod", "chown", "cp", "dd", "echo", "env", "false", "find", "grep", "head", "id", "kill", "ln", "ls", "mkdir", "mount", "mv", "nc", "od", "pidof", "ping", "printf", "ps", "readlink", "rm", "sed", "seq", "setsid", "sh", "sleep", "stat", "tail", "touch", "tr", "true", "umount", "uname", "wc", "wget", "whoami"]
+
+
+class EngineMissingError(Exception):
+    """There is no engine here that an ordinary user can run."""
+
+
+class RootlessPodman:
+    """Podman with a store of its own. `folder` belongs to the user who runs it."""
+
+    def __init__(self) -> None:
+        for program in NEEDED:
+            if reason := missing_reason(program):
+                raise EngineMissingError(reason)
+        self.folder = Path(tempfile.mkdtemp(prefix="wlc-", dir="/tmp"))
+        self.uid = UID if os.geteuid() == 0 else os.geteuid()
+        self._prefix: list[str] = []
+        home, run = self.folder / "home", self.folder / "run"
+        settings = home / ".config/containers"
+        settings.mkdir(parents=True)
+        run.mkdir(mode=0o700)
+        (settings / "containers.conf").write_text(
+            '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "runc"\n'
+        )
+        (settings / "storage.conf").write_text('[storage]\ndriver = "vfs"\n')
+        self.env: dict[str, str] = {
+            "HOME": str(home), "XDG_RUNTIME_DIR": str(run), "TMPDIR": str(self.folder),
+            "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "LANG": "C.UTF-8",
+        }  # fmt: skip
+        if os.geteuid() == 0:
+            self._become_user()
+
+    def _become_user(self) -> None:
+        """Prepares how programs are started as the user who exists only for them."""
+        etc = self.folder / "etc"
+        etc.mkdir()
+        added = {
+            "passwd": f"{USER}:x:{UID}:{UID}::{self.env['HOME']}:/bin/sh",
+            "group": f"{USER}:x:{UID}:",
+            "subuid": f"{USER}:{SUBORDINATE}:65536",
+            "subgid": f"{USER}:{SUBORDINATE}:65536",
+        }
+        steps = ["set -e"]
+        for name, line in added.items():
+            known = Path("/etc", name)
+            text = known.read_text() if known.exists() else ""
+            (etc / name).write_text(f"{text.rstrip()}\n{line}\n")
+            if not known.exists():
+                raise EngineMissingError(f"no {known} here, which rootless containers need")
+            steps.append(f"mount --bind {etc / name} {known}")
+        steps += _show(
+            self.folder / "shown", Path(sys.base_prefix), Path(sys.prefix), Path.cwd(),
+            *(Path(entry) for entry in sys.path if entry),
+        )  # fmt: skip
+        steps.append(f'exec setpriv --reuid {UID} --regid {UID} --clear-groups "$@"')
+        script = self.folder / "as-user"
+        script.write_text("\n".join(steps))
+        subprocess.run(["chown", "-R", f"{UID}:{UID}", self.folder], check=True)
+        self._prefix = ["unshare", "--mount", "--propagation", "private", "sh", str(script)]
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """Returns how a program is started as the user."""
+        return [*self._prefix, *argv]
+
+    def run(self, *arguments: str, **more: object) -> str:
+        """Runs podman and returns what it prints."""
+        done = subprocess.run(
+            self.command(["podman", "--log-level", "error", *arguments]), env=self.env,
+            capture_output=True, text=True, timeout=LONGEST_S, check=False, cwd=self.folder,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise EngineMissingError(f"podman {shlex.join(arguments)}: {done.stderr}")
+        return done.stdout.strip()
+
+    def import_image(self) -> None:
+        """Makes the image from the static busybox of this machine."""
+        archive = self.folder / "image.tar"
+        archive.write_bytes(image_archive())
+        archive.chmod(0o644)
+        self.run("import", str(archive), IMAGE)
+
+    def containers(self) -> list[str]:
+        """Returns the names of all containers, running or not."""
+        return self.run("ps", "--all", "--format", "{{.Names}}").split()
+
+    def give(self, path: Path) -> Path:
+        """Hands a folder over to the user."""
+        if os.geteuid() == 0:
+            os.chown(path, self.uid, self.uid)
+        return path
+
+    def close(self) -> None:
+        """Removes everything, the process that holds the user's namespace included."""
+        self.run("rm", "--all", "--force", "--time", "0")
+        if os.geteuid() != 0:
+            self.run("unshare", "rm", "-rf", str(self.folder / "home/.local"))
+        pause = self.folder / "run/libpod/tmp/pause.pid"
+        if pause.exists():
+            os.kill(int(pause.read_text()), 9)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _show(place: Path, *needed: Path) -> list[str]:
+    """Returns the steps that let another user reach these folders, where a parent is closed."""
+    hidden: dict[Path, list[Path]] = {}
+    outer: list[Path] = []
+    for path in sorted(path for path in set(needed) if path.is_dir()):
+        if not outer or not path.is_relative_to(outer[-1]):
+            outer.append(path)
+    for path in outer:
+        closed = next((p for p in reversed(path.parents) if not p.stat().st_mode & 0o001), None)
+        if closed is not None:
+            hidden.setdefault(closed, []).append(path)
+    steps = []
+    for closed, paths in hidden.items():
+        for number, path in enumerate(paths):
+            steps += [f"mkdir -p {place}/{number}", f"mount --bind {path} {place}/{number}"]
+        steps.append(f"mount -t tmpfs -o mode=755 none {closed}")
+        for number, path in enumerate(paths):
+            steps += [f"mkdir -p {path}", f"mount --move {place}/{number} {path}"]
+    return steps
+
+
+def image_archive(extra: Mapping[str, str] | None = None) -> bytes:
+    """Returns the files of the image: a static busybox and links to it."""
+    busybox = shutil.which("busybox")
+    assert busybox is not None
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        for name in ("bin", "tmp", "etc", "data"):
+            folder = tarfile.TarInfo(name)
+            folder.type, folder.mode = tarfile.DIRTYPE, 0o755
+            archive.addfile(folder)
+        archive.add(busybox, "bin/busybox")
+        for name in TOOLS:
+            link = tarfile.TarInfo(f"bin/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            archive.addfile(link)
+        for name, text in (extra or {}).items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return data.getvalue()
+
+
+def start_podman() -> RootlessPodman:
+    """Returns an engine with an image, or raises `EngineMissingError`."""
+    engine = RootlessPodman()
+    try:
+        engine.import_image()
+    except BaseException:
+        shutil.rmtree(engine.folder, ignore_errors=True)
+        raise
+    return engine
