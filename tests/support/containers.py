@@ -1,4 +1,4 @@
-"""A container engine for tests: rootless podman of an ordinary user, and an image from this machine.
+"""A container engine for tests: rootless podman of an ordinary user, and an image made here.
 
 Where the tests are run by root, that user exists only in mount namespaces of the processes that
 the tests start for it: nothing of the machine is changed.
@@ -19,12 +19,54 @@ from typing import Final
 from tests.support.debian import missing_reason
 
 IMAGE: Final = "localhost/windlass-test:1"
-NEEDED: Final = ("podman", "runc", "newuidmap", "busybox", "catatonit")
+NEEDED: Final = ("podman", "runc", "newuidmap", "busybox", "catatonit", "cc")
 USER: Final = "windlass-test"
 UID: Final = 61_234  # of the user that exists only in tests
 SUBORDINATE: Final = 7_340_032  # the first uid below it
 LONGEST_S: Final = 60
-TOOLS: Final = ["cat", "chmod", "chown", "cp", "dd", "echo", "env", "false", "find", "grep", "head", "id", "kill", "ln", "ls", "mkdir", "mount", "mv", "nc", "od", "pidof", "ping", "printf", "ps", "readlink", "rm", "sed", "seq", "setsid", "sh", "sleep", "stat", "tail", "touch", "tr", "true", "umount", "uname", "wc", "wget", "whoami"]
+TOOLS: Final = [
+    "cat",
+    "chmod",
+    "chown",
+    "cp",
+    "dd",
+    "echo",
+    "env",
+    "false",
+    "find",
+    "grep",
+    "head",
+    "id",
+    "kill",
+    "ln",
+    "ls",
+    "mkdir",
+    "mount",
+    "mv",
+    "nc",
+    "od",
+    "pidof",
+    "ping",
+    "printf",
+    "ps",
+    "readlink",
+    "rm",
+    "sed",
+    "seq",
+    "setsid",
+    "sh",
+    "sleep",
+    "stat",
+    "tail",
+    "touch",
+    "tr",
+    "true",
+    "umount",
+    "uname",
+    "wc",
+    "wget",
+    "whoami",
+]
 
 
 class EngineMissingError(Exception):
@@ -48,6 +90,7 @@ class RootlessPodman:
         (settings / "containers.conf").write_text(
             '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "runc"\n'
         )
+        self.registries = settings / "registries.conf"
         (settings / "storage.conf").write_text('[storage]\ndriver = "vfs"\n')
         self.env: dict[str, str] = {
             "HOME": str(home), "XDG_RUNTIME_DIR": str(run), "TMPDIR": str(self.folder),
@@ -101,7 +144,7 @@ class RootlessPodman:
     def import_image(self) -> None:
         """Makes the image from the static busybox of this machine."""
         archive = self.folder / "image.tar"
-        archive.write_bytes(image_archive())
+        archive.write_bytes(image_archive(_built(self.folder)))
         archive.chmod(0o644)
         self.run("import", str(archive), IMAGE)
 
@@ -147,8 +190,36 @@ def _show(place: Path, *needed: Path) -> list[str]:
     return steps
 
 
-def image_archive(extra: Mapping[str, str] | None = None) -> bytes:
-    """Returns the files of the image: a static busybox and links to it."""
+# Connects to a socket of this machine, sends its input and prints the answer.
+SAY: Final = """
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    struct sockaddr_un where = {.sun_family = AF_UNIX};
+    char data[65536];
+    ssize_t size;
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    strncpy(where.sun_path, words[1], sizeof where.sun_path - 1);
+    if (connect(fd, (struct sockaddr *)&where, sizeof where)) return 1;
+    while ((size = read(0, data, sizeof data)) > 0) write(fd, data, size);
+    while ((size = read(fd, data, sizeof data)) > 0) write(1, data, size);
+    return 0;
+}
+"""
+
+
+def _built(folder: Path) -> dict[str, bytes]:
+    """Returns programs for the image that busybox lacks."""
+    source, program = folder / "say.c", folder / "say"
+    source.write_text(SAY)
+    subprocess.run(["cc", "-static", "-w", "-o", program, source], check=True)
+    return {"bin/say": program.read_bytes()}
+
+
+def image_archive(extra: Mapping[str, bytes] | None = None) -> bytes:
+    """Returns the files of the image: a static busybox and links to it, and these."""
     busybox = shutil.which("busybox")
     assert busybox is not None
     data = io.BytesIO()
@@ -162,10 +233,10 @@ def image_archive(extra: Mapping[str, str] | None = None) -> bytes:
             link = tarfile.TarInfo(f"bin/{name}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             archive.addfile(link)
-        for name, text in (extra or {}).items():
+        for name, content in (extra or {}).items():
             info = tarfile.TarInfo(name)
-            info.size = len(text.encode())
-            archive.addfile(info, io.BytesIO(text.encode()))
+            info.size, info.mode = len(content), 0o755
+            archive.addfile(info, io.BytesIO(content))
     return data.getvalue()
 
 

@@ -118,12 +118,12 @@ class Agent:
 
     async def _gather(self) -> None:
         """Looks at the machine and its tools, and tells the server."""
-        self._describe(await gather())
-        self.core.tell_metadata(self.machine.metadata)
         await self.machine.find_containers()
         if found := self.machine.containers.metadata:
             self._describe(found)
             self.core.tell_metadata(self.machine.metadata)
+        self._describe(await gather())
+        self.core.tell_metadata(self.machine.metadata)
 
     def _describe(self, found: dict[str, Any]) -> None:
         """Adds what was found to the metadata; what the options say counts more."""

@@ -54,6 +54,8 @@ PROGRAM_MISSING: Final = 127
 MISSING: Final = re.compile(
     "executable file not found|exec format error|is a directory|exec: .*(no such file|denied)"
 )
+# What the first process of a container says if it cannot start the program.
+INIT_FAILED: Final = re.compile(rb"(catatonit|tini)\b.*(failed to exec|exec .* failed)")
 
 log = structlog.get_logger()
 
@@ -120,6 +122,7 @@ class Contained:
         self._marker = marker
         self._wish = wish
         self._image = image
+        self._programs: dict[str, str] = {}  # what they run, by name
         self._made = 0
         self._starved = 0  # processes that the kernel had killed for memory before it began
         self._places: dict[str, Path] = {}  # the folders of containers that may exist, by name
@@ -142,6 +145,7 @@ class Contained:
             owner=(os.geteuid(), os.getegid()), limits=program.limits, gpus=wish.devices,
             open_files=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
         )  # fmt: skip
+        self._programs[name] = program.argv[0]
         marked = dict((self._marker, ("WINDLASS_JOB", str(wish.job))))
         return msgspec.structs.replace(
             program,
@@ -158,8 +162,11 @@ class Contained:
         state = await self._look(name) if ended.code else None
         await self._remove(name)
         await self._own_files()
+        what = f"{self._programs.pop(name, 'the program')} in the image {self._image}"
         if ended.code in NOT_STARTED and (state is None or not state.ran):
-            raise start_failure(self._image, ended.code, output)
+            raise start_failure(what, ended.code, output)
+        if ended.code and INIT_FAILED.search(output):
+            raise start_failure(what, PROGRAM_MISSING, output)
         code, number = ended.code, ended.signal
         if code is not None and SIGNALED < code <= SIGNALED + SIGNALS:
             number, code = code - SIGNALED, None
@@ -265,9 +272,9 @@ def state_name(marker: str) -> str:
     return hashlib.sha256(marker.encode(errors="surrogateescape")).hexdigest()[:12]
 
 
-def start_failure(image: str, code: int | None, output: bytes) -> ConfinementFailed:
-    """Returns what it means that an engine could not start a program."""
+def start_failure(what: str, code: int | None, output: bytes) -> ConfinementFailed:
+    """Returns what it means that an engine could not start a program, by what was printed."""
     ran = Ran(code or 0, "", output.decode(errors="replace"))
-    message = f"cannot start the program in the image {image}: {ran.reason}"
+    message = f"cannot start {what}: {ran.reason}"
     wrong = code == PROGRAM_MISSING or MISSING.search(ran.errors)
     return ConfinementFailed("configuration" if wrong else "resource", message)
