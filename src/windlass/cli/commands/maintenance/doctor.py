@@ -60,7 +60,23 @@ def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
     yield from _data(data_directory(at.data))
     yield _tool("ffmpeg", find_ffmpeg)
     yield _tool("gstreamer", lambda: shutil.which("gst-launch-1.0"))
+    yield _containers()
     yield from _server(at)
+
+
+def _containers() -> Finding:
+    """Asks the engine that workers of this user would use."""
+    import asyncio
+
+    from windlass.worker.isolation.container.engine import AUTO, ENGINE, Engine, find_engine
+
+    try:
+        found = asyncio.run(find_engine(os.environ.get(ENGINE, AUTO), os.environ))
+    except WindlassError as error:
+        return Finding("containers", "problem", str(error))
+    if isinstance(found, Engine):
+        return Finding("containers", "ok", str(found))
+    return Finding("containers", "note", f"{found}: workers here cannot run jobs in containers")
 
 
 def _version(name: str, found: tuple[int, ...], oldest: tuple[int, ...]) -> Finding:

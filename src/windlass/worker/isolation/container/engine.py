@@ -15,6 +15,7 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 
 Kind = Literal["podman", "docker", "nerdctl"]
 
+ENGINE: Final = "WINDLASS_CONTAINER_ENGINE"  # the variable that names the engine
 AUTO: Final = "auto"  # the first of KINDS that works
 OFF: Final = "off"
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
