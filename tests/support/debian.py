@@ -18,6 +18,7 @@ PACKAGES = {
         "gstreamer1.0-plugins-ugly",
     ),
     "gst-discoverer-1.0": ("gstreamer1.0-plugins-base-apps",),
+    "bwrap": ("bubblewrap",),
     "redis-server": ("redis-server",),
     "slurmctld": ("slurm-wlm",),
     # libFuzzer and the sanitizers, of which the second package brings the libraries.

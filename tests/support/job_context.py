@@ -56,6 +56,7 @@ class BenchContext:
 
     attempt = 1
     timeout_ms = 0
+    alone = False
 
     def __init__(self, bench: Workbench, job: int, args: object, spec: Mapping[str, Any]) -> None:
         self.job = job
@@ -86,7 +87,7 @@ class BenchContext:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        stdin: bytes | None = None,
+        stdin: bytes | int | None = None,
         limits: Limits | None = None,
         capture: bool = False,
     ) -> KeptProcess:

@@ -109,11 +109,11 @@ def test_processes_are_stopped_together_and_tell_how_they_ended() -> None:
     assert processes.left_files  # it may still write some
     processes.stop(500)
     assert keeper.sent == [("stop", 1, 0.5)]
-    keeper.processes[0].end(0, False, False, False, 4_096, 0.1)
+    keeper.processes[0].end(0, "", False, False, 4_096, 0.1)
     assert (processes.fenced, processes.left_files, processes.peak_memory) == (False, False, 4_096)
     processes.stop(0)
     assert len(keeper.sent) == 1  # it has ended
-    keeper.processes[0].end(-15, False, True, True, 0, 0.1)
+    keeper.processes[0].end(-15, "", True, True, 0, 0.1)
     assert (processes.fenced, processes.left_files) == (True, True)
 
 

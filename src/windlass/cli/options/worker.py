@@ -9,10 +9,12 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from windlass.cli.options.flags import Flag, Many
+from windlass.domain.job.forms import read_limits
 from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import InvalidInput
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
+from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
 # Other users can read a command line, but not its environment.
@@ -58,6 +60,13 @@ class Offers:
     container_engine
         What runs jobs in containers: podman, docker, nerdctl or the path of one of them; auto uses
         the first that works, off none.
+    uids
+        The user ids of jobs with isolation, if the worker is root. Default: 70000-70999.
+    share
+        A directory that jobs in a sandbox can read, beside those of the system. Repeatable.
+    limit
+        The most that a job may use: memory, cpu_time, processes, disk; and open_files for each of
+        its processes. NAME=AMOUNT; repeatable.
     """
 
     slots: int | None = None
@@ -69,6 +78,9 @@ class Offers:
     cgroup: str = "auto"
     isolation: Mode = "auto"
     container_engine: Engine = "auto"
+    uids: str = DEFAULT_RANGE
+    share: Many = None
+    limit: Many = None
 
     def options(
         self, name: str, state: Path, code: str | None, environ: Mapping[str, str]
@@ -89,6 +101,9 @@ class Offers:
             cgroup=self.cgroup,
             isolation=self.isolation,
             container_engine=self.container_engine,
+            uids=self.uids,
+            shares=tuple(Path(path) for path in self.share or ()),
+            limits=read_limits(self.limit, "--limit") if self.limit else None,
             pins=self.pin_cpus,
         )
 

@@ -69,7 +69,7 @@ def main() -> None:
         os.dup2(fds[2], number)
     for fd in fds:
         os.set_inheritable(fd, False)
-    _write_lines_out()
+    write_lines_out()
     if mode == "loop":
         from windlass.executors.python.child_loop import serve
 
@@ -91,7 +91,7 @@ def _yield_to_the_agent() -> None:
         pass  # Not Linux, or not allowed: slower, and nothing else.
 
 
-def _write_lines_out() -> None:
+def write_lines_out() -> None:
     """Flushes output after each line, whatever it is written to."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)
@@ -101,6 +101,8 @@ def _write_lines_out() -> None:
 
 class Server:
     """Runs plain functions, one at a time, on the main thread, so that signals reach them."""
+
+    alone = False  # whether the process is for one call only
 
     def __init__(
         self, queue: socket.socket, connection: socket.socket, page: Any, output: int
@@ -121,8 +123,7 @@ class Server:
 
     def serve(self) -> None:
         """Takes calls until the queue is closed or this process is to end."""
-        signal.signal(signal.SIGTERM, self._terminate)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.listen()
         self._send(Ready())
         page = self._page
         while not self._ending:
@@ -144,6 +145,11 @@ class Server:
             # a process that goes on to the next call is never stopped for the last one.
             if page[STOPPED] == call.seq:
                 return
+
+    def listen(self) -> None:
+        """Takes notice of signals."""
+        signal.signal(signal.SIGTERM, self._terminate)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _take(self) -> Call | None:
         self._waiting = True
@@ -174,7 +180,7 @@ class Server:
     def _run(self, call: Call) -> Done | Failed | Redirect:
         try:
             found = self._functions.find(call.function)
-            if found.is_async and not call.variables:
+            if found.is_async and not (call.variables or self.alone):
                 return Redirect(call.seq)
             self._enter(call)
             self._working = True
@@ -221,11 +227,7 @@ class Server:
 
     def _flush(self) -> None:
         """Waits until the executor has read this job's output: what follows is another's."""
-        try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-        except (OSError, ValueError):
-            pass  # A function may close its output.
+        self.flush_streams()
         waited = 0.0
         while waited < FLUSH_LIMIT_S:
             if fcntl.ioctl(self._output, termios.FIONREAD, _EMPTY) == _EMPTY:
@@ -233,6 +235,14 @@ class Server:
             time.sleep(FLUSH_PAUSE_S)
             if not self._page[HELD]:  # Else it is read when the log has room again.
                 waited += FLUSH_PAUSE_S
+
+    def flush_streams(self) -> None:
+        """Writes out what is left in the buffers of Python."""
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # A function may close its output.
 
     def _terminate(self, *_: object) -> None:
         self._ending = True

@@ -26,7 +26,13 @@ from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.isolation.container.leftovers import end_outside
 from windlass.worker.isolation.container.mode import ContainerMode
+from windlass.worker.isolation.mode import IsolationMode
 from windlass.worker.isolation.modes import Modes
+from windlass.worker.isolation.place import PASSABLE, UserPlace
+from windlass.worker.isolation.sandbox import SandboxMode
+from windlass.worker.isolation.uids import Uids, parse_range
+from windlass.worker.isolation.user import UserMode
+from windlass.worker.isolation.visible import visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess
@@ -36,6 +42,7 @@ from windlass.worker.keeper.scratch import Scratch
 KILL_PATIENCE_MS = 10_000
 LAST_WORDS_S = 2  # for executors to end their processes; the keeper ends those that are left
 STOPPED_LIMIT = 500_000  # bytes of results
+FILTER = "system-calls"  # the filter of sandboxes, in the state directory
 
 log = structlog.get_logger()
 
@@ -80,7 +87,10 @@ class LocalMachine:
         cgroup = _find_cgroup(options.cgroup)
         self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
         self._scratch = Scratch(self._state.scratch, self._keeper.remove)
+        self._place = UserPlace(self._state.path) if os.geteuid() == 0 else None
+        self._uids = Uids(parse_range(options.uids))
         self._socket = JobSocket(self._state.path)
+        self._user_socket = None if self._place is None else JobSocket(self._place.path, True)
         self.index_use = IndexUse(options.pins)
         self.isolation = Modes()
         self.containers = ContainerMode(
@@ -99,14 +109,15 @@ class LocalMachine:
 
     async def open(self) -> None:
         """Kills what an older agent left behind, and starts the keeper."""
-        asked = (self.containers,) if self._options.isolation == self.containers.name else ()
-        await self.isolation.look(self._options.isolation, asked)
+        await self._find_modes()
         self._proven = await self._kill_leftovers()
         await self.isolation.clear_leftovers()
         with self._state.writing():
             self._keeper.start()
             self._scratch.prepare()
             self._socket.open()
+            if self._user_socket is not None:
+                self._user_socket.open()
 
     async def close(self) -> None:
         """Ends every process and lets go of the state directory."""
@@ -114,7 +125,33 @@ class LocalMachine:
         self._keeper.close()
         await self.isolation.close()
         await self._socket.close()
+        self._uids.close()
+        if self._user_socket is not None:
+            await self._user_socket.close()
+        if self._place is not None:
+            self._place.close()
         self._state.close()
+
+    async def _find_modes(self) -> None:
+        """Finds out how jobs can be isolated here."""
+        options = self._options
+        visible = visible_folders(
+            options.shares, (self._state.path, *options.hides), bool(options.imports)
+        )
+        with self._state.writing():
+            if self._place is not None:
+                self._place.open()
+                own = self.isolation.scratch["user"] = Scratch(
+                    self._place.scratch, self._keeper.remove, PASSABLE
+                )
+                own.prepare()
+        candidates: list[IsolationMode] = [
+            UserMode(self._uids),
+            SandboxMode(visible, self._state.path / FILTER, self._uids),
+        ]
+        if options.isolation == self.containers.name:
+            candidates.append(self.containers)  # Else it is asked when there is time.
+        await self.isolation.look(options.isolation, candidates)
 
     async def _close_executors(self) -> None:
         """Closes them while the keeper can still answer; it ends whatever they leave."""
@@ -154,6 +191,7 @@ class LocalMachine:
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             self._options.secrets, self._socket, self.index_use, self.isolation,
+            self._user_socket, self._options.limits,
         )  # fmt: skip
         self._attach()
         return AttemptStarter(context, self._executors)

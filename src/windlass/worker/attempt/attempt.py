@@ -20,8 +20,9 @@ from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt import children
-from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.context import AgentContext, SubmitSocket
 from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.limits import combined
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
@@ -73,6 +74,7 @@ class Attempt:
         "_why",
         "attempt",
         "granted",
+        "isolation",
         "job",
         "key",
         "secrets",
@@ -92,6 +94,7 @@ class Attempt:
         self._context = context
         self._assignment = assignment
         self._spec = spec
+        self.isolation = isolation_of(context.isolation, assignment, spec)
         self._executor = executor
         self._done = done
         self._why: StopReason | None = None
@@ -134,7 +137,7 @@ class Attempt:
         """Runs it."""
         self._timers.start()
         begin: Begin | None = getattr(self._executor, "begin", None)
-        if begin is None or self.granted is not None:
+        if begin is None or self.granted is not None or self.alone:
             self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
@@ -169,6 +172,14 @@ class Attempt:
         return {**self._context.keeper.base, **self._env}
 
     @property
+    def alone(self) -> bool:
+        return (
+            self.isolation != WEAKEST
+            or self._spec.limits is not None
+            or self._context.limits is not None
+        )
+
+    @property
     def timeout_ms(self) -> int:
         return self._timers.timeout_ms
 
@@ -186,16 +197,17 @@ class Attempt:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        stdin: bytes | None = None,
+        stdin: bytes | int | None = None,
         limits: Limits | None = None,
         capture: bool = False,
     ) -> Process:
         """Starts a process in its own group, through the keeper."""
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
+        limits = combined(limits, self._spec.limits, self._context.limits)
         if self.granted is not None and self.granted.cpus:
             limits = msgspec.structs.replace(limits or Limits(), cpus=self.granted.cpus)
-        self._env.update(self._context.socket.admit(self.key, self.submit))
+        self._env.update(self._socket.admit(self.key, self.submit))
         if self._processes is None:
             self._confinement = self._confine()
             self._processes = Processes(
@@ -325,7 +337,7 @@ class Attempt:
         if processes is not None:
             processes.stop(0)
         context = self._context
-        context.socket.dismiss(self.key)
+        self._socket.dismiss(self.key)
         if self._files is not None:
             self._files.give_back(processes is not None and processes.left_files)
         if self.granted is not None:
@@ -419,6 +431,12 @@ class Attempt:
     def _holder(self) -> Holder:
         return Holder(self._context.worker, self._context.incarnation, self.job, self.attempt)
 
+    @property
+    def _socket(self) -> SubmitSocket:
+        context = self._context
+        shared = None if self.isolation == WEAKEST else context.user_socket
+        return shared or context.socket
+
     def _log_made(self) -> AttemptLog:
         if self._log is None:
             active = self._timers.note_activity
@@ -427,14 +445,13 @@ class Attempt:
 
     def _confine(self) -> Confinement | None:
         """Enters the mode of isolation in which its programs run."""
-        context, spec = self._context, self._spec
-        mode = isolation_of(context.isolation, self._assignment, spec)
+        context, spec, mode = self._context, self._spec, self.isolation
         if mode == WEAKEST:
             return None
         indices = self._assignment.indices or {}
         wish = Wish(
             job=self.job, attempt=self.attempt, scratch=self._files_made().folder(),
-            socket=context.socket.path, network=spec.network, image=spec.image,
+            socket=self._socket.path, network=spec.network, image=spec.image,
             pull=spec.pull or "missing", devices=indices.get(GPUS, ()),
             secrets=frozenset(spec.secrets), credentials=self._credentials, note=self._note,
         )  # fmt: skip
@@ -445,5 +462,5 @@ class Attempt:
 
     def _files_made(self) -> Files:
         if self._files is None:
-            self._files = Files(self._context, self._holder())
+            self._files = Files(self._context, self._holder(), self.isolation)
         return self._files

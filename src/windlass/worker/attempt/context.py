@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from windlass.domain.job.forms import JobLimits
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
 from windlass.ports.gateway import AttemptGateway
@@ -72,3 +73,5 @@ class AgentContext(NamedTuple):
     socket: SubmitSocket
     index_use: IndexUse
     isolation: Modes
+    user_socket: SubmitSocket | None = None  # for jobs that run as other users
+    limits: JobLimits | None = None  # the most that a job may use

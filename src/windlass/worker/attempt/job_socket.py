@@ -56,10 +56,14 @@ _read = msgspec.json.Decoder(SubmitRequest).decode
 
 
 class JobSocket:
-    """Belongs to one agent; `folder` is the agent's own."""
+    """Belongs to one agent; `folder` is the agent's own.
 
-    def __init__(self, folder: Path) -> None:
+    If jobs run as other users, it is `for_all`: the tokens of attempts guard it.
+    """
+
+    def __init__(self, folder: Path, for_all: bool = False) -> None:
         self._path = folder / "agent.sock"
+        self._mode = 0o666 if for_all else 0o600
         self._apart: Path | None = None  # a folder for it alone, where the agent's path is long
         self._tokens: dict[Key, str] = {}
         self._submits: dict[str, Submit] = {}
@@ -74,14 +78,14 @@ class JobSocket:
         return self._path
 
     def open(self) -> None:
-        """Listens; only this user's programs can connect."""
+        """Listens; only programs of this user and of its jobs can connect."""
         if len(os.fsencode(self._path)) > PATH_LIMIT:
             self._apart = Path(tempfile.mkdtemp(prefix="windlass-agent-"))
             self._path = self._apart / "agent.sock"
         self._path.unlink(missing_ok=True)  # one that was killed left it
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self._path))
-        self._path.chmod(0o600)
+        self._path.chmod(self._mode)
         self._listener.listen(WAITING)
         self._listener.setblocking(False)
         asyncio.get_running_loop().add_reader(self._listener.fileno(), self._begin)

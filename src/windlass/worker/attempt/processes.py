@@ -53,7 +53,7 @@ class Processes:
         *,
         cwd: Path,
         make: bool,
-        stdin: bytes | None,
+        stdin: bytes | int | None,
         limits: Limits | None,
         capture: bool,
     ) -> Process:
@@ -71,7 +71,7 @@ class Processes:
             whole=program.whole,
             cwd=program.cwd,
             make=program.make,
-            stdin=None if stdin is None else _memory_file(stdin),
+            stdin=_memory_file(stdin) if isinstance(stdin, bytes) else stdin,
             stdout=stdout,
             limits=program.limits,
             tag=f"WINDLASS_JOB={self._job}".encode(),

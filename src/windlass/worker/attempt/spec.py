@@ -38,5 +38,7 @@ read_spec = msgspec.json.Decoder(AttemptSpec).decode
 
 def isolation_of(modes: Modes, assignment: Assignment, spec: AttemptSpec) -> Isolation:
     """Returns the strongest of what the job, its queue and this worker demand."""
+    if not (spec.isolation or spec.network or spec.image or assignment.isolation):
+        return modes.default
     own = demanded(spec.isolation, spec.network, spec.image)
     return modes.choose(own, assignment.isolation)

@@ -17,6 +17,7 @@ from windlass.domain.matching.isolation import (
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.worker.isolation.mode import Confinement, IsolationMode
 from windlass.worker.isolation.process import ProcessMode
+from windlass.worker.keeper.scratch import Scratch
 
 AUTO: Final = "auto"  # the mode that `AUTOMATIC` names first and that works here
 AUTOMATIC: Final[tuple[Isolation, ...]] = ("process",)
@@ -38,6 +39,7 @@ class Modes:
     def __init__(self, default: Isolation = WEAKEST) -> None:
         self.default = default
         self.lacking: Mapping[Isolation, str] = {}  # why it cannot do the others
+        self.scratch: dict[Isolation, Scratch] = {}  # where a mode needs folders of its own
         self._leaving: set[asyncio.Task[None]] = set()
         self._offered: dict[Isolation, IsolationMode] = {WEAKEST: ProcessMode()}
 

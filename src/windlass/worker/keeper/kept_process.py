@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from windlass.domain.values.errors import WindlassError
-from windlass.ports.executor import Exit
+from windlass.ports.executor import Exit, Limits
 
 
 class SpawnFailed(WindlassError):
@@ -36,18 +36,12 @@ class Ended(Exit, frozen=True):
 
 
 class RunAs(NamedTuple):
-    """How the keeper starts a program, beside its environment and limits.
-
-    As `user`, it has that uid and gid and no groups. `opens` are files that it finds open for
-    reading, by descriptor. `nested`: the program itself is below the one that is started, in a
-    session of its own, which gets the signals; a signal that kills it becomes the exit code
-    128 + its number. `outside`: the program asks another to run something elsewhere under this
-    name, and a folder of that name says how to end it (`outside.py`).
-    """
+    """How the keeper starts a program, beside its environment and limits; see `Start`."""
 
     user: int | None = None
     opens: tuple[tuple[int, str], ...] = ()
     nested: bool = False
+    status: int = 0
     outside: str = ""
 
 
@@ -65,11 +59,12 @@ class KeeperLink(Protocol):
 class KeptProcess:
     """A process group that the keeper started."""
 
-    __slots__ = ("_client", "_number", "_waiters", "ended", "failed", "on_output", "on_pipe", "pid",
-                 "stdin", "stdout")  # fmt: skip
+    __slots__ = ("_client", "_limits", "_number", "_waiters", "ended", "failed", "on_output",
+                 "on_pipe", "pid", "stdin", "stdout")  # fmt: skip
 
-    def __init__(self, client: KeeperLink, number: int) -> None:
+    def __init__(self, client: KeeperLink, number: int, limits: Limits | None = None) -> None:
         self._client = client
+        self._limits = limits
         self._number = number
         self._waiters: list[asyncio.Future[None]] = []
         self.pid = 0
@@ -127,14 +122,11 @@ class KeptProcess:
             else:
                 waiter.set_exception(error)
 
-    def end(
-        self, code: int, starved: bool, fenced: bool, dirty: bool, peak: int, cpu: float
-    ) -> None:
-        """Records its end, as the keeper reports it."""
-        if code >= 0:
-            self.ended = Ended(code, None, starved, fenced, dirty, peak, cpu)
-        else:
-            self.ended = Ended(None, -code, starved, fenced, dirty, peak, cpu)
+    def end(self, code: int, over: str, fenced: bool, dirty: bool, peak: int, cpu: float) -> None:
+        """Records its end, as the keeper reports it; `over` is the limit that it has passed."""
+        exited, killed = (code, None) if code >= 0 else (None, -code)
+        starved = over == "memory"
+        self.ended = Ended(exited, killed, starved, over, self._limits, fenced, dirty, peak, cpu)
         self.tell()
 
 

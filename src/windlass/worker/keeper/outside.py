@@ -9,9 +9,10 @@ The standard library only: the keeper imports this file.
 """
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from windlass.worker.keeper.processes import boottime, launch
+from windlass.worker.keeper.processes import arguments_of, boottime, launch
 
 if TYPE_CHECKING:
     import subprocess
@@ -53,6 +54,17 @@ def start_ender(place: str, name: str, null: int) -> int:
         return 0 if ender is None else launch(ender.argv, ender.env, (null, null, null))
     except OSError:
         return 0
+
+
+def find_root(name: str, known: int, others: Iterable[int]) -> int:
+    """Returns the process that watches over what has this name; 0 if there is none.
+
+    It has the name on its command line. `known` is the one that it was; else it is among `others`.
+    """
+    word = name.encode()
+    if known and word in arguments_of(known):
+        return known
+    return next((pid for pid in others if word in arguments_of(pid)), 0)
 
 
 def find_enders(place: str) -> list[Ender]:

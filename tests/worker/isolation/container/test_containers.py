@@ -16,6 +16,7 @@ from tests.support.specs import spec_of
 from tests.worker.bridge import Bridge
 from tests.worker.rig import Rig, play, state_of
 from windlass.api.children import Children
+from windlass.domain.job.forms import JobLimits
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.records import JobRecord
@@ -35,6 +36,11 @@ CHILD: Final = (
 FILES: Final = (
     "cat given > out.txt; mkdir d; echo theirs > d/x; chown -R 5:5 d; chmod 700 d; chmod 600 d/x"
 )
+
+
+HUNGRY: Final = "head -c 300m /dev/zero | tail; sleep 60"
+MANY: Final = "for i in $(seq 10); do sleep 60 & done; wait"
+LARGE: Final = "head -c 8m /dev/zero > large; sleep 60"
 
 
 class Ran(NamedTuple):
@@ -78,6 +84,10 @@ def _jobs(registry: Registry) -> dict[str, dict[str, Any]]:
             "secrets": ("TOKEN", "KEY"),
         },
         "environment": {"line": "env"},
+        "memory": {"line": HUNGRY, "limits": JobLimits(memory="60MiB"), "retries": 0},
+        "processes": {"line": MANY, "limits": JobLimits(processes=5), "retries": 0},
+        "cpu": {"line": "while :; do :; done", "limits": JobLimits(cpu_time=1), "retries": 0},
+        "disk": {"line": LARGE, "limits": JobLimits(disk="2MiB"), "retries": 0},
         "missing program": {"argv": ["nosuch"], "retries": 3},
         "never": {"line": "true", "image": "localhost/nosuch:1", "pull": "never", "retries": 3},
         "unknown": {
@@ -218,6 +228,23 @@ def test_nothing_of_the_workers_environment_is_in_a_container(results: Results) 
     allowed = {"HOSTNAME", "SHLVL", "HOME", "TERM", "PATH", "PWD", "container"}
     assert {name for name in names if not name.startswith("WINDLASS_")} <= allowed
     assert not any(name.startswith("WINDLASS_SECRET") or name.endswith("KEEPER") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("memory", "out of memory: the program used more than its limit of 60MiB"),
+        ("processes", "more processes than its limit of 5"),
+        ("cpu", "CPU time over its limit of 1s"),
+        ("disk", "disk use over its limit of 2MiB"),
+    ],
+)
+def test_limits_hold_where_the_engine_enforces_none(
+    results: Results, name: str, reason: str
+) -> None:
+    job = results.jobs[name]
+    assert job.end[:2] == ("failed", "resource"), job
+    assert job.record.message == reason
 
 
 def test_a_program_that_is_not_in_the_image_is_not_tried_again(results: Results) -> None:

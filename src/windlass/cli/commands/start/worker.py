@@ -77,8 +77,9 @@ def worker(
     become_private()
     options = offers.options(named, place, held.get(CODE), {**os.environ, **held})
     options = replace(
-        options, keeps_token=KEEPS_NO_TOKEN not in held, drain_limit_ms=_own_drain_limit(core)
-    )
+        options, keeps_token=KEEPS_NO_TOKEN not in held, drain_limit_ms=_own_drain_limit(core),
+        hides=(data_directory(at.data),),
+    )  # fmt: skip
     if address is None or blobs is None:
         uvloop.run(_work(at, options, held.get(TOKEN)))
     else:

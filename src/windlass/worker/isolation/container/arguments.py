@@ -111,6 +111,8 @@ def _limits(engine: Engine, container: Container) -> Iterator[str]:
         yield f"--memory-swap={limits.memory_bytes}"
     elif limits.memory_bytes:
         yield f"--ulimit=data={limits.memory_bytes}:{limits.memory_bytes}"
+    if limits.processes and "processes" in engine.enforces:
+        yield f"--pids-limit={limits.processes + engine.init}"
     if limits.cpu_seconds:
         yield f"--ulimit=cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}"
     if container.open_files:

@@ -22,6 +22,7 @@ import structlog
 from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
+from windlass.ports.executor import Limits
 from windlass.worker.isolation.container.arguments import (
     SOCKET,
     Container,
@@ -143,7 +144,7 @@ class Contained:
             socket=None if wish.socket is None else str(wish.socket),
             env_file=str(place / "env"), variables=variables.named, network=wish.network,
             owner=(os.geteuid(), os.getegid()), limits=program.limits, gpus=wish.devices,
-            open_files=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
+            open_files=open_files(program.limits),
         )  # fmt: skip
         self._programs[name] = program.argv[0]
         marked = dict((self._marker, ("WINDLASS_JOB", str(wish.job))))
@@ -152,7 +153,6 @@ class Contained:
             argv=(*self._engine.command, *run_arguments(self._engine, container)),
             env={**self._engine.env, **variables.inherited, **marked},
             whole=True,
-            limits=None,
             run_as=RunAs(outside=name),
         )
 
@@ -173,8 +173,9 @@ class Contained:
         starved = ended.out_of_memory or (state is not None and state.oom_killed)
         if number == signal.SIGKILL and ended.signal is None:
             starved = starved or out_of_memory_kills() > self._starved
+        over = "cpu_time" if number == signal.SIGXCPU else ended.over
         return msgspec.structs.replace(
-            ended, code=code, signal=number, out_of_memory=starved, peak_bytes=0
+            ended, code=code, signal=number, out_of_memory=starved, over=over
         )
 
     async def leave(self) -> None:
@@ -265,6 +266,12 @@ class State(msgspec.Struct, rename="pascal"):
     def ran(self) -> bool:
         """Whether its program was started."""
         return self.status not in ("created", "initialized") and NEVER not in self.started_at
+
+
+def open_files(limits: Limits | None) -> int:
+    """Returns how many files a process in a container may have open: at most as many as ours."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return min(most, limits.open_files) if limits and limits.open_files else most
 
 
 def state_name(marker: str) -> str:
