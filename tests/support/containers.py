@@ -24,49 +24,10 @@ USER: Final = "windlass-test"
 UID: Final = 61_234  # of the user that exists only in tests
 SUBORDINATE: Final = 7_340_032  # the first uid below it
 LONGEST_S: Final = 60
-TOOLS: Final = [
-    "cat",
-    "chmod",
-    "chown",
-    "cp",
-    "dd",
-    "echo",
-    "env",
-    "false",
-    "find",
-    "grep",
-    "head",
-    "id",
-    "kill",
-    "ln",
-    "ls",
-    "mkdir",
-    "mount",
-    "mv",
-    "nc",
-    "od",
-    "pidof",
-    "ping",
-    "printf",
-    "ps",
-    "readlink",
-    "rm",
-    "sed",
-    "seq",
-    "setsid",
-    "sh",
-    "sleep",
-    "stat",
-    "tail",
-    "touch",
-    "tr",
-    "true",
-    "umount",
-    "uname",
-    "wc",
-    "wget",
-    "whoami",
-]
+TOOLS: Final = (
+    "cat chmod chown cp dd echo env false find grep head id kill ln ls mkdir mount mv printf ps "
+    "readlink rm sed seq setsid sh sleep stat tail tee touch tr true umount uname wc"
+).split()
 
 
 class EngineMissingError(Exception):

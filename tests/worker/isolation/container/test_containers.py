@@ -38,7 +38,8 @@ FILES: Final = (
 )
 
 
-HUNGRY: Final = "head -c 300m /dev/zero | tail; sleep 60"
+# Each of its processes stays below the limit, all together do not.
+HUNGRY: Final = "for i in 1 2 3; do dd if=/dev/zero bs=40M count=1 | sleep 60 & done; wait"
 MANY: Final = "for i in $(seq 10); do sleep 60 & done; wait"
 LARGE: Final = "head -c 8m /dev/zero > large; sleep 60"
 
