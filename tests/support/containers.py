@@ -25,9 +25,10 @@ UID: Final = 61_234  # of the user that exists only in tests
 SUBORDINATE: Final = 7_340_032  # the first uid below it
 LONGEST_S: Final = 60
 TOOLS: Final = (
-    "cat chmod chown cp dd echo env false find grep head id kill ln ls mkdir mount mv printf ps "
-    "readlink rm sed seq setsid sh sleep stat tail tee touch tr true umount uname wc"
-).split()
+    "cat", "chmod", "chown", "cp", "dd", "echo", "env", "find", "grep", "head", "id", "kill", "ls",
+    "mkdir", "mount", "mv", "printf", "ps", "readlink", "rm", "sed", "seq", "setsid", "sh", "sleep",
+    "stat", "tail", "tee", "touch", "tr", "true", "umount", "uname", "wc",
+)  # fmt: skip
 
 
 class EngineMissingError(Exception):
@@ -102,12 +103,12 @@ class RootlessPodman:
             raise EngineMissingError(f"podman {shlex.join(arguments)}: {done.stderr}")
         return done.stdout.strip()
 
-    def import_image(self) -> None:
-        """Makes the image from the static busybox of this machine."""
+    def import_image(self, content: bytes, name: str) -> None:
+        """Makes an image of these files."""
         archive = self.folder / "image.tar"
-        archive.write_bytes(image_archive(_built(self.folder)))
+        archive.write_bytes(content)
         archive.chmod(0o644)
-        self.run("import", str(archive), IMAGE)
+        self.run("import", str(archive), name)
 
     def containers(self) -> list[str]:
         """Returns the names of all containers, running or not."""
@@ -201,11 +202,44 @@ def image_archive(extra: Mapping[str, bytes] | None = None) -> bytes:
     return data.getvalue()
 
 
+def python_archive() -> bytes:
+    """Returns the files of an image with the Python that runs the tests, and a shell."""
+    python = Path(sys.executable).resolve()
+    library = Path(os.__file__).parent
+    modules = [path for path in (library / "lib-dynload").iterdir() if path.suffix == ".so"]
+    data = io.BytesIO(image_archive())
+    with tarfile.open(fileobj=data, mode="a") as archive:
+        for path in (python, *_libraries(python, *modules)):
+            archive.add(path.resolve(), str(path))
+        archive.add(library, str(library), filter=_needed)
+    return data.getvalue()
+
+
+UNNEEDED: Final = frozenset({
+    "__pycache__", "ensurepip", "idlelib", "lib2to3", "site-packages", "test", "tests", "tkinter",
+    "turtledemo",
+})  # fmt: skip
+
+
+def _needed(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    name = entry.name.rpartition("/")[2]
+    return None if name in UNNEEDED or name.startswith("config-") else entry
+
+
+def _libraries(*programs: Path) -> set[Path]:
+    """Returns the shared libraries that programs load."""
+    done = subprocess.run(
+        ["ldd", *programs], capture_output=True, text=True, timeout=LONGEST_S, check=False
+    )
+    words = (word for line in done.stdout.splitlines() for word in line.split())
+    return {Path(word) for word in words if word.startswith("/") and not word.endswith(":")}
+
+
 def start_podman() -> RootlessPodman:
     """Returns an engine with an image, or raises `EngineMissingError`."""
     engine = RootlessPodman()
     try:
-        engine.import_image()
+        engine.import_image(image_archive(_built(engine.folder)), IMAGE)
     except BaseException:
         shutil.rmtree(engine.folder, ignore_errors=True)
         raise
