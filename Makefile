@@ -11,7 +11,8 @@ DEMO_VENV := .venv-demo
 DEMO_STAMP := $(DEMO_VENV)/.installed-for
 CODE := $(wildcard src tests benchmarks examples)
 # One PostgreSQL for each process, so a big machine gets no more than four.
-PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
+# One process more than there are processors: many tests wait for other processes.
+PARALLEL := --numprocesses=$(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 3 ? n + 1 : 4))) --dist=loadgroup
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
 
 # A virtual environment holds absolute paths, so one that was copied or moved along with

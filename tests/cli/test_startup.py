@@ -62,5 +62,29 @@ def test_other_commands_and_the_help_load_neither_server_nor_engine(tmp_path: Pa
     assert loaded(Program(tmp_path), "--help").isdisjoint(light - {"rich"})
 
 
+def test_a_worker_of_a_server_loads_neither_engine_nor_store() -> None:
+    command = "windlass.cli.commands.start.worker"
+    modules = modules_of(f"import {command}, windlass.wiring.http_agent")
+    others = {"apsw", "asyncpg", "uvicorn", "windlass.engine", "windlass.store"}
+    assert modules.isdisjoint({*others, "windlass.server", "windlass.workflows"})
+
+
+def test_a_worker_hides_its_secrets_before_it_loads_its_own_parts(tmp_path: Path) -> None:
+    """It starts twice; the first start ends with the second, so it is asked what it has loaded."""
+    looked = """
+import os, sys
+os.execve = lambda *_: sys.exit(" ".join(sys.modules))
+from windlass.cli.app import run_command
+run_command(["worker", "--code", "abc"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", looked], env=Program(tmp_path).environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    modules = set(done.stderr.split())
+    assert "windlass.cli.commands.start.hide_secrets" in modules, done.stderr
+    assert modules.isdisjoint({"cyclopts", "aiohttp", "structlog", "uvloop", "windlass.wiring"})
+
+
 def ours(modules: set[str]) -> set[str]:
     return {name for name in modules if name.partition(".")[0] == "windlass"}

@@ -43,9 +43,10 @@ class Workbench:
         env: Mapping[str, str],
         cwd: Path,
         limits: Limits | None,
+        stdin: int,
     ) -> KeptProcess:
         """A process for no job in particular."""
-        process = self.keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits)
+        process = self.keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin)
         process.on_output = sys.stderr.buffer.write  # type: ignore[assignment]
         await process.changed()
         return process

@@ -27,7 +27,7 @@ def outcome(folder: Path, body: str, ci: str) -> tuple[int, str]:
     done = subprocess.run(
         [*command, "-c", os.devnull, f"--rootdir={folder}", str(page)],
         cwd=ROOT,
-        env={**os.environ, "CI": ci},
+        env={**os.environ, "CI": ci, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -15,6 +15,7 @@ from windlass.domain.values.errors import WindlassError
 
 HELP_FLAGS: Final = ("--help", "-h")
 VERSION_FLAG: Final = "--version"
+WORKER: Final = "worker"
 
 
 def main() -> None:
@@ -29,6 +30,10 @@ def run_command(words: Sequence[str]) -> None:
 
         sys.stdout.write(f"{version('windlass')}\n")
         return
+    if words and words[0] == WORKER:
+        from windlass.cli.commands.start.hide_secrets import restart_without_secrets
+
+        restart_without_secrets(words)
     from cyclopts import CycloptsError
 
     from windlass.cli.root import app

@@ -21,8 +21,8 @@ from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.executors.temporary import TemporaryFolder
 from windlass.store.sqlite.file_lock import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
-from windlass.wiring.agents import own_agent
 from windlass.wiring.backend import Backend, make_backend, standing_by
+from windlass.wiring.direct_agents import own_agent
 from windlass.wiring.stores import Opening, make_private, open_store
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions

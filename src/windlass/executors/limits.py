@@ -25,9 +25,14 @@ def over_limit(end: Exit) -> Result | None:
 def hint(end: Exit) -> str:
     """Returns which limit may be the cause of a failure that only the program itself knows."""
     limits = end.limits or NO_LIMITS
-    if not limits.open_files:
-        return ""
-    return f" (each of its processes may have {limits.open_files} open files)"
+    shown = {
+        "memory": format_size(limits.memory_bytes) if limits.memory_bytes else "",
+        "processes": str(limits.processes or ""),
+        "open_files": str(limits.open_files or ""),
+        "disk": format_size(limits.disk_bytes) if limits.disk_bytes else "",
+    }
+    given = [f"{name} {text}" for name, text in shown.items() if text]
+    return f" (its limits: {', '.join(given)})" if given else ""
 
 
 def _memory(limits: Limits) -> str:

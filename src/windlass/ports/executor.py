@@ -117,7 +117,7 @@ class JobContext(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether it shares no process with other jobs: it is isolated, or has limits."""
+        """Whether it shares no process with other jobs: it demands isolation, or has limits."""
         ...
 
     @property

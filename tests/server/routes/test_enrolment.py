@@ -16,7 +16,7 @@ from windlass.clock import RealSecrets
 from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.fleet.workers import Enrolment
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
-from windlass.wiring.agents import http_agent
+from windlass.wiring.http_agent import http_agent
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import recall

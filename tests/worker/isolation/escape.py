@@ -65,6 +65,7 @@ class Ways:
         self._append(f"{self.told['state']}/groups")
 
     def state(self) -> None:
+        os.stat(f"{self.told['state']}/lock")  # else it is a folder of the sandbox's own
         self._add(self.told["state"])
 
     def home(self) -> None:
@@ -74,6 +75,7 @@ class Ways:
         self._read(f"{self.told['scratch']}/private")
 
     def write_scratch(self) -> None:
+        os.stat(f"{self.told['scratch']}/s")
         self._add(self.told["scratch"])
 
     def shared_tmp(self) -> None:
@@ -195,27 +197,75 @@ class Ways:
         checked(LIBC.syscall(IO_URING_SETUP, 1, ctypes.create_string_buffer(256)))
 
     def daemon(self) -> None:
-        """Starts one; whether it outlives the job, the test sees."""
+        self._leave(f"sleep-{self.told['salt']}", {})
+
+    def other_daemon(self) -> None:
+        mark = {"WINDLASS_JOB": str(self.told["victim_job"])}
+        self._leave(f"other-sleep-{self.told['salt']}", mark)
+
+    def _leave(self, name: str, environ: dict[str, str]) -> None:
+        """Starts a daemon; whether it outlives the job, the test sees."""
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
-                os.execve("/bin/sleep", [f"sleep-{self.told['salt']}", "600"], {})
+                os.execve("/bin/sleep", [name, "600"], environ)
             os._exit(0)
         os.wait()
+
+
+ALL: tuple[Callable[[Ways], None], ...] = (
+    Ways.token,
+    Ways.admin_token,
+    Ways.record,
+    Ways.state,
+    Ways.home,
+    Ways.read_scratch,
+    Ways.write_scratch,
+    Ways.shared_tmp,
+    Ways.system_file,
+    Ways.shadow,
+    Ways.system_folder,
+    Ways.see_processes,
+    Ways.agent_environ,
+    Ways.agent_memory,
+    Ways.agent_files,
+    Ways.agent_root,
+    Ways.keeper_memory,
+    Ways.keeper_socket,
+    Ways.job_environ,
+    Ways.trace_agent,
+    Ways.trace_job,
+    Ways.signal_agent,
+    Ways.signal_keeper,
+    Ways.signal_job,
+    Ways.job_socket,
+    Ways.file_socket,
+    Ways.abstract_socket,
+    Ways.shared_memory,
+    Ways.network,
+    Ways.user_namespace,
+    Ways.mount,
+    Ways.device,
+    Ways.disk_device,
+    Ways.new_rights,
+    Ways.leave_cgroup,
+    Ways.kernel,
+    Ways.daemon,
+    Ways.other_daemon,
+)
 
 
 def main(told: dict[str, Any]) -> None:
     """Tries them all."""
     ways = Ways(told)
     found: dict[str, str] = {}
-    for name in told["ways"]:
-        way: Callable[[], None] = getattr(ways, name)
+    for way in ALL:
         try:
-            way()
+            way(ways)
         except OSError as error:
-            found[name] = f"stopped: {error}"
+            found[way.__name__] = f"stopped: {error}"
         else:
-            found[name] = "open"
+            found[way.__name__] = "open"
     sys.stdout.write(json.dumps(found) + "\n")
 
 

@@ -112,6 +112,20 @@ def test_a_program_submits_jobs_through_the_socket(tmp_path: Path, mode: str) ->
     play(tmp_path, scene)
 
 
+def test_a_job_finds_no_descriptors_of_others(tmp_path: Path) -> None:
+    """Many are started in one turn; each has a file of its own as standard input."""
+    look = {"argv": ["sh", "-c", "ls -l /proc/self/fd | grep -c memfd"], "stdin": "own"}
+
+    async def scene(rig: Rig) -> None:
+        jobs = (await rig.engine.submit([JobSpec(task="shell", args=look)] * 6)).ids
+        async with rig.agent(slots=6):
+            for job in jobs:
+                await rig.ended(job)
+                assert await rig.files.log_end(job) == b"1\n"
+
+    play(tmp_path, scene)
+
+
 def test_a_job_may_demand_more_than_its_worker_and_never_less(tmp_path: Path) -> None:
     why = missing_reason("bwrap")
     if why is not None:
@@ -128,9 +142,35 @@ def test_a_job_may_demand_more_than_its_worker_and_never_less(tmp_path: Path) ->
             assert (await rig.files.log_end(plain)).strip() == ours
             assert (await rig.files.log_end(more)).strip() != ours
         async with rig.agent(isolation="sandbox"):
-            less = await rig.submit("sh", "-c", inside, isolation="process")
-            await rig.ended(less)
-            assert (await rig.files.log_end(less)).strip() != ours
+            for weaker in ("process", "user"):
+                less = await rig.submit("sh", "-c", inside, isolation=weaker)
+                await rig.ended(less)
+                assert (await rig.files.log_end(less)).strip() != ours
+
+    play(tmp_path, scene)
+
+
+def test_a_sandbox_has_no_network_if_the_job_wants_none_and_hides_the_worker(
+    tmp_path: Path,
+) -> None:
+    why = missing_reason("bwrap")
+    if why is not None:
+        pytest.skip(why)
+    look = f"cat {tmp_path}/open; ls {tmp_path}/w/groups {tmp_path}/w/lock; wc -l < /proc/net/dev"
+    (tmp_path / "open").write_text("shared\n")
+    tmp_path.chmod(0o755)
+
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(shares=(tmp_path,)):
+            alone = await rig.submit("sh", "-c", look, network="none")
+            together = await rig.submit("sh", "-c", look, isolation="sandbox")
+            await rig.ended(together)
+            await rig.ended(alone)
+            seen = (await rig.files.log_end(alone)).splitlines()
+            assert seen[0] == b"shared"
+            assert seen[-1] == b"3"  # two lines of headings, and the loopback of its own
+            assert sum(b"No such file" in line for line in seen) == 2
+            assert int((await rig.files.log_end(together)).split()[-1]) >= 3
 
     play(tmp_path, scene)
 

@@ -72,6 +72,8 @@ WAYS: Final = (
     Way("kernel", "use kernel interfaces such as keyrings, bpf or io_uring", DEPENDS, DEPENDS,
         STOPPED, DEPENDS),
     Way("daemon", "outlive the job as a daemon", STOPPED, STOPPED, STOPPED),
+    Way("other_daemon", "outlive the job as a daemon in the name of another job that still runs",
+        OPEN, STOPPED, STOPPED),
 )  # fmt: skip
 
 

@@ -4,9 +4,13 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.executors.limits import hint
 from windlass.executors.python.job import STOPPED, Job, died_result, done_result, failed_result
 from windlass.executors.python.messages import (
     Ask,
@@ -36,15 +40,13 @@ class AnswerWriter:
             self._writer.write(frame([order]))
 
 
-async def run_alone(
-    job: Job, limits: Limits | None, env: Mapping[str, str], preload: Sequence[str]
-) -> Result:
+async def run_alone(job: Job, limits: Limits | None, env: Mapping[str, str]) -> Result:
     """Runs one call in a process of its own, within what its job is confined to."""
     context = job.context
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     reader, writer = await asyncio.open_unix_connection(sock=ours)
     process = await context.spawn(
-        (sys.executable, *COMMAND), env=_environment(context, env, bool(preload)),
+        (sys.executable, *COMMAND), env=_environment(context, env),
         stdin=theirs.detach(), limits=limits,
     )  # fmt: skip
     try:
@@ -55,15 +57,15 @@ async def run_alone(
         writer.close()
     if result is None:
         return STOPPED if context.stopping.is_set() else died_result(end, alone=True)
+    if result.failure == FailureClass.RESOURCE:
+        return replace(result, message=f"{result.message}{hint(end)}")
     return result
 
 
-def _environment(context: JobContext, env: Mapping[str, str], from_here: bool) -> Mapping[str, str]:
-    """Returns what it sees; with `from_here`, it also imports from the agent's directory."""
+def _environment(context: JobContext, env: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns what it sees; it also imports from the directory of the agent."""
     seen = {**context.env, **env}
-    if from_here:
-        seen[PATH] = os.pathsep.join(filter(None, (os.getcwd(), seen.get(PATH))))
-    return seen
+    return {**seen, PATH: os.pathsep.join(filter(None, (os.getcwd(), seen.get(PATH))))}
 
 
 async def _listen(job: Job, reader: asyncio.StreamReader, answers: AnswerWriter) -> Result | None:

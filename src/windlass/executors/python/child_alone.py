@@ -5,11 +5,10 @@ executor is its standard input, so that it needs no file of the agent's.
 """
 
 import os
-import socket
 from array import array
 from typing import Final
 
-from windlass.executors.python.child import Server, write_lines_out
+from windlass.executors.python.child import Server, take_connection, write_lines_out
 from windlass.executors.python.messages import (
     CURRENT,
     HELD,
@@ -54,10 +53,7 @@ class LoneServer(Server):
 
 def main() -> None:
     """Serves the connection that is its standard input."""
-    connection = socket.socket(fileno=os.dup(0))
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
+    connection = take_connection()
     write_lines_out()
     LoneServer(connection, connection, array("Q", [0] * PAGE_WORDS), -1).serve()
 

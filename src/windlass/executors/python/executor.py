@@ -99,7 +99,7 @@ class PythonExecutor:
         try:
             job = admit(context)
             if context.alone:
-                return await run_alone(job, self._limits, self._env or {}, self._preload)
+                return await run_alone(job, self._limits, self._env or {})
         except InvalidInput as error:
             return _unfit(error.message)
         except OverflowError as error:

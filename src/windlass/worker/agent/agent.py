@@ -122,7 +122,7 @@ class Agent:
         if found := self.machine.containers.metadata:
             self._describe(found)
             self.core.tell_metadata(self.machine.metadata)
-        self._describe(await gather())
+        self._describe({**await gather(), **self.machine.limit_mechanisms})
         self.core.tell_metadata(self.machine.metadata)
 
     def _describe(self, found: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
@@ -17,6 +18,7 @@ from windlass.ports.gateway import Gateway
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.wire.sync import Finished
 from windlass.worker.agent.environment import job_environment
+from windlass.worker.agent.limits import mechanisms
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import Memory, StateDirectory, StateUnusable
 from windlass.worker.attempt.context import AgentContext
@@ -26,7 +28,7 @@ from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.isolation.container.leftovers import end_outside
 from windlass.worker.isolation.container.mode import ContainerMode
-from windlass.worker.isolation.mode import IsolationMode
+from windlass.worker.isolation.mode import IsolationMode, Program, Wish
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.isolation.place import PASSABLE, UserPlace
 from windlass.worker.isolation.sandbox import SandboxMode
@@ -42,6 +44,8 @@ from windlass.worker.keeper.scratch import Scratch
 KILL_PATIENCE_MS = 10_000
 LAST_WORDS_S = 2  # for executors to end their processes; the keeper ends those that are left
 STOPPED_LIMIT = 500_000  # bytes of results
+PYTHON_PATH = "PYTHONPATH"
+NO_JOB = -1
 FILTER = "system-calls"  # the filter of sandboxes, in the state directory
 
 log = structlog.get_logger()
@@ -85,6 +89,7 @@ class LocalMachine:
         self._state = state or StateDirectory(options.state)
         base = job_environment(os.environ, {MARKER: self._state.marker}, options.passes)
         cgroup = _find_cgroup(options.cgroup)
+        self._has_cgroup = cgroup is not None
         self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
         self._scratch = Scratch(self._state.scratch, self._keeper.remove)
         self._place = UserPlace(self._state.path) if os.geteuid() == 0 else None
@@ -106,6 +111,11 @@ class LocalMachine:
     def keeper_pid(self) -> int:
         """The process that watches over the jobs."""
         return self._keeper.pid
+
+    @property
+    def limit_mechanisms(self) -> dict[str, str]:
+        """How jobs are held to their limits, once the keeper has said what it has."""
+        return mechanisms(self._keeper.controllers, self._has_cgroup, self.isolation.default)
 
     async def open(self) -> None:
         """Kills what an older agent left behind, and starts the keeper."""
@@ -135,9 +145,7 @@ class LocalMachine:
     async def _find_modes(self) -> None:
         """Finds out how jobs can be isolated here."""
         options = self._options
-        visible = visible_folders(
-            options.shares, (self._state.path, *options.hides), bool(options.imports)
-        )
+        visible = visible_folders(options.shares, (self._state.path, *options.hides))
         with self._state.writing():
             if self._place is not None:
                 self._place.open()
@@ -230,15 +238,44 @@ class LocalMachine:
         env: Mapping[str, str],
         cwd: Path,
         limits: Limits | None = None,
+        stdin: int | None = None,
     ) -> KeptProcess:
         """Starts a process for no job in particular; it sees `env` beside what all jobs see."""
-        process = self._keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits)
+        if self.isolation.default == WEAKEST:
+            process = self._keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin)
+        else:
+            process = await self._spawn_confined(argv, dict(env), limits, stdin)
         await process.changed()
         return process
 
     async def find_containers(self) -> None:
         """Asks the container engine whether it works, which takes too long at a start."""
         await self.isolation.add(self.containers)
+
+    async def _spawn_confined(
+        self, argv: Sequence[str], env: dict[str, str], limits: Limits | None, stdin: int | None
+    ) -> KeptProcess:
+        """Starts it in the worker's own mode of isolation, in a folder of its own."""
+        modes = self.isolation
+        scratch = modes.scratch.get(modes.default, self._scratch)
+        folder = scratch.take()
+        confinement = modes[modes.default].enter(Wish(job=NO_JOB, attempt=0, scratch=folder))
+        path = env.get(PYTHON_PATH) or self._keeper.base.get(PYTHON_PATH)
+        env[PYTHON_PATH] = os.pathsep.join(filter(None, (os.getcwd(), path)))
+        program = await confinement.wrap(
+            Program(argv=tuple(argv), env=env, cwd=str(folder), make=True, limits=limits)
+        )
+        process = self._keeper.spawn(
+            program.argv, program.env, cwd=program.cwd, make=True, limits=program.limits,
+            stdin=stdin, run_as=program.run_as,
+        )  # fmt: skip
+
+        async def over() -> None:
+            await process.gone()
+            scratch.give_back(folder, process.ended is None or process.ended.dirty)
+
+        modes.leave(confinement, over)
+        return process
 
     async def _kill_leftovers(self) -> bool:
         killed = await kill_leftovers(

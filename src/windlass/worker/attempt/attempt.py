@@ -173,11 +173,11 @@ class Attempt:
 
     @property
     def alone(self) -> bool:
-        return (
-            self.isolation != WEAKEST
-            or self._spec.limits is not None
-            or self._context.limits is not None
-        )
+        context, spec = self._context, self._spec
+        if spec.limits is not None or context.limits is not None:
+            return True
+        demanded = spec.isolation or spec.network or spec.image or self._assignment.isolation
+        return self.isolation != WEAKEST and demanded is not None
 
     @property
     def timeout_ms(self) -> int:
@@ -342,8 +342,8 @@ class Attempt:
             self._files.give_back(processes is not None and processes.left_files)
         if self.granted is not None:
             self._free_indices()
-        if self._confinement is not None:
-            context.isolation.leave(self._confinement, processes)
+        if self._confinement is not None and processes is not None:
+            context.isolation.leave(self._confinement, processes.wait_over)
         self._done(self, report)
 
     def _free_indices(self) -> None:

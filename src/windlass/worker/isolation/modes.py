@@ -1,8 +1,10 @@
 """The modes that a worker offers, which of them it uses, and why it lacks the others."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+import tempfile
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 import structlog
 
@@ -17,6 +19,9 @@ from windlass.domain.matching.isolation import (
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.worker.isolation.mode import Confinement, IsolationMode
 from windlass.worker.isolation.process import ProcessMode
+from windlass.worker.isolation.sandbox import SandboxMode, Visible
+from windlass.worker.isolation.uids import DEFAULT_RANGE, Uids, parse_range
+from windlass.worker.isolation.user import UserMode
 from windlass.worker.keeper.scratch import Scratch
 
 AUTO: Final = "auto"  # the mode that `AUTOMATIC` names first and that works here
@@ -27,10 +32,15 @@ LAST_WORDS_S: Final = 5
 log = structlog.get_logger()
 
 
-class Ending(Protocol):
-    """The processes of an attempt."""
-
-    async def wait_over(self) -> None: ...
+async def find_modes() -> "Modes":
+    """Returns what this machine can do for a worker of this user, without starting one."""
+    modes = Modes()
+    with tempfile.TemporaryDirectory(prefix="windlass-") as folder:
+        uids = Uids(parse_range(DEFAULT_RANGE))
+        filter_file = Path(folder) / "system-calls"
+        candidates = (UserMode(uids), SandboxMode(Visible(), filter_file, uids))
+        await modes.look(WEAKEST, candidates)
+    return modes
 
 
 class Modes:
@@ -49,17 +59,26 @@ class Modes:
         return {OFFERED: self.names, DEFAULT: self.default}
 
     @property
+    def offered(self) -> Collection[Isolation]:
+        """All modes that work here, also those that are weaker than its own."""
+        return self._offered.keys()
+
+    @property
     def names(self) -> list[Isolation]:
-        """The modes it can run a job in: its default and those that are stronger."""
-        least = MODES.index(self.default)
-        return [mode for mode in MODES[least:] if mode in self._offered]
+        """The demands that it can meet, each with that mode or a stronger one."""
+        return [mode for mode in MODES if self.choose(mode) in self._offered]
 
     def __getitem__(self, mode: Isolation) -> IsolationMode:
         return self._offered[mode]
 
     def choose(self, *demanded: Isolation | None) -> Isolation:
-        """Returns the strongest of these and its own."""
-        return strongest(self.default, *demanded)
+        """Returns the strongest of these and its own, or the next stronger one that it has.
+
+        Only a job that names an image can run in a container.
+        """
+        wanted = strongest(self.default, *demanded)
+        able = (mode for mode in MODES[MODES.index(wanted) : -1] if mode in self._offered)
+        return next(able, wanted)
 
     def lacks(self, mode: Isolation) -> str | None:
         """Returns why a job cannot run in this mode; None if it can."""
@@ -97,16 +116,15 @@ class Modes:
         else:
             self.lacking = {**self.lacking, mode.name: why}
 
-    def leave(self, confinement: Confinement, processes: Ending | None) -> None:
-        """Leaves a confinement once the last of its processes has ended."""
-        task = asyncio.get_running_loop().create_task(self._leave(confinement, processes))
+    def leave(self, confinement: Confinement, over: Callable[[], Awaitable[None]]) -> None:
+        """Leaves a confinement once its processes have ended, which `over` waits for."""
+        task = asyncio.get_running_loop().create_task(self._leave(confinement, over))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
-    async def _leave(self, confinement: Confinement, processes: Ending | None) -> None:
+    async def _leave(self, confinement: Confinement, over: Callable[[], Awaitable[None]]) -> None:
         try:
-            if processes is not None:
-                await processes.wait_over()
+            await over()
             await confinement.leave()
         except (WindlassError, OSError) as error:
             log.warning("confinement_left_something", error=str(error))

@@ -144,6 +144,8 @@ class Keeper:
             return
         except OSError:
             data, fds = b"", []
+        for fd in fds:
+            os.set_inheritable(fd, False)  # They are for one job each, not for those before it.
         self._fds.extend(fds)
         if not data:
             self._ended = True

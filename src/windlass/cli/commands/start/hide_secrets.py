@@ -28,6 +28,22 @@ def hold(secrets: Mapping[str, str]) -> int:
     return held
 
 
+def restart_without_secrets(words: Sequence[str]) -> None:
+    """Restarts a worker that was given secrets, before it loads what it will load again."""
+    if HELD not in os.environ:
+        take_secrets(_code_in(words))
+
+
+def _code_in(words: Sequence[str]) -> str | None:
+    """Returns the code of a command line, as far as it can be told without reading it all."""
+    for word, following in zip(words, (*words[1:], None), strict=True):
+        if word == CODE_FLAG:
+            return following
+        if word.startswith(f"{CODE_FLAG}="):
+            return word.partition("=")[2]
+    return None
+
+
 def take_secrets(code: str | None = None) -> dict[str, str]:
     """Returns the secrets in the environment, and the code of the command line.
 

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import uvloop
 from msgspec.structs import replace
@@ -22,14 +22,13 @@ from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import NOTHING, Code, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.client.settings import data_directory
-from windlass.client.transport import Transport
 from windlass.domain.job.job import check_name
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.wire.system import Health
-from windlass.wiring.agents import direct_agent, http_agent
-from windlass.wiring.backend import ServerOptions, running_without_server
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.keeper.processes import become_private
+
+if TYPE_CHECKING:
+    from windlass.client.transport import Transport
 
 DRAIN_LIMIT: Final = "drain_limit"  # the core option that a worker may have for itself
 
@@ -106,6 +105,9 @@ def _own_drain_limit(core: CoreFlags) -> int | None:
 
 
 async def _work(at: Connection, options: WorkerOptions, token: str | None) -> None:
+    # Here, since a worker that hides its secrets starts twice.
+    from windlass.wiring.http_agent import http_agent
+
     transport = at.transport(token)
     try:
         await _check_trust(transport)
@@ -116,8 +118,10 @@ async def _work(at: Connection, options: WorkerOptions, token: str | None) -> No
         await transport.close()
 
 
-async def _check_trust(transport: Transport) -> None:
+async def _check_trust(transport: "Transport") -> None:
     """Raises if the server's certificate is not trusted; waiting would not help."""
+    from windlass.wire.system import Health
+
     try:
         if transport.server.startswith("https:"):
             await transport.call("GET", "/healthz", Health)
@@ -129,6 +133,9 @@ async def _check_trust(transport: Transport) -> None:
 async def _work_beside(
     store: str, blobs: str, options: WorkerOptions, config: Path | None, core: CoreFlags
 ) -> None:
+    from windlass.wiring.backend import ServerOptions, running_without_server
+    from windlass.wiring.direct_agents import direct_agent
+
     settings = settings_of(core, config)
     place = ServerOptions(store, blobs, settings.config, options.imports)
     patient = replace(options, drain_limit_ms=settings.config.drain_limit_ms)

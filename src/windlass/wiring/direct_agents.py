@@ -1,12 +1,10 @@
-"""Builds worker agents: over HTTP, beside a store, and inside a user's program."""
+"""Builds worker agents that use an engine directly: beside a store, and in a user's program."""
 
 import os
 import sys
 
 from windlass.api.children import Children
-from windlass.client.gateway import HttpGateway, WorkerToken
-from windlass.client.transport import Transport
-from windlass.clock import RealChance, RealClock, RealSecrets
+from windlass.clock import RealChance, RealClock
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.executors import add_named, load_executors
@@ -14,23 +12,6 @@ from windlass.executors.python.executor import PythonExecutor
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.options import WorkerOptions
-from windlass.worker.agent.state import StateDirectory
-
-
-def http_agent(transport: Transport, options: WorkerOptions) -> Agent:
-    """Returns an agent that talks to a server; the caller closes the transport."""
-    executors = load_executors(imports=options.imports)
-    state = StateDirectory(options.state)
-    gateway = HttpGateway(transport, _own_token(state, options.keeps_token))
-    return Agent(gateway, options, executors, RealClock(), RealChance(), state)
-
-
-def _own_token(state: StateDirectory, kept: bool) -> WorkerToken:
-    secret = RealSecrets().secret
-    if not kept:
-        return WorkerToken(secret)
-    memory = state.memory
-    return WorkerToken(secret, memory.token, memory.accepted, state.keep_token)
 
 
 def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
