@@ -159,15 +159,26 @@ class Contained:
     async def settle(self, program: Program, ended: Ended, output: bytes) -> Ended:
         """Removes the container of an ended program; returns how the program itself ended."""
         name = program.run_as.outside
-        state = await self._look(name) if ended.code else None
+        # What a daemon knows counts more than the end of the program that asked it.
+        asks = ended.code or (ended.code == 0 and self._engine.kind != "podman")
+        state = await self._look(name) if asks else None
         await self._remove(name)
         await self._own_files()
         what = f"{self._programs.pop(name, 'the program')} in the image {self._image}"
-        if ended.code in NOT_STARTED and (state is None or not state.ran):
+        if state is not None and state.status == "running":
+            message = f"{self._engine.kind} lost sight of {what} while it ran"
+            raise ConfinementFailed("network", message)
+        if ended.code and (ended.code in NOT_STARTED if state is None else not state.ran):
             raise start_failure(what, ended.code, output)
         if ended.code and INIT_FAILED.search(output):
             raise start_failure(what, PROGRAM_MISSING, output)
+        return self._judged(ended, state)
+
+    def _judged(self, ended: Ended, state: "State | None") -> Ended:
+        """Returns the end of a program that ran, by its exit code and what the engine knows."""
         code, number = ended.code, ended.signal
+        if code is not None and state is not None and state.exit_code is not None:
+            code = state.exit_code
         if code is not None and SIGNALED < code <= SIGNALED + SIGNALS:
             number, code = code - SIGNALED, None
         starved = ended.out_of_memory or (state is not None and state.oom_killed)
@@ -260,6 +271,7 @@ class State(msgspec.Struct, rename="pascal"):
 
     status: str = ""
     started_at: str = ""
+    exit_code: int | None = None
     oom_killed: bool = msgspec.field(name="OOMKilled", default=False)
 
     @property
