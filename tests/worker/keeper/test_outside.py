@@ -16,7 +16,7 @@ from windlass.worker.isolation.container.leftovers import end_outside
 from windlass.worker.keeper.client import KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess, RunAs
 from windlass.worker.keeper.outside import end_all
-from windlass.worker.keeper.processes import boottime
+from windlass.worker.keeper.processes import boottime, look_at
 
 HOUR_S: Final = 3_600
 PATIENCE_S: Final = 20
@@ -78,6 +78,16 @@ def test_the_keeper_ends_it_when_its_agent_is_gone(tmp_path: Path) -> None:
 def test_the_guard_ends_it_when_the_keeper_was_killed(tmp_path: Path) -> None:
     async def scene(keeper: KeeperClient, process: KeptProcess) -> None:
         os.kill(keeper.pid, signal.SIGKILL)
+        await seen(tmp_path / "ended")
+
+    with_keeper(tmp_path, scene)
+
+
+def test_the_keeper_ends_it_when_its_guard_was_killed(tmp_path: Path) -> None:
+    async def scene(keeper: KeeperClient, process: KeptProcess) -> None:
+        kept = look_at(keeper.pid)
+        assert kept is not None
+        os.kill(kept.parent, signal.SIGKILL)
         await seen(tmp_path / "ended")
 
     with_keeper(tmp_path, scene)
