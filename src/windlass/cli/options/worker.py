@@ -14,6 +14,7 @@ from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import InvalidInput
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
+from windlass.worker.isolation.container.engine import check_engine
 from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
@@ -88,6 +89,7 @@ class Offers:
         """Returns the worker's options; raises `InvalidInput`."""
         if self.slots is not None and self.slots < 1:
             raise InvalidInput("slots", "at least 1", self.slots)
+        check_engine(self.container_engine)
         usable = os.sched_getaffinity(0)
         offer = parse_offer(self.resources or "", len(usable), usable if self.pin_cpus else None)
         return WorkerOptions(

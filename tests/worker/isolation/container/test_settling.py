@@ -80,6 +80,23 @@ def test_a_container_that_was_never_started_is_a_failure_of_its_start(settle: Se
         settle(Ended(125), None, b"docker: Cannot connect to the Docker daemon")
 
 
+def test_credentials_are_gone_when_the_image_is_here(tmp_path: Path) -> None:
+    program = tmp_path / "docker"
+    program.write_text(
+        f'#!/bin/sh\n[ "$3" = pull ] && cp $DOCKER_CONFIG/config.json {tmp_path}/seen\n'
+    )
+    program.chmod(0o755)
+    engine = Engine(
+        kind="docker", program=str(program), version="20.10", rootless=False,
+        env={"PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    place = tmp_path / "place"
+    place.mkdir()
+    run(Images(engine).provide("r.example/box", "always", place, "me:secret", str))
+    assert "r.example" in (tmp_path / "seen").read_text()
+    assert list(place.iterdir()) == []
+
+
 def test_running_out_of_memory_is_told(settle: Settle) -> None:
     assert settle(Ended(137), {"ExitCode": 137, "OOMKilled": True}, b"").out_of_memory
 

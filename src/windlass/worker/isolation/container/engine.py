@@ -172,6 +172,12 @@ async def find_engine(setting: str, environ: Mapping[str, str]) -> Engine | str:
     return f"none of {wanted} is installed" if setting == AUTO else f"{wanted} is not installed"
 
 
+def check_engine(setting: str) -> None:
+    """Raises `InvalidInput` unless this can name an engine, all of them or none."""
+    if setting != OFF:
+        candidates(setting)
+
+
 def candidates(setting: str) -> list[tuple[Kind, str]]:
     """Returns the programs to try, with their kinds; raises `InvalidInput` for an unknown one."""
     if setting == AUTO:

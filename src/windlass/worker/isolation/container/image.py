@@ -12,6 +12,7 @@ from windlass.domain.matching.isolation import Pull
 from windlass.worker.isolation.container.engine import Engine, EngineAway, Ran
 from windlass.worker.isolation.mode import ConfinementFailed
 
+SETTINGS: Final = "config.json"  # what docker calls the file with credentials
 DEFAULT_REGISTRY: Final = "docker.io"
 _HUB: Final = "https://index.docker.io/v1/"  # what docker calls it in its settings
 
@@ -60,14 +61,17 @@ class Images:
         note(f"fetching the image {image}")
         arguments, env = ["pull", "--quiet"], {}
         if credentials is not None:
-            place = folder / "config.json"
+            place = folder / SETTINGS
             settings = auth_settings(credentials, image, self._engine.kind == "podman")
             write_private(place, settings)
             if self._engine.kind == "podman":
                 arguments += ["--authfile", str(place)]
             else:
                 env = {"DOCKER_CONFIG": str(folder)}
-        ran = await self._engine.run(*arguments, image, longest_s=None, env=env)
+        try:
+            ran = await self._engine.run(*arguments, image, longest_s=None, env=env)
+        finally:
+            (folder / SETTINGS).unlink(missing_ok=True)
         if ran.code != 0:
             raise failure_of(image, ran)
 

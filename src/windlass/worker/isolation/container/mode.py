@@ -133,6 +133,9 @@ class Contained:
         wish = self._wish
         if Path(program.cwd) != wish.scratch:
             raise InvalidInput("cwd", "the scratch directory for a job in a container", program.cwd)
+        if wish.devices and CUDA not in program.env:
+            message = "only GPUs of NVIDIA can be given to a container"
+            raise ConfinementFailed("configuration", message)
         name, place = self._prepare()
         await self._images.provide(self._image, wish.pull, place, wish.credentials, wish.note)
         self._starved = out_of_memory_kills()
