@@ -85,6 +85,10 @@ test-long: $(STAMP) ## run the long forms: rules on every store, more jobs under
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
 	$(PY) -m windlass.cli.reference docs/reference
 
+.PHONY: rights-table
+rights-table: $(STAMP) ## call every route as everybody and print who is answered what
+	$(PY) -m tests.server.rights
+
 .PHONY: system-packages
 system-packages: ## install from Debian what has no wheel (GStreamer, Redis, clang, AFL++), for tests and benchmarks
 	@python3 tests/support/debian.py

@@ -6,7 +6,7 @@ from typing import Any
 from benchmarks.measure import Lap, Watch
 from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.wire.sync import Finished, SyncReply, SyncRequest
 
 TASK = "noop"

@@ -30,7 +30,7 @@ JOB_COLUMNS = (
 )
 READY_COLUMNS = "shape, rank, job, attempt, workflow, limit_id"
 LEASE_COLUMNS = (
-    "job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at, "
+    "job, attempt, lease, worker, incarnation, state, assigned_at, started_at, "
     "deadline_at, timeout_ms, idle_ms, limit_id"
 )
 END_COLUMNS = (
@@ -138,7 +138,7 @@ class Plan:
             places.append(f"INSERT INTO ready ({READY_COLUMNS}) SELECT {ready} FROM {series}")
         elif part.state == RUNNING:
             lease = (
-                f"n, 1, n - {part.first - 1}, {WORKER}, {INCARNATION}, 4, {at}, {at}, 0, "
+                f"n, 1, n - {part.first - 1}, {WORKER}, {INCARNATION}, 4, {at}, {at}, "
                 f"{self.now + TIMEOUT_MS}, {TIMEOUT_MS}, {none}, {none}"
             )
             places.append(f"INSERT INTO leases ({LEASE_COLUMNS}) SELECT {lease} FROM {series}")
@@ -168,7 +168,7 @@ def _events(names: "Names", series: str, at: str, steps: str) -> str:
 class Names:
     """What SQLite calls things."""
 
-    none = "0"
+    none = "NULL"
     absent = "NULL"  # what a 0 is compared with to become NULL: here it never does
     frm = "from_state"
     to = "to_state"

@@ -21,8 +21,8 @@ INSERT INTO ready (shape, rank, job, attempt, workflow)
 SELECT 1, 1, u.id, 0, $2::bigint FROM unnest($1::bigint[]) AS u (id)
 """
 WAITS = """
-INSERT INTO waits (job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow)
-SELECT u.id, u.unmet, 0, 0, 1, 1, 1, 0, $3::bigint
+INSERT INTO waits (job, unmet, manual, age_from, shape, rank, attempt, workflow)
+SELECT u.id, u.unmet, 0, 1, 1, 1, 0, $3::bigint
 FROM unnest($1::bigint[], $2::integer[]) AS u (id, unmet)
 """
 EVENTS = """
@@ -33,7 +33,8 @@ EDGES = "INSERT INTO dependents (job, chunk, edges) VALUES ($1, 0, $2)"
 END_PLACES = ("DELETE FROM ready WHERE workflow = $1", "DELETE FROM waits WHERE workflow = $1")
 END_JOBS = """
 WITH ended AS (
-    UPDATE jobs SET state = 10, finished_at = 1, reason = 'stop' WHERE workflow = $1 AND state = 0
+    UPDATE jobs SET state = 10, finished_at = 1, reason = 'stop'
+    WHERE workflow = $1 AND state IS NULL
     RETURNING id, state
 ), listed AS (
     INSERT INTO bad_ends (job, state) SELECT id, state FROM ended

@@ -30,12 +30,12 @@ WITH picked AS MATERIALIZED (
     FROM taken t JOIN jobs j ON j.id = t.job
 ), leased AS (
     INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,
-                        started_at, activity_at, deadline_at, timeout_ms, idle_ms, limit_id)
-    SELECT job, attempt, lease, $5, $6, 4, $7, $7, 0,
-           coalesce($7 + least(timeout_ms, idle_ms) + $8, 0), timeout_ms, idle_ms, limit_id
+                        started_at, deadline_at, timeout_ms, idle_ms, limit_id)
+    SELECT job, attempt, lease, $5, $6, 4, $7, $7,
+           $7 + least(timeout_ms, idle_ms) + $8, timeout_ms, idle_ms, limit_id
     FROM given
 )
-SELECT job, attempt, lease, rank, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec FROM given
+SELECT job, attempt, lease, rank, timeout_ms, idle_ms, spec FROM given
 """
 TWO_EVENTS = """
 INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")

@@ -17,15 +17,15 @@ from windlass.store.sqlite.migrate import create
 JOB = """
 INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment, age_from, created_at,
                   limit_id, timeout_ms, idle_ms, supersedes, spec)
-VALUES (?, 1, ?, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, ?)
+VALUES (?, 1, ?, 0, 1, 0, 0, 1, 1, NULL, NULL, NULL, NULL, ?)
 """
 READY = """
-INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id) VALUES (1, 1, ?, 0, ?, 0)
+INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id) VALUES (1, 1, ?, 0, ?, NULL)
 """
 WAIT = """
-INSERT INTO waits (job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
+INSERT INTO waits (job, unmet, manual, age_from, shape, rank, attempt, workflow,
                    limit_id)
-VALUES (?, ?, 0, 0, 1, 1, 1, 0, ?, 0)
+VALUES (?, ?, 0, 1, 1, 1, 0, ?, NULL)
 """
 EDGES = "INSERT INTO dependents (job, chunk, edges) VALUES (?, 0, ?)"
 EVENT = """
@@ -36,11 +36,11 @@ END_READY = "DELETE FROM ready WHERE workflow = ?1"
 OUTCOMES = """
 INSERT INTO outcomes (job, state, flags, attempt, failed, lost, worker, incarnation,
                       assigned_at, started_at, finished_at, failure, reason)
-SELECT id, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 'stop' FROM jobs WHERE workflow = ?1 AND workflow > 0
+SELECT id, 10, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1, 0, 'stop' FROM jobs WHERE workflow = ?1
 """
 ENDS = """
 INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state, reason)
-SELECT 1, 1, id, 0, 0, 0, 2, 10, 'stop' FROM jobs WHERE workflow = ?1 AND workflow > 0
+SELECT 1, 1, id, 0, 0, 0, 2, 10, 'stop' FROM jobs WHERE workflow = ?1
 """
 
 

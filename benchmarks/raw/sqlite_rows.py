@@ -22,7 +22,7 @@ from windlass.store.sqlite.statements import QUERIES
 QUEUED = State.QUEUED.code
 RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code
-TIMEOUTS = (1_800_000, 0)  # while running, and without activity: the defaults
+TIMEOUTS = (1_800_000, None)  # while running, and without activity: the defaults
 SLACK_MS = 10_000 + 30_000  # the grace of a stopped process and one heartbeat
 
 INSERT_JOBS = BulkInsert(QUERIES["insert_jobs"])
@@ -83,7 +83,7 @@ class RawStore:
         last = self._sequences["job"] = self._sequences["job"] + len(bodies)
         shape, rank, ids = self._shape, now - self._level, range(first, last + 1)
         rows = [
-            (job, shape, 0, 0, rank, 0, 0, now, now, 0, *TIMEOUTS, 0, body)
+            (job, shape, None, 0, rank, 0, 0, now, now, None, *TIMEOUTS, None, body)
             for job, body in zip(ids, bodies, strict=True)
         ]
         INSERT_JOBS.run(self._writer, rows)
@@ -127,7 +127,7 @@ class RawStore:
         claimed = [row[1] for row in rows]
         ids = integers(claimed)
         times = (now, now, now + SLACK_MS)
-        execute(QUERIES["lease_to"], (self._last_lease, 1, *self._who, 0, RUNNING, *times, ids))
+        execute(QUERIES["lease_to"], (self._last_lease, 1, *self._who, None, RUNNING, *times, ids))
         execute(TWO_EVENTS, (now, 1, *self._who, ids))
         execute(QUERIES["bump_counter"], (self._server, "depth:default", -len(rows)))
         self._last_lease += len(rows)

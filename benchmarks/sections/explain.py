@@ -27,7 +27,7 @@ from tests.support.postgres import start_postgres
 from tests.support.running_server import running_server
 from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.store.postgres.store import PostgresStore
 
 NAME = "explain"

@@ -150,7 +150,7 @@ async def cancel(engine: Engine, jobs: Sequence[JobSpec]) -> Lap:
     """Cancel a workflow of these jobs; their submit is not timed."""
     made = await engine.submit(jobs, WorkflowSpec(name="bench"))
     watch = Watch()
-    done = await engine.workflows.cancel(made.workflow)
+    done = await engine.workflows.cancel(made.known_workflow)
     lap = watch.lap(len(jobs))
     if done.state != "canceled":
         raise RuntimeError(f"expected the workflow to be canceled, it is {done.state}")

@@ -23,7 +23,6 @@ from windlass.domain.access.roles import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, Unreachable
 from windlass.ports.gateway import Holder
-from windlass.wire.enrolment import EnrolRequest
 from windlass.wire.sync import Finished
 
 LIMIT_S = 30
@@ -69,11 +68,10 @@ def _installed(place: Path) -> Iterator[Installation]:
 
 @asynccontextmanager
 async def _worker(client: AsyncClient, address: str) -> AsyncIterator[FakeWorker]:
-    gateway = HttpGateway(
-        Transport(address, client.transport.token), WorkerToken(RealSecrets().secret)
-    )
+    own = WorkerToken(RealSecrets().secret)
+    gateway = HttpGateway(Transport(address, client.transport.token), own)
     try:
-        yield FakeWorker(gateway, await gateway.enrol(EnrolRequest(name="w1", slots=2)))
+        yield await FakeWorker(gateway, own, "w1").enrol(slots=2)
     finally:
         await gateway.close()
 

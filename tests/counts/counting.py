@@ -13,7 +13,7 @@ from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.store.postgres.session import Session
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore

@@ -139,7 +139,7 @@ def test_an_encoder_that_is_named_is_required() -> None:
 def test_the_duration_sets_the_timeout() -> None:
     validator = Validator(Config(), KINDS)
 
-    def timeout_ms(task: str, **args: object) -> int:
+    def timeout_ms(task: str, **args: object) -> int | None:
         return validator.validate(
             JobSpec(task=task, args={**GOOD[task], **args})
         ).template.timeout_ms

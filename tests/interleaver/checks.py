@@ -16,6 +16,7 @@ from windlass.domain.rows.records import KEPT_WHILE_RUNNING, Lease, Ticket, Work
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.reports import AttemptReport, apply_reports
 from windlass.engine.fleet import queues, workers
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.jobs import unblock
 from windlass.engine.sync.sync import SyncCall, sync
 from windlass.engine.transaction.unit_of_work import Work
@@ -29,7 +30,7 @@ COMPLETED = State.COMPLETED.code
 TIMED_OUT = State.TIMED_OUT.code
 
 ROUNDS = 40
-OPEN_JOBS = "SELECT count(*) FROM jobs WHERE state = 0"
+OPEN_JOBS = "SELECT count(*) FROM jobs WHERE state IS NULL"
 
 
 class Result(NamedTuple):
@@ -55,7 +56,7 @@ def _lost_slots(snapshot: Snapshot) -> Iterator[str]:
     ready = Counter((ticket.limit, ticket.shape) for ticket in snapshot.ready)
     room = {row.id: row.max - row.leased for row in snapshot.limits}
     for ticket in snapshot.parked:
-        if ready[ticket.limit, ticket.shape] < room[ticket.limit]:
+        if ready[ticket.limit, ticket.shape] < room[ticket.known_limit]:
             yield f"job {ticket.job} is parked under limit {ticket.limit}, which has a free slot"
 
 
@@ -66,7 +67,7 @@ def _doomed(snapshot: Snapshot) -> Iterator[str]:
     changing = {cascade.job for cascade in snapshot.cascades}
     for owner, edges in snapshot.dependents:
         state, forgiven = facts[owner].state, facts[owner].flags & ALLOW_FAILURE
-        if state in (0, COMPLETED) or forgiven or owner in changing:
+        if state in (None, COMPLETED) or forgiven or owner in changing:
             continue
         for edge in edges:
             if not edge & 1 and edge >> 1 in waits:
@@ -88,7 +89,7 @@ async def complaints_in_the_end(stage: Stage) -> list[str]:
         "cascades": snapshot.cascades,
     }
     found = [f"left in {place}: {rows}" for place, rows in standing.items() if rows]
-    found += [f"job {row.facts.id} has not ended" for row in snapshot.jobs if not row.facts.state]
+    found += [f"job {row.facts.id} has not ended" for row in snapshot.jobs if row.facts.is_open]
     return found + await _judged(stage, snapshot, "in the end")
 
 
@@ -143,7 +144,7 @@ class Drain:
         """The state when nothing moves any more."""
         hand = self._stage.hand
         hand.forget()
-        enrolment = workers.Enrolment(name="drainer", slots=1_000)
+        enrolment = Enrolment(name="drainer", slots=1_000)
         self._worker = await hand.run(lambda work, _: workers.enrol(work, enrolment))
         now = await self._stage.helper.fetchval("SELECT at FROM injected_clock")
         for _ in range(ROUNDS):
@@ -244,7 +245,7 @@ def _state(snapshot: Snapshot, job: int) -> str:
         if lease.job == job:
             return str(STATE_BY_CODE[lease.state])
     (row,) = (row for row in snapshot.jobs if row.facts.id == job)
-    return str(STATE_BY_CODE[row.facts.state])
+    return "nowhere" if row.facts.state is None else str(STATE_BY_CODE[row.facts.state])
 
 
 def _verdict(answer: object) -> str:

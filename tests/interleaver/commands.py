@@ -15,6 +15,7 @@ from windlass.engine.attempts.activity import Activity, note_activity
 from windlass.engine.fleet import lost_workers as upkeep
 from windlass.engine.fleet import queues, workers
 from windlass.engine.fleet.capability import reject_at_once
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.jobs import cancel as canceling
 from windlass.engine.jobs import enqueue, priority, supersede
 from windlass.engine.jobs import unblock as unblocking
@@ -247,7 +248,7 @@ def activity(worker: str, label: str) -> Command:
 
 
 def enrol(name: str, takeover: bool = False) -> Command:
-    enrolment = workers.Enrolment(name=name, slots=10, takeover=takeover)
+    enrolment = Enrolment(name=name, slots=10, takeover=takeover)
     return lambda world: _alone(lambda work: workers.enrol(work, enrolment))
 
 

@@ -112,9 +112,10 @@ def _drop_silently(world: World) -> Step[object]:
         facts = (await work.tx.jobs.lock([has]))[has]
         lease = (await work.tx.leases.lock([has]))[has]
         await work.tx.leases.drop([has])
+        assert facts.limit is not None
         await work.tx.limits.bump({facts.limit: -1})
         work.move(
-            has, facts.shape, 0, lease.attempt, lease.state, State.CANCELING.code,
+            has, facts.shape, None, lease.attempt, lease.state, State.CANCELING.code,
             worker=lease.worker, incarnation=lease.incarnation,
         )  # fmt: skip
 

@@ -14,8 +14,9 @@ from tests.support.specs import spec_of
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import Validator
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.fleet.queues import QueueLimits, set_limits
-from windlass.engine.fleet.workers import Enrolment, enrol
+from windlass.engine.fleet.workers import enrol
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.sync.sync import SyncCall, sync
@@ -64,7 +65,7 @@ class World:
         assert isinstance(done, Submitted)
         self.jobs.update(zip(map(label_of, jobs), done.ids, strict=True))
         if workflow:
-            self.workflows[workflow] = done.workflow
+            self.workflows[workflow] = done.known_workflow
 
     async def limit(self, most: int, queue: str = "default") -> None:
         """No more of a queue may run, and every server knows it."""

@@ -1,5 +1,8 @@
 """A token sees its own namespaces only."""
 
+import json
+from typing import Any
+
 import httpx
 
 from tests.support.running import run
@@ -79,6 +82,58 @@ def test_a_token_submits_to_its_own_namespace_only() -> None:
             ):
                 reply = await ours.post("/api/v1/jobs", json=body)
                 assert reply.status_code == status, (body, reply.text)
+
+    run(scenario())
+
+
+def test_references_do_not_tell_jobs_of_others_from_missing_ones() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            ours, theirs, _, other = await _two(server)
+            new = {"jobs": [job()], "workflow": {"name": "w"}}
+            flow = (await theirs.post("/api/v1/jobs", json=new)).json()["workflow"]
+            item = {"job": 0, "artifact": "x"}
+            for body, foreign in (
+                ({"jobs": [job(after=[0])]}, other),
+                ({"jobs": [job(after_any=[0])]}, other),
+                ({"jobs": [job(parent=0)]}, other),
+                ({"jobs": [job(workflow=0)]}, flow),
+                ({"jobs": [job(args={"argv": ["true"], "inputs": [item]})]}, other),
+            ):
+                asked = json.dumps(body)
+                answers = []
+                for number in (foreign, 4_000):
+                    text = asked.replace("[0]", f"[{number}]").replace(": 0", f": {number}")
+                    reply = await ours.post("/api/v1/jobs", json=json.loads(text))
+                    shown = reply.text if reply.status_code != 201 else ""
+                    answers.append((reply.status_code, shown.replace(str(number), "N")))
+                assert answers[0] == answers[1], body
+
+    run(scenario())
+
+
+def test_a_limited_token_sees_the_queues_and_namespaces_of_its_own() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            ours, theirs, _, _ = await _two(server)
+            await server.submit(job(queue="red"), by=ours)
+            await server.submit(job(queue="blue"), by=theirs)
+            serves = {"secret:KEY": ["a", "b"], "secret:OTHER": ["b"], "namespaces": ["a", "b"]}
+            await server.worker(metadata={**serves, "secret:ALL": ["*"], "cpu": 1})
+
+            async def seen(client: httpx.AsyncClient) -> tuple[list[str], Any]:
+                queues = (await client.get("/api/v1/queues")).json()["queues"]
+                (worker,) = (await client.get("/api/v1/workers")).json()["workers"]
+                assert worker["metadata"] == worker["dynamic"]
+                return [queue["name"] for queue in queues], worker["metadata"]
+
+            queues, metadata = await seen(ours)
+            assert queues == ["default", "red"]
+            limited = {"secret:KEY": ["a"], "namespaces": ["a"], "secret:ALL": ["*"], "cpu": 1}
+            assert metadata == limited
+            queues, metadata = await seen(server.admin)
+            assert queues == ["blue", "default", "red"]
+            assert metadata == {**serves, "secret:ALL": ["*"], "cpu": 1}
 
     run(scenario())
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.server.http.test_permissions import ROUTES
+from tests.server.rights.table import ACTIONS
 from tests.server.routes.test_pools import POOL
 from tests.support.running import run
 from tests.support.running_server import (
@@ -22,11 +22,10 @@ from tests.support.running_server import (
 )
 from tests.support.waiting import until
 from windlass.client.transport import ServerError
+from windlass.domain.access.actions import RIGHTS
 from windlass.domain.access.roles import Role
 from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
-from windlass.server.app import ROUTES as DECLARED
-from windlass.server.http import dispatch
 from windlass.wire.sync import Finished
 
 ENROL: Final = "/api/v1/workers/enrol"
@@ -40,16 +39,18 @@ async def _enrolled(client: httpx.AsyncClient, name: str) -> dict[str, Any]:
     return answer
 
 
-async def _taken(worker: FakeWorker) -> Holder:
+async def taken(worker: FakeWorker) -> Holder:
     """The attempt that the worker is given next."""
     (given,) = (await worker.sync(want=1)).jobs
     return Holder(worker.id, worker.incarnation, given.job, given.attempt)
 
 
-async def _made(server: RunningServer, worker: FakeWorker, tmp_path: Path, namespace: str) -> int:
+async def leave_artifact(
+    server: RunningServer, worker: FakeWorker, tmp_path: Path, namespace: str
+) -> int:
     """A job of this namespace that has ended and left an artifact."""
     number = await server.submit(job(namespace=namespace))
-    holder = await _taken(worker)
+    holder = await taken(worker)
     file = tmp_path / "secret"
     file.write_bytes(SECRET)
     digest = hashlib.sha256(SECRET).hexdigest()
@@ -104,14 +105,14 @@ def test_finding_1_a_shut_out_worker_reaches_nothing(action: str | None) -> None
                 token, worker, status = enrolled["token"], enrolled["worker"], "pending_approval"
             else:
                 fake = await server.worker("w")
-                await _taken(fake)
+                await taken(fake)
                 token, worker, status = fake.token, fake.id, "disabled"
                 path = f"/api/v1/workers/{worker}/{action}"
                 assert (await server.admin.post(path)).json() == {"applied": True}
             client = await server.http(token)
-            for route, role in ROUTES.items():
+            for route, asked in ACTIONS.items():
                 method, path = route.split()
-                if role != Role.WORKER or path.endswith("/sync"):
+                if RIGHTS[asked].unlimited is not Role.WORKER or path.endswith("/sync"):
                     continue
                 path = path.replace("{worker:int}", str(worker)).replace("{job:int}", str(number))
                 path = path.replace("{attempt:int}", "1").replace("{source:int}", str(number))
@@ -183,7 +184,7 @@ def test_finding_2_a_worker_reads_only_the_inputs_of_what_it_holds(tmp_path: Pat
     async def scenario() -> None:
         async with running_server() as server:
             worker = await server.worker()
-            number = await _made(server, worker, tmp_path, "default")
+            number = await leave_artifact(server, worker, tmp_path, "default")
             path = f"/api/v1/jobs/{number}/artifacts"
             for token in ((await _enrolled(await server.http(None), "p"))["token"], worker.token):
                 client = await server.http(token)
@@ -191,13 +192,13 @@ def test_finding_2_a_worker_reads_only_the_inputs_of_what_it_holds(tmp_path: Pat
                     assert (await client.get(f"{path}{rest}")).status_code == 403
             assert (await (await server.http(None)).get(f"{path}/secret")).status_code == 401
             await server.submit()
-            unrelated = await _taken(worker)
+            unrelated = await taken(worker)
             copy = tmp_path / "copy"
             with pytest.raises(NotFound):
                 await worker.gateway.get_artifact(unrelated, number, "secret", copy)
             item = {"job": number, "artifact": "secret"}
             await server.submit(job(args={"argv": ["true"], "inputs": [item]}))
-            declares = await _taken(await server.worker("w2", slots=2))
+            declares = await taken(await server.worker("w2", slots=2))
             other = await server.worker("w3")
             stolen = declares._replace(worker=other.id, incarnation=other.incarnation)
             for holder in (stolen, declares):
@@ -227,6 +228,7 @@ FLEET_WIDE: Final = {
     "GET /api/v1/namespaces/weights",
     "POST /api/v1/namespaces/{name:str}/weight",
     "POST /api/v1/verify",
+    "GET /metrics",
 }
 
 
@@ -273,8 +275,9 @@ def test_finding_4_fleet_wide_routes_need_a_token_for_all_namespaces(
             client = await server.http(token)
             for route in sorted(FLEET_WIDE):
                 reply = await _call_fleet(client, route, worker.id)
+                least = RIGHTS[ACTIONS[route]].unlimited or Role.ADMIN
                 ladder = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
-                enough = role in ladder and ladder.index(role) >= ladder.index(Role(ROUTES[route]))
+                enough = role in ladder and ladder.index(role) >= ladder.index(least)
                 if enough and not namespaces:
                     assert reply.status_code not in (401, 403), (route, reply.text)
                 else:
@@ -299,10 +302,11 @@ def test_finding_4_every_fleet_wide_route_is_marked_and_no_other() -> None:
         "DELETE /api/v1/tokens/{token:int}",
     }
 
-    marked = {f"{route.method} {route.path}" for route in DECLARED if route.needs.fleet}
-    assert marked == FLEET_WIDE
-    privileged = {r for r, role in ROUTES.items() if role in (Role.OPERATOR, Role.ADMIN)}
-    assert privileged == FLEET_WIDE | limited_by_what_they_touch
+    rights = {route: RIGHTS[action] for route, action in ACTIONS.items()}
+    assert {route for route, right in rights.items() if right.is_fleet_wide} == FLEET_WIDE
+    high = (Role.OPERATOR, Role.ADMIN)
+    privileged = {route for route, right in rights.items() if right.unlimited in high}
+    assert privileged | {"GET /metrics"} == FLEET_WIDE | limited_by_what_they_touch
 
 
 def test_finding_4_an_operator_of_a_namespace_approves_no_worker_by_enrolling_it() -> None:
@@ -323,13 +327,13 @@ def test_finding_5_an_input_of_another_namespace_is_not_found(tmp_path: Path, fo
     async def scenario() -> None:
         async with running_server() as server:
             worker = await server.worker()
-            number = await _made(server, worker, tmp_path, "b")
+            number = await leave_artifact(server, worker, tmp_path, "b")
             named = {"job": number, "artifact": "secret"}
             item = named if form == "job" else {"artifact": named, "path": "x"}
             asked = job(args={"argv": ["true"], "inputs": [item]})
             copy = tmp_path / "copy"
             await server.submit(asked, by=await server.role(Role.SUBMITTER, "a"))
-            holder = await _taken(worker)
+            holder = await taken(worker)
             with pytest.raises(NotFound) as refused:
                 await worker.gateway.get_artifact(holder, number, "secret", copy)
             with pytest.raises(NotFound) as missing:
@@ -337,7 +341,7 @@ def test_finding_5_an_input_of_another_namespace_is_not_found(tmp_path: Path, fo
             assert str(refused.value) == str(missing.value).replace("4000", str(number))
             await server.submit(asked, by=await server.role(Role.SUBMITTER, "b"))
             other = await server.worker("w2")
-            await other.gateway.get_artifact(await _taken(other), number, "secret", copy)
+            await other.gateway.get_artifact(await taken(other), number, "secret", copy)
             assert copy.read_bytes() == SECRET
 
     run(scenario())
@@ -347,7 +351,7 @@ def test_finding_5_a_name_of_another_namespace_stands_for_nothing(tmp_path: Path
     async def scenario() -> None:
         async with running_server() as server:
             worker = await server.worker()
-            number = await _made(server, worker, tmp_path, "b")
+            number = await leave_artifact(server, worker, tmp_path, "b")
             body = {"job": number, "artifact": "secret"}
             assert (await server.admin.put("/api/v1/names/n", json=body)).status_code == 200
             item = {"artifact": {"$lookup": "n"}, "path": "x"}
@@ -367,7 +371,7 @@ def test_finding_7_a_removed_workers_token_is_worthless_at_once() -> None:
         async with running_server() as server:
             worker = await server.worker()
             await server.submit()
-            holder = await _taken(worker)
+            holder = await taken(worker)
             waiting = asyncio.create_task(worker.sync(received=1, wait_ms=20_000))
 
             async def waits() -> bool:
@@ -392,47 +396,5 @@ def test_finding_7_a_removed_workers_token_is_worthless_at_once() -> None:
             assert (await client.post(ENROL, json={"name": "w1"})).status_code == 401
             tokens = (await server.admin.get("/api/v1/tokens")).json()["tokens"]
             assert all(token["worker"] != worker.id for token in tokens)
-
-    run(scenario())
-
-
-# Finding 9
-
-FOLLOWED: Final = ("/api/v1/events", "/api/v1/jobs/1/log?follow=true")
-
-
-async def _ends(client: httpx.AsyncClient, path: str, begun: asyncio.Event) -> None:
-    """Reads a followed stream until the server cuts it off, without its last chunk."""
-    with pytest.raises(httpx.RemoteProtocolError):  # noqa: PT012
-        async with client.stream("GET", path) as reply:
-            assert reply.status_code == 200
-            begun.set()
-            async for _ in reply.aiter_bytes():
-                pass
-
-
-@pytest.mark.parametrize("path", FOLLOWED)
-@pytest.mark.parametrize("how", ["revoked", "expired"])
-def test_finding_9_a_stream_ends_with_its_token(
-    path: str, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dispatch, "RECHECK_SECONDS", 0.02)
-
-    async def scenario() -> None:
-        async with running_server() as server:
-            await server.submit()
-            access, now = server.services.access, await server.services.engine.now()
-            expires_at = now + 500 if how == "expired" else 0
-            made = await access.create_token("ci", Role.VIEWER, expires_at=expires_at)
-            begun = asyncio.Event()
-            reading = asyncio.create_task(_ends(await server.http(made.secret), path, begun))
-            other = asyncio.create_task(_ends(server.admin, path, asyncio.Event()))
-            await begun.wait()
-            if how == "revoked":
-                await access.revoke(made.token.id)
-            await asyncio.wait_for(reading, 10)
-            assert not other.done()
-            other.cancel()
-            await asyncio.gather(other, return_exceptions=True)
 
     run(scenario())

@@ -18,7 +18,8 @@ from windlass.domain.config import Config
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolled, Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
+from windlass.engine.fleet.workers import Enrolled
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop

@@ -56,7 +56,7 @@ class BenchContext:
     """Implements `JobContext`; remembers what an executor tells it."""
 
     attempt = 1
-    timeout_ms = 0
+    timeout_ms = None
     alone = False
 
     def __init__(self, bench: Workbench, job: int, args: object, spec: Mapping[str, Any]) -> None:

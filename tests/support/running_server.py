@@ -14,7 +14,7 @@ from windlass.domain.config import Config
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import Services
-from windlass.wire.enrolment import EnrolReply, EnrolRequest
+from windlass.wire.enrolment import EnrolRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import running_services
@@ -26,13 +26,26 @@ RAW = {"Content-Type": "application/octet-stream"}
 class FakeWorker:
     """What an agent says over HTTP, one call at a time."""
 
-    def __init__(self, gateway: HttpGateway, enrolled: EnrolReply) -> None:
-        assert enrolled.token is not None
+    def __init__(self, gateway: HttpGateway, own: WorkerToken, name: str) -> None:
         self.gateway = gateway
+        self.name = name
+        self._own = own
+        self._seq = 0
+
+    async def enrol(self, **said: Any) -> "FakeWorker":
+        """Enrols, for the first time or again."""
+        enrolled = await self.gateway.enrol(EnrolRequest(name=self.name, **said))
+        assert enrolled.token is not None
         self.token = enrolled.token
         self.id = enrolled.worker
         self.incarnation = enrolled.incarnation
-        self._seq = 0
+        return self
+
+    @property
+    def secret(self) -> str:
+        """What it enrols with."""
+        assert self._own.token is not None
+        return self._own.token
 
     async def sync(self, **said: Any) -> SyncReply:
         """The next sync, saying this."""
@@ -77,9 +90,17 @@ class RunningServer:
     async def worker(self, name: str = "w1", **said: Any) -> FakeWorker:
         """A worker that enrolled with a code."""
         code, _ = await self.services.access.create_code(60_000)
-        gateway = HttpGateway(Transport(self.address), WorkerToken(RealSecrets().secret))
+        return await self._worker(name).enrol(code=code, **said)
+
+    async def pending(self, name: str) -> FakeWorker:
+        """A worker that waits for approval."""
+        return await self._worker(name).enrol()
+
+    def _worker(self, name: str) -> FakeWorker:
+        own = WorkerToken(RealSecrets().secret)
+        gateway = HttpGateway(Transport(self.address), own)
         self._stack.push_async_callback(gateway.close)
-        return FakeWorker(gateway, await gateway.enrol(EnrolRequest(name=name, code=code, **said)))
+        return FakeWorker(gateway, own, name)
 
     async def submit(self, *jobs: Mapping[str, Any], by: httpx.AsyncClient | None = None) -> int:
         """Submit jobs, by default one that does nothing; returns the first one's id."""

@@ -136,8 +136,8 @@ class BridgeGateway:
     async def progress(self, holder: Holder, value: Any) -> None:
         await self._call(None, "progress", holder, value)
 
-    async def measured(self, holder: Holder, duration_ms: int) -> int:
-        timeout_ms: int = await self._call(int, "measured", holder, duration_ms)
+    async def measured(self, holder: Holder, duration_ms: int) -> int | None:
+        timeout_ms: int | None = await self._call(int | None, "measured", holder, duration_ms)
         return timeout_ms
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:

@@ -26,7 +26,8 @@ from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolled, Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
+from windlass.engine.fleet.workers import Enrolled
 from windlass.engine.loops.health import HealthLoop
 from windlass.executors import load_executors
 from windlass.ports.executor import Executor
@@ -225,7 +226,8 @@ async def gone(pid: int) -> None:
 
 
 def state_of(record: JobRecord) -> str:
-    return str(STATE_BY_CODE[record.facts.state])
+    state = record.facts.state
+    return "open" if state is None else str(STATE_BY_CODE[state])
 
 
 def play(

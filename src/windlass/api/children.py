@@ -30,4 +30,4 @@ class Children:
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
         await self._rights.check_children(holder.job, jobs, who)
         done = await self._engine.jobs.submit_children(holder, specs, request.key)
-        return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow)

@@ -69,7 +69,8 @@ async def _followed(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
     while wanted:
         facts = await tx.jobs.read(sorted(wanted))
         found |= facts
-        wanted = {fact.superseded_by for fact in facts.values()} - {0} - found.keys()
+        newer = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
+        wanted = newer - found.keys()
     return found
 
 
@@ -92,7 +93,7 @@ def _linked(
             job=job,
             state=str(STATE_BY_CODE[views[job].state]),
             any_end=any_end,
-            superseded_by=views[job].facts.superseded_by or None,
+            superseded_by=views[job].facts.superseded_by,
         )
         for job, any_end in dict.fromkeys(dependencies)
         if job in views

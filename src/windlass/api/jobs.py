@@ -41,7 +41,7 @@ class Jobs:
         done = await self._engine.submit(
             specs, workflow_spec(request.workflow, who), request.key, request.reopen
         )
-        return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow)
 
     async def wait(self, job: int, seconds: float, who: Identity) -> Job:
         """Returns the job when it has ended, or as it is when the time is up."""

@@ -2,8 +2,10 @@
 
 import msgspec
 
-from windlass.api.errors import Forbidden
+from windlass.api.rights import authorize
 from windlass.api.workflows import WorkflowFilter, parse_states
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import Resource
 from windlass.domain.access.roles import Identity
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
 from windlass.domain.lifecycle.aliases import parse_state
@@ -19,7 +21,7 @@ def job_spec(job: JobSpec, who: Identity, field: str) -> JobSpec:
     """Returns the job with its submitter; raises `Forbidden` if they do not see its namespace."""
     if job.submitted_by is not None:
         raise InvalidInput(f"{field}.submitted_by", "left to the server", job.submitted_by)
-    namespace = namespace_of(job.namespace, who)
+    namespace = namespace_of(job.namespace, who, Action.SUBMIT_JOBS)
     own = None if namespace == DEFAULT_NAMESPACE else namespace
     return msgspec.structs.replace(job, namespace=own, submitted_by=who.name)
 
@@ -34,7 +36,7 @@ def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | 
     }
     return WorkflowSpec(
         name=request.name,
-        namespace=namespace_of(request.namespace, who),
+        namespace=namespace_of(request.namespace, who, Action.SUBMIT_JOBS),
         priority=request.priority,
         key=request.key,
         fail_fast=request.fail_fast,
@@ -96,18 +98,18 @@ def job_filter(
         task=task,
         name=name,
         labels=tuple(_label(text) for text in label or ()),
-        workflow=workflow or 0,
+        workflow=workflow,
         submitted_by=submitted_by,
         key=key,
         dead=dead,
     )
 
 
-def namespace_of(asked: str | None, who: Identity) -> str:
-    """Returns the requested or default namespace; raises `Forbidden` if it is not visible."""
+def namespace_of(asked: str | None, who: Identity, action: Action = Action.READ_JOBS) -> str:
+    """Returns the requested or default namespace; raises `Forbidden` if it is not the caller's."""
     namespace = who.own_namespace if asked is None else asked
-    if not who.sees(namespace):
-        raise Forbidden(f"this token does not see namespace {namespace}")
+    if who.namespaces:  # Other tokens were asked for their role when the request came.
+        authorize(who, action, Resource(namespace))
     return namespace
 
 

@@ -10,6 +10,8 @@ from windlass.api.render_schedules import (
     wanted_of,
 )
 from windlass.api.rights import Rights
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import sees
 from windlass.domain.access.roles import Identity
 from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.reactions import Reactions
@@ -49,16 +51,20 @@ class EnginePlanning:
     async def put_template(
         self, name: str, request: TemplateRequest, namespace: str | None = None
     ) -> TemplatePut:
-        place = self._in(namespace)
+        place = self._in(namespace, Action.CHANGE_PLANS)
         done = await self._templates.put(place, name, request.body, self._who.name)
         return TemplatePut(name=name, namespace=place, version=done.version, applied=done.applied)
 
     async def templates(self, namespace: str | None = None) -> list[Template]:
         rows = await self._templates.all(self._asked(namespace))
-        return [show_template(row) for row in rows if self._who.sees(row.namespace)]
+        return [
+            show_template(row) for row in rows if sees(self._who, row.namespace, Action.READ_PLANS)
+        ]
 
     async def template(self, name: str, version: int = 0, namespace: str | None = None) -> Template:
-        found = await self._templates.find(self._in(namespace), reference(name, version))
+        found = await self._templates.find(
+            self._in(namespace, Action.READ_PLANS), reference(name, version)
+        )
         return show_template(found)
 
     async def start_template(
@@ -67,7 +73,7 @@ class EnginePlanning:
         self._rights.check_priority(request.priority, self._who, "priority")
         order = PlanRequest(
             name=name,
-            namespace=self._in(namespace),
+            namespace=self._in(namespace, Action.SUBMIT_JOBS),
             actor=self._who.name,
             parameters=request.parameters,
             priority=request.priority,
@@ -84,41 +90,51 @@ class EnginePlanning:
         )
 
     async def remove_template(self, name: str, namespace: str | None = None) -> bool:
-        return await self._templates.remove(self._in(namespace), name, self._who.name)
+        return await self._templates.remove(
+            self._in(namespace, Action.CHANGE_PLANS), name, self._who.name
+        )
 
     async def put_schedule(
         self, name: str, request: ScheduleRequest, namespace: str | None = None
     ) -> SchedulePut:
         self._rights.check_priority(request.priority, self._who, "priority")
-        wanted = wanted_of(name, self._in(namespace), request)
+        wanted = wanted_of(name, self._in(namespace, Action.CHANGE_PLANS), request)
         row, applied = await self._schedules.put(wanted, self._who.name)
         return SchedulePut(applied=applied, schedule=show_schedule(row))
 
     async def schedules(self, namespace: str | None = None) -> list[Schedule]:
         rows = await self._schedules.all(self._asked(namespace))
-        return [show_schedule(row) for row in rows if self._who.sees(row.namespace)]
+        return [
+            show_schedule(row) for row in rows if sees(self._who, row.namespace, Action.READ_PLANS)
+        ]
 
     async def schedule(self, name: str, namespace: str | None = None) -> Schedule:
-        seen = await self._schedules.show(self._in(namespace), name)
+        seen = await self._schedules.show(self._in(namespace, Action.READ_PLANS), name)
         return show_schedule(seen.row, [show_run(run) for run in seen.runs])
 
     async def pause_schedule(
         self, name: str, paused: bool = True, namespace: str | None = None
     ) -> bool:
-        place = self._in(namespace)
+        place = self._in(namespace, Action.CHANGE_PLANS)
         return await self._schedules.set_paused(place, name, paused, self._who.name)
 
     async def run_schedule(self, name: str, namespace: str | None = None) -> ScheduleRun:
-        return show_run(await self._schedules.run_now(self._in(namespace), name, self._who.name))
+        return show_run(
+            await self._schedules.run_now(
+                self._in(namespace, Action.CHANGE_PLANS), name, self._who.name
+            )
+        )
 
     async def remove_schedule(self, name: str, namespace: str | None = None) -> bool:
-        return await self._schedules.remove(self._in(namespace), name, self._who.name)
+        return await self._schedules.remove(
+            self._in(namespace, Action.CHANGE_PLANS), name, self._who.name
+        )
 
     async def reactions(self, workflow: int) -> list[ReactionInfo]:
         return [show_reaction(row) for row in await self._reactions.of_workflow(workflow)]
 
-    def _in(self, namespace: str | None) -> str:
-        return namespace_of(namespace, self._who)
+    def _in(self, namespace: str | None, action: Action) -> str:
+        return namespace_of(namespace, self._who, action)
 
     def _asked(self, namespace: str | None) -> str | None:
-        return None if namespace is None else self._in(namespace)
+        return None if namespace is None else self._in(namespace, Action.READ_PLANS)

@@ -8,10 +8,13 @@ import msgspec
 
 from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
 from windlass.api.render import show_job, show_transitions, show_worker
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import FLEET, may, sees
+from windlass.domain.access.roles import Identity
+from windlass.domain.access.secrets import EVERYONE, KEY_START
 from windlass.domain.job.job import decode_spec
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter, WorkerView
@@ -69,7 +72,7 @@ class Queries:
             )
 
         shown = await self._engine.store.read(read)
-        if shown is None or not who.sees(shown.namespace):
+        if shown is None or not sees(who, shown.namespace):
             raise NotFound("job", job)
         return shown
 
@@ -85,7 +88,7 @@ class Queries:
 
         namespaces = await self._engine.store.read(read)
         for job in jobs:
-            if job not in namespaces or not who.sees(namespaces[job]):
+            if job not in namespaces or not sees(who, namespaces[job]):
                 raise NotFound("job", job)
 
     async def check_workflows(self, workflows: Sequence[int], who: Identity) -> None:
@@ -95,7 +98,7 @@ class Queries:
         ids = sorted(set(workflows))
         rows = await self._engine.store.read(lambda tx: tx.workflows.read(ids))
         for workflow in ids:
-            if workflow not in rows or not who.sees(rows[workflow].namespace):
+            if workflow not in rows or not sees(who, rows[workflow].namespace):
                 raise NotFound("workflow", workflow)
 
     async def events(self, job: int, who: Identity) -> list[Event]:
@@ -122,7 +125,7 @@ class Queries:
 
         Only callers who may list tokens see who created them.
         """
-        if not who.may(Role.ADMIN):
+        if not may(who, Action.MANAGE_TOKENS):
             events = [event for event in events if event.kind != EventKind.ACCESS]
         if not who.namespaces or not events:
             return list(events)
@@ -130,18 +133,24 @@ class Queries:
         async def read(tx: ReadTx) -> set[int]:
             facts = await tx.jobs.read(sorted({event.job for event in events if event.job}))
             await self._shapes.know(tx, [fact.shape for fact in facts.values()])
-            return {j for j, f in facts.items() if who.sees(self._shapes[f.shape].namespace)}
+            return {j for j, f in facts.items() if sees(who, self._shapes[f.shape].namespace)}
 
         visible = await self._engine.store.read(read)
         return [event for event in events if event.job in visible]
+
+    async def queues(self, who: Identity) -> set[str]:
+        """Returns the queues that jobs of the caller's namespaces have used."""
+        rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))
+        shapes = map(_shape, (row.body for row in rows))
+        return {s.queue for s in shapes if sees(who, s.namespace, Action.READ_FLEET)}
 
     async def namespaces(self) -> list[str]:
         """Returns all namespaces that have had jobs."""
         rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))
         return sorted({_shape(row.body).namespace for row in rows})
 
-    async def workers(self) -> list[WorkerInfo]:
-        """Returns all workers."""
+    async def workers(self, who: Identity) -> list[WorkerInfo]:
+        """Returns all workers, without the names of namespaces that the caller may not see."""
 
         async def read(tx: ReadTx) -> list[WorkerInfo]:
             views = await tx.views.workers_with_counts()
@@ -151,11 +160,12 @@ class Queries:
                 held.setdefault(row.worker, []).append(row)
             return [show_worker(v, _merged(v), held.get(v.worker.id, ())) for v in views]
 
-        return await self._engine.store.read(read)
+        found = await self._engine.store.read(read)
+        return found if may(who, Action.READ_FLEET, FLEET) else [_limit(i, who) for i in found]
 
-    async def worker(self, worker: int) -> WorkerInfo:
+    async def worker(self, worker: int, who: Identity) -> WorkerInfo:
         """Returns one worker."""
-        for info in await self.workers():
+        for info in await self.workers(who):
             if info.id == worker:
                 return info
         raise NotFound("worker", worker)
@@ -163,7 +173,7 @@ class Queries:
     async def _seen(self, who: Identity, tx: ReadTx, views: Sequence[JobRecord]) -> list[JobRecord]:
         """Returns those of these jobs that the caller may see."""
         await self._shapes.know(tx, [view.facts.shape for view in views])
-        return [view for view in views if who.sees(self._shapes[view.facts.shape].namespace)]
+        return [view for view in views if sees(who, self._shapes[view.facts.shape].namespace)]
 
     def _show(
         self,
@@ -179,7 +189,28 @@ class Queries:
 def _worker_names(view: JobRecord) -> dict[int, str]:
     """Returns the names of all workers that had this job, the newest included."""
     newest = view.facts.worker if view.lease is None else view.lease.worker
-    return dict(view.workers) | ({} if view.worker is None else {newest: view.worker})
+    if newest is None or view.worker is None:
+        return dict(view.workers)
+    return dict(view.workers) | {newest: view.worker}
+
+
+def _limit(info: WorkerInfo, who: Identity) -> WorkerInfo:
+    """Leaves out which other namespaces a worker serves and has secrets for."""
+
+    def seen(metadata: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
+        return {key: value for key, value in kept.items() if value != []}
+
+    return msgspec.structs.replace(
+        info, static=seen(info.static), dynamic=seen(info.dynamic), metadata=seen(info.metadata)
+    )
+
+
+def _seen_names(key: str, value: Any, who: Identity) -> Any:
+    if key != NAMESPACES and not key.startswith(KEY_START):
+        return value
+    names = value if isinstance(value, list) else [value]
+    return [name for name in names if name == EVERYONE or sees(who, str(name), Action.READ_FLEET)]
 
 
 def _merged(view: WorkerView) -> Mapping[str, Any]:

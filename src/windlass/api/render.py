@@ -44,11 +44,10 @@ def show_job(
     """Renders a job with everything that is known about it."""
     facts, lease = view.facts, view.lease
     spec = decode_spec(view.spec)
-    ran = lease is None and bool(facts.worker)
     return Job(
         id=facts.id,
         namespace=shape.namespace,
-        workflow=facts.workflow or None,
+        workflow=facts.workflow,
         name=spec.name,
         task=shape.task,
         args=spec.args,
@@ -86,14 +85,14 @@ def show_job(
         progress=_json(view.progress.value) if view.progress else None,
         log=_log(view.log),
         artifacts=[show_artifact(row) for row in view.artifacts],
-        supersedes=facts.supersedes or None,
-        superseded_by=facts.superseded_by or None,
+        supersedes=facts.supersedes,
+        superseded_by=facts.superseded_by,
         labels=spec.labels or {},
         key=spec.key,
         submitted_by=spec.submitted_by,
         created_at=format_moment(facts.created_at),
-        assigned_at=_moment(lease.assigned_at if lease else (view.assigned_at if ran else 0)),
-        started_at=_moment(lease.started_at if lease else (view.started_at if ran else 0)),
+        assigned_at=_moment(lease.assigned_at if lease else view.assigned_at),
+        started_at=_moment(lease.started_at if lease else view.started_at),
         finished_at=_moment(view.finished_at),
         reason=view.reason,
         worker=view.worker,
@@ -259,12 +258,12 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
                 exit_code=None,
             )
         )
-    elif facts.state and facts.worker:
+    elif facts.worker is not None:
         shown.append(
             AttemptInfo(
                 number=facts.attempt,
                 worker=view.worker,
-                state=str(STATE_BY_CODE[facts.state]),
+                state=str(STATE_BY_CODE[facts.final_state]),
                 failure=_failure(view.failure, view.message),
                 assigned_at=_moment(view.assigned_at),
                 started_at=_moment(view.started_at),
@@ -288,18 +287,18 @@ def _attempt(attempt: Attempt, names: Mapping[int, str]) -> AttemptInfo:
     )
 
 
-def _timeout_at(view: JobRecord) -> int:
+def _timeout_at(view: JobRecord) -> int | None:
     lease = view.lease
-    if lease is None or not lease.started_at:
-        return 0
+    if lease is None or lease.started_at is None:
+        return None
     ends = [lease.started_at + lease.timeout_ms] if lease.timeout_ms else []
     if lease.idle_ms:
         ends.append((lease.activity_at or lease.started_at) + lease.idle_ms)
-    return min(ends, default=0)
+    return min(ends, default=None)
 
 
-def _activity(view: JobRecord) -> int:
-    return 0 if view.lease is None else view.lease.activity_at or view.lease.started_at
+def _activity(view: JobRecord) -> int | None:
+    return None if view.lease is None else view.lease.last_activity_at
 
 
 def _failure(code: int, message: str | None) -> FailureInfo | None:
@@ -317,7 +316,7 @@ def _moment(ms: int | None) -> str | None:
     return format_moment(ms) if ms else None
 
 
-def _seconds(ms: int) -> float | None:
+def _seconds(ms: int | None) -> float | None:
     return ms / 1000 if ms else None
 
 

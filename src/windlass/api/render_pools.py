@@ -48,11 +48,11 @@ def show_pool(shown: PoolView, now: int, options: bool) -> PoolInfo:
 
 
 def _show_worker(member: PoolWorkerRow, now: int) -> PoolWorker:
-    idle = (now - member.idle_since) / 1000 if member.idle_since else None
+    idle = None if member.idle_since is None else (now - member.idle_since) / 1000
     return PoolWorker(
         name=member.token,
         state=Lifecycle(member.state).name.lower(),
-        worker=member.worker,
+        worker=member.known_worker,
         machine=member.machine,
         since=format_moment(member.changed_at),
         idle_seconds=idle,

@@ -89,7 +89,7 @@ def show_run(run: RunRow) -> ScheduleRun:
         id=run.id,
         slot=_moment(run.slot),
         state=RunState(run.state).name.lower(),
-        workflow=run.workflow or None,
+        workflow=run.workflow,
         created_at=format_moment(run.created_at),
         changed_at=format_moment(run.changed_at),
         reason=run.reason,
@@ -110,10 +110,10 @@ def show_reaction(row: ReactionRow) -> ReactionInfo:
         next_at=_moment(row.next_at) if pending else None,
         created_at=format_moment(row.created_at),
         finished_at=_moment(row.finished_at),
-        result=row.result or None,
+        result=row.result,
         message=row.message,
     )
 
 
-def _moment(ms: int) -> str | None:
+def _moment(ms: int | None) -> str | None:
     return format_moment(ms) if ms else None

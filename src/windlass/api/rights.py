@@ -1,12 +1,14 @@
-"""What a caller may do with jobs beyond its role: its own jobs, and the bounds of priorities."""
+"""Refuses what a caller may not do: by the table of rights, and by the bounds of priorities."""
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from windlass.api.errors import Forbidden
+from windlass.api.errors import Forbidden, Unauthorized
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import SOMETHING, Resource, may, why_not
 from windlass.domain.access.policy import UNBOUNDED, check_priority
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.roles import Identity
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.engine.engine import Engine
@@ -19,6 +21,13 @@ GENERATIONS: Final = 50  # of jobs that submit jobs; those further down belong t
 LOWER_ONLY: Final = "a submitter may only lower priorities"
 
 _BY_JOB: Final = re.compile(r"job ([1-9][0-9]{0,17})")
+
+
+def authorize(who: Identity | None, action: Action, resource: Resource = SOMETHING) -> None:
+    """Raises `Unauthorized` without a valid token, `Forbidden` if the caller may not."""
+    reason = why_not(who, action, resource)
+    if reason is not None:
+        raise Unauthorized(reason) if who is None else Forbidden(reason)
 
 
 class Rights:
@@ -35,19 +44,25 @@ class Rights:
 
     async def refusals(self, jobs: Sequence[int], who: Identity) -> dict[int, str]:
         """Returns why the caller may not change some of these jobs, by their ids."""
-        if self._policy.may_change_all(who):
+        if self._changes_all(who):
             return {}
         owners = await self._engine.store.read(lambda tx: _owners(tx, jobs))
-        return {job: _not_own(owner) for job, owner in owners.items() if owner != who.name}
+        return {job: _not_own(owner) for job, owner in owners.items() if not _is_own(owner, who)}
 
     def check_own_workflow(self, submitted_by: str | None, who: Identity) -> None:
         """Raises `Forbidden` unless the caller may change a workflow with this submitter."""
-        if submitted_by != who.name and not self._policy.may_change_all(who):
+        if not self._changes_all(who) and not _is_own(submitted_by, who):
             raise Forbidden(_not_own(submitted_by))
+
+    def _changes_all(self, who: Identity) -> bool:
+        """Returns whether the caller may change jobs of others, by its role or by the settings."""
+        if self._policy.submitter_changes_all:
+            return may(who, Action.CHANGE_JOBS)
+        return may(who, Action.CHANGE_ALL_JOBS)
 
     def refuse_adjustment(self, base: int, before: int, after: int, who: Identity) -> str | None:
         """Returns why the caller may not change the adjustment of a job with this base."""
-        if after > before and not who.may(Role.OPERATOR):
+        if after > before and not may(who, Action.RAISE_PRIORITIES):
             return LOWER_ONLY
         least, most = self._policy.bounds(who.role)
         if (least, most) == UNBOUNDED:
@@ -119,6 +134,10 @@ class Rights:
         ids = sorted(set(workflows))
         about = await self._engine.store.read(lambda tx: tx.workflows.about(ids)) if ids else {}
         return {workflow: one.base for workflow, one in about.items()}
+
+
+def _is_own(owner: str | None, who: Identity) -> bool:
+    return may(who, Action.CHANGE_JOBS, Resource(owner=owner or ""))
 
 
 def _not_own(owner: str | None) -> str:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.api.rights import Rights
+from windlass.domain.access.may import sees
 from windlass.domain.access.roles import Identity
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import FAIL_FAST, Details, WorkflowState
@@ -57,7 +58,7 @@ class Workflows:
 
         async def read(tx: ReadTx) -> Workflow | None:
             row = (await tx.workflows.read([workflow])).get(workflow)
-            if row is None or not who.sees(row.namespace):
+            if row is None or not sees(who, row.namespace):
                 return None
             return show_workflow(row, (await tx.workflows.about([workflow])).get(workflow))
 
@@ -142,7 +143,7 @@ def show_workflow(row: WorkflowRow, about: WorkflowAbout | None) -> Workflow:
         key=None if about is None else about.key,
         submitted_by=details.submitted_by,
         created_at=format_moment(row.created_at),
-        finished_at=format_moment(row.finished_at) if row.finished_at else None,
+        finished_at=None if row.finished_at is None else format_moment(row.finished_at),
         run=row.run,
         fail_fast=bool(row.flags & FAIL_FAST),
         labels=details.labels,

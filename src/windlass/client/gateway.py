@@ -26,9 +26,9 @@ _UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS
 
 
 class WorkerToken:
-    """A worker's own token: made by the worker, and stored (`keep`) before it is sent.
+    """The secret with which a worker enrols: made by it, and stored (`keep`) before it is sent.
 
-    So an enrolment may be repeated with the same token when its answer was lost. One that a
+    So an enrolment may be repeated with the same one when its answer was lost. One that a
     server has accepted and later refuses is replaced by a new one.
     """
 
@@ -61,7 +61,7 @@ class WorkerToken:
 
 
 class HttpGateway:
-    """`Gateway` over one server; after enrolling it presents the worker's own token."""
+    """`Gateway` over one server; after enrolling it presents the token of its incarnation."""
 
     def __init__(self, transport: Transport, own: WorkerToken) -> None:
         self._transport = transport
@@ -69,7 +69,7 @@ class HttpGateway:
         self._own = own
 
     async def enrol(self, request: EnrolRequest) -> EnrolReply:
-        """Enrols with the worker's own token; with the code if there is none or it is refused."""
+        """Enrols with the worker's own secret; with the code if there is none or it is refused."""
         refusal = ""
         if self._own.accepted:
             try:
@@ -80,7 +80,7 @@ class HttpGateway:
                 refusal = error.message
             else:
                 if request.code is None or reply.status != PENDING:
-                    return reply
+                    return self._begin(reply)
         try:
             token = self._own.propose()
             reply = await self._enrol(replace(request, token=token), self._given)
@@ -89,7 +89,10 @@ class HttpGateway:
                 raise
             raise ServerError(error.status, error.code, f"{refusal}; {error.message}") from error
         self._own.accept()
-        self._transport.token = token
+        return self._begin(reply)
+
+    def _begin(self, reply: EnrolReply) -> EnrolReply:
+        self._transport.token = reply.token
         return reply
 
     async def _enrol(self, request: EnrolRequest, bearer: str | None) -> EnrolReply:
@@ -129,7 +132,7 @@ class HttpGateway:
         path = f"{_attempt(holder)}/progress"
         await self._transport.call("POST", path, Changed, {"progress": value}, query=query)
 
-    async def measured(self, holder: Holder, duration_ms: int) -> int:
+    async def measured(self, holder: Holder, duration_ms: int) -> int | None:
         query = {"incarnation": holder.incarnation}
         path = f"{_attempt(holder)}/duration"
         body = MediaDuration(duration_ms)

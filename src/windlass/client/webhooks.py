@@ -62,13 +62,13 @@ class HttpCourier:
         host = URL(delivery.url, encoded=True).host or ""
         # The resolver does not see numeric addresses, so they are checked here.
         if is_numeric(host) and not may_reach(host, self._allowed):
-            return Delivered(False, 0, REFUSED, final=True)
+            return Delivered(False, None, REFUSED, final=True)
         try:
             return await self._post(delivery)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             refused = _is_refusal(error)
             message = REFUSED if refused else str(error) or type(error).__name__
-            return Delivered(False, 0, message, final=refused)
+            return Delivered(False, None, message, final=refused)
 
     async def close(self) -> None:
         if self._opened is not None:

@@ -11,20 +11,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.access.roles import Identity, Role
-from windlass.domain.access.tokens import TOKEN_PREFIX, Code, Token
+from windlass.domain.access.tokens import TOKEN_PREFIX, Code, Token, refuse_reserved
 from windlass.domain.job.job import check_name
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.store import ReadTx
 
 CODE_PREFIX = "enrol_"
+NAME_TAKEN = "name_taken"
 NAMESPACE_LIMIT = 100
 REMOVED = "removed"
+REPLACED = "replaced"  # by a newer incarnation
 SHUT_OUT = (WorkerStatus.PENDING_APPROVAL, WorkerStatus.DISABLED)
+TRUSTED_MS = 5_000  # how long a token that was looked up counts
 TIME_TRUSTED_S = 5.0  # how long the distance to the store's clock is taken to stay the same
 
 
@@ -63,8 +66,8 @@ class _StoreTime:
 class Access:
     """Makes, checks and revokes secrets for one engine.
 
-    What was looked up is trusted for one heartbeat, so a revoked token, or that of a worker
-    that was disabled, works at most that much longer on other servers.
+    What was looked up is trusted for a few seconds, so a revoked token, or that of a worker that
+    was disabled, works at most that much longer on other servers.
     """
 
     def __init__(self, engine: Engine, secrets: Secrets) -> None:
@@ -72,17 +75,17 @@ class Access:
         self._secrets = secrets
         self._seen: dict[str, _CachedToken] = {}
         self._time = _StoreTime(engine)
+        self._ttl_ms = min(engine.config.heartbeat_interval_ms, TRUSTED_MS)
 
     async def identify(self, secret: str, most_ms: int | None = None) -> Identity | None:
         """Returns the identity behind this token, if it is valid.
 
-        What was looked up counts for one heartbeat, or for `most_ms` if that is less.
+        What was looked up counts for a few seconds, or for `most_ms` if that is less.
         """
         digest = digest_of(secret)
         now = await self._time.now()
         seen = self._seen.get(digest)
-        ttl = self._engine.config.heartbeat_interval_ms
-        ttl = ttl if most_ms is None else min(ttl, most_ms)
+        ttl = self._ttl_ms if most_ms is None else min(self._ttl_ms, most_ms)
         if seen is None or now - seen.checked_at >= ttl:
             seen = await self._look_up(digest, now)
         if seen is None or not hmac.compare_digest(seen.digest, digest):
@@ -95,8 +98,12 @@ class Access:
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
         actor: str | None = None,
     ) -> CreatedToken:  # fmt: skip
-        """Makes a token and remembers its digest; the log keeps who asked for it."""
+        """Makes a token and remembers its digest; the log keeps who asked for it.
+
+        Of the living tokens of people no two have one name.
+        """
         check_name("name", name)
+        refuse_reserved(name)
         if len(namespaces) > NAMESPACE_LIMIT:
             raise InvalidInput("namespaces", f"at most {NAMESPACE_LIMIT}", len(namespaces))
         for namespace in namespaces:
@@ -104,6 +111,7 @@ class Access:
         secret = self.make_token()
 
         async def insert(work: Work) -> Token:
+            await _expect_free(work, name)
             row = Token(
                 0, name, digest_of(secret), str(role), tuple(namespaces), 0, work.now,
                 expires_at, 0,
@@ -121,10 +129,12 @@ class Access:
         return TOKEN_PREFIX + self._secrets.secret()
 
     async def revoke(self, token: int, actor: str | None = None) -> bool:
-        """Revokes a token; on this server it stops working at once."""
+        """Revokes a token, a worker's together with its others; here it stops working at once."""
 
         async def step(work: Work) -> bool:
             revoked = await work.tx.access.revoke(token, work.now)
+            for other in await _of_same_worker(work, token) if revoked else ():
+                await work.tx.access.revoke(other, work.now)
             if revoked:
                 message = f"Token {token} was revoked"
                 work.say(EventKind.ACCESS, message, actor=actor, data={"token": token})
@@ -142,14 +152,23 @@ class Access:
         """Returns all tokens, without their secrets."""
         return await self._engine.store.read(lambda tx: tx.access.all())
 
-    async def create_code(self, ttl_ms: int, actor: str | None = None) -> tuple[str, int]:
-        """Creates a code for one enrolment; returns it and when it expires."""
+    async def create_code(
+        self, ttl_ms: int, actor: str | None = None, worker: str = "", takeover: bool = False
+    ) -> tuple[str, int]:
+        """Creates a code for one enrolment; returns it and when it expires.
+
+        With a name it is good for that worker only. With `takeover` it ends a living one.
+        """
+        if takeover and not worker:
+            raise InvalidInput("worker", "the name of the worker to take over", "nothing")
         secret = CODE_PREFIX + self._secrets.secret()
 
         async def insert(work: Work) -> int:
             expires_at = work.now + ttl_ms
-            await work.tx.access.add_code(Code(digest_of(secret), work.now, expires_at, 0))
-            work.say(EventKind.ACCESS, "A code for a worker was made", actor=actor)
+            row = Code(digest_of(secret), work.now, expires_at, 0, int(takeover), worker)
+            await work.tx.access.add_code(row)
+            whose = f"worker {worker}, which it may take over" if takeover else worker or "a worker"
+            work.say(EventKind.ACCESS, f"A code for {whose} was made", actor=actor)
             return expires_at
 
         return secret, await self._engine.run(insert)
@@ -157,15 +176,16 @@ class Access:
     async def _look_up(self, digest: str, now: int) -> _CachedToken | None:
         async def read(tx: ReadTx) -> tuple[Token | None, str]:
             token = await tx.access.by_digest(digest)
-            return token, "" if token is None else await _shut_out(tx, token.worker)
+            return token, "" if token is None else await _shut_out(tx, token)
 
         token, shut_out = await self._engine.store.read(read)
-        if token is None or token.revoked_at:
+        if token is None or token.revoked_at or shut_out == REPLACED:
             self._seen.pop(digest, None)
             return None
         identity = Identity(
-            token.id, token.name, Role(token.role), token.namespaces, token.worker, shut_out
-        )
+            token.id, token.name, Role(token.role), token.namespaces, token.worker,
+            token.incarnation, shut_out,
+        )  # fmt: skip
         seen = _CachedToken(identity, token.digest, token.expires_at, now)
         if len(self._seen) >= 100_000:
             self._seen.clear()
@@ -173,13 +193,32 @@ class Access:
         return seen
 
 
-async def _shut_out(tx: ReadTx, worker: int) -> str:
+async def _expect_free(work: Work, name: str) -> None:
+    """Raises `Conflict` if a living token has this name: jobs belong to the name of a token."""
+    await work.tx.access.lock()
+    for row in await work.tx.access.all():
+        lives = not row.revoked_at and not 0 < row.expires_at <= work.now
+        if row.name == name and lives and not row.worker:
+            message = f"token {row.id} has the name {name}: choose another, or revoke it first"
+            raise Conflict(NAME_TAKEN, message)
+
+
+async def _of_same_worker(work: Work, token: int) -> list[int]:
+    """Returns the other tokens of the worker that this one belongs to."""
+    rows = await work.tx.access.all()
+    worker = next((row.worker for row in rows if row.id == token), 0)
+    return [row.id for row in rows if worker and row.worker == worker and row.id != token]
+
+
+async def _shut_out(tx: ReadTx, token: Token) -> str:
     """Returns why a worker's token is worthless, or nothing."""
-    if not worker:
+    if not token.worker:
         return ""
-    row = (await tx.workers.read([worker])).get(worker)
+    row = (await tx.workers.read([token.worker])).get(token.worker)
     if row is None:
         return REMOVED
+    if token.incarnation and token.incarnation != row.incarnation:
+        return REPLACED
     return WorkerStatus(row.status).name.lower() if row.status in SHUT_OUT else ""
 
 

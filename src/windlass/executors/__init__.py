@@ -53,12 +53,13 @@ def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
 
 
 def load_executors(
-    tasks: Iterable[str] | None = None, imports: Iterable[str] = ()
+    tasks: Iterable[str] | None = None, imports: Iterable[str] = (), allowed: Iterable[str] = ()
 ) -> dict[str, Executor]:
     """Executors by task: those named, else all there are.
 
     One from another package that cannot be loaded is left out, and the log says so.
-    `imports` are modules whose named functions are run as well, where `python` is.
+    `imports` are modules whose named functions are run as well, where `python` is; `allowed` are
+    patterns of modules whose functions jobs may name.
     """
     from windlass.executors.python.named import import_modules
 
@@ -68,7 +69,7 @@ def load_executors(
     executors: dict[str, Executor] = {}
     for task, make in BUILT_IN.items():
         if wanted is None or task in wanted:
-            executors[task] = make() if task != PYTHON else _python(modules)
+            executors[task] = make() if task != PYTHON else _python(modules, tuple(allowed))
     for point in entry_points(group=GROUP):
         brought = _load(point) if wanted is None or point.name in wanted else None
         marks = isinstance(brought, ModuleType) or options_of(brought) is not None
@@ -119,10 +120,10 @@ def _media() -> Executor:
     return MediaExecutor()
 
 
-def _python(preload: tuple[str, ...] = ()) -> Executor:
+def _python(preload: tuple[str, ...] = (), allowed: tuple[str, ...] = ()) -> Executor:
     from windlass.executors.python.executor import PythonExecutor
 
-    return PythonExecutor(preload=preload)
+    return PythonExecutor(preload=preload, allowed=allowed)
 
 
 def _shell() -> Executor:

@@ -51,7 +51,7 @@ class AttemptGateway(Protocol):
 
     async def progress(self, holder: Holder, value: Any) -> None: ...
 
-    async def measured(self, holder: Holder, duration_ms: int) -> int:
+    async def measured(self, holder: Holder, duration_ms: int) -> int | None:
         """Reports how long the media is; returns the timeout that follows, 0: no limit."""
         ...
 

@@ -13,13 +13,13 @@ class Delivery(NamedTuple):
 
 
 class Delivered(NamedTuple):
-    """The outcome: `status` is the receiver's HTTP status, 0 if there was no answer.
+    """The outcome: `status` is the receiver's HTTP status, if there was an answer.
 
     `final` means that another try is useless.
     """
 
     ok: bool
-    status: int
+    status: int | None
     message: str | None
     final: bool = False
 

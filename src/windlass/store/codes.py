@@ -53,7 +53,6 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     for group, members in _NUMBERED.items():
         for member in members:
             yield f"{group}.{member.name.lower()}", int(member)
-    yield "state.open", NEW_CODE  # what `jobs.state` holds until the job has ended
     yield "state.new", NEW_CODE  # what an event comes from when the job is submitted
     for state in State:
         yield f"state.{state.name.lower()}", state.code

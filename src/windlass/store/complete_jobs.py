@@ -38,7 +38,7 @@ def is_free_of_limits(lease: Lease, worker: Worker, item: Finished) -> bool:
     """Returns whether a running lease is the one reported on and counts against no limit."""
     held = lease.attempt, lease.worker, lease.incarnation, lease.state
     mine = item.attempt, worker.id, worker.incarnation, RUNNING
-    return held == mine and not lease.limit and not lease.queue_limit
+    return held == mine and lease.limit is None and lease.queue_limit is None
 
 
 def _end(facts: JobFacts, lease: Lease, item: Finished, now: int) -> JobEnd:

@@ -16,7 +16,7 @@ async def end_waiting(
     *, queued: bool,
 ) -> list[Waited]:  # fmt: skip
     """Implements `FlowWrite.end_waiting` for stores that need no statements of their own."""
-    facts = {job: fact for job, fact in (await jobs.lock(ids)).items() if not fact.state}
+    facts = {job: fact for job, fact in (await jobs.lock(ids)).items() if fact.is_open}
     waits = await places.waiting(sorted(facts))
     kept = {job for job, wait in waits.items() if wait.manual == KEPT_WHILE_RUNNING}
     blocked = [wait.job for wait in await places.take_waits([j for j in waits if j not in kept])]
@@ -33,6 +33,6 @@ def _waited(fact: JobFacts, was: int) -> Waited:
 
 def _end(fact: JobFacts, state: int, now: int, reason: str) -> JobEnd:
     return JobEnd(
-        fact.id, state, fact.flags, fact.attempt, fact.failed, fact.lost, 0, 0, 0, 0, now, 0,
-        None, None, reason, None,
+        fact.id, state, fact.flags, fact.attempt, fact.failed, fact.lost, None, None, None, None,
+        now, 0, None, None, reason, None,
     )  # fmt: skip

@@ -11,7 +11,8 @@ async def free(places: PlacesWrite, met: Mapping[int, int], now: int, young_from
     freed = Freed([], [])
     for wait in await places.meet(met):
         young = wait.age_from >= young_from
-        if young and not wait.manual and wait.not_before <= now and not wait.ticket.limit:
+        due = wait.not_before is None or wait.not_before <= now
+        if young and due and not wait.manual and wait.ticket.limit is None:
             freed.ready.append(wait.ticket)
         else:
             freed.others.append(wait)

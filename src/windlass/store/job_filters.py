@@ -35,11 +35,11 @@ class Source(Enum):
 
 
 class Candidate(NamedTuple):
-    """A job that a list may show; `ended` is its terminal state, or 0."""
+    """A job that a list may show; `ended` is its terminal state, if it has one."""
 
     job: int
     shape: int
-    ended: int
+    ended: int | None
 
 
 class Standing(NamedTuple):
@@ -47,7 +47,7 @@ class Standing(NamedTuple):
 
     job: int
     state: int
-    not_before: int
+    not_before: int | None
 
 
 class _ListedFields(msgspec.Struct):
@@ -113,16 +113,20 @@ def make_view(
 ) -> JobRecord:
     facts = record.facts
     newest = newest_attempt(facts, lease)
-    state, not_before = facts.state, 0
-    if not state and lease is not None:
+    state = QUEUED
+    not_before: int | None = None
+    if facts.state is not None:
+        state = facts.state
+    elif lease is not None:
         state = lease.state
-    elif not state:
-        state, not_before = (place.state, place.not_before) if place else (QUEUED, 0)
+    elif place is not None:
+        state, not_before = place.state, place.not_before
+    worker = facts.worker if lease is None else lease.worker
     return record._replace(
         state=state,
         not_before=not_before,
         lease=lease,
-        worker=names.get(lease.worker if lease else facts.worker),
+        worker=None if worker is None else names.get(worker),
         log=next((row for row in logs if row.attempt == newest), None),
         progress=progress if progress is not None and progress.attempt == newest else None,
         dynamic=dynamic if dynamic is not None and dynamic.attempt == newest else None,

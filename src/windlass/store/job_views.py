@@ -123,7 +123,7 @@ class Views(ABC):
 
     async def _sources(self, wanted: JobFilter) -> tuple[Source, ...] | list[int]:
         """Returns the places that hold all wanted jobs, or their ids where those are few."""
-        if wanted.workflow:
+        if wanted.workflow is not None:
             return (Source.WORKFLOW,)
         states = states_of(wanted)
         if states == {QUEUED}:
@@ -188,11 +188,11 @@ class Views(ABC):
         records = await self._records(ids)
         leases = await self._leases([job for job in ids if job in records])
         waiting = [job for job in ids if job in records and job not in leases]
-        places = {row.job: row for row in sorted(await self._standings(waiting), reverse=True)}
-        workers = {records[job].facts.worker for job in records} | {
-            lease.worker for lease in leases.values()
-        }
-        names = await self._worker_names(sorted(workers - {0}))
+        found = sorted(await self._standings(waiting), key=lambda row: row.state, reverse=True)
+        places = {row.job: row for row in found}
+        last = {record.facts.worker for record in records.values()}
+        held = {lease.worker for lease in leases.values()}
+        names = await self._worker_names(sorted({n for n in last if n is not None} | held))
         logs = await self._logs(ids)
         progress, dynamic = await self._progress(ids), await self._dynamic(ids)
         return [
@@ -205,7 +205,9 @@ class Views(ABC):
         ]  # fmt: skip
 
     @abstractmethod
-    async def _scan(self, source: Source, below: int, count: int, workflow: int) -> list[Candidate]:
+    async def _scan(
+        self, source: Source, below: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
         """Returns the next jobs of a source below an id, descending."""
 
     @abstractmethod

@@ -37,7 +37,11 @@ class TokenList(msgspec.Struct, frozen=True):
 
 
 class CodeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A new code; `worker` is the only name it is good for. `takeover` needs a name."""
+
     expires: float | str = "1h"
+    worker: str | None = None
+    takeover: bool = False
 
 
 class CodeCreated(msgspec.Struct, frozen=True, kw_only=True):

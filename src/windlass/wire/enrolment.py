@@ -21,10 +21,11 @@ class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """A worker's process introduces itself.
 
     The first time with a single-use `code`, or without one to wait for approval; later
-    with its own token. `takeover` means that it holds the lock of its state directory and
-    has killed the process groups recorded there. `token` is the token that it wants: a secret
-    that it has stored before it asks, so that it may ask again when the answer was lost.
-    `stopped` tells how the last process of this worker ended.
+    with its own secret. `takeover` means that it holds the lock of its state directory and
+    has killed the process groups recorded there. `token` is the secret that it wants to enrol
+    with from now on: it has stored it before it asks, so that it may ask again when the answer
+    was lost. `stopped` tells how the last process of this worker ended. Both `takeover` and
+    `stopped` count only if it proves to be that worker.
     """
 
     name: str
@@ -38,7 +39,7 @@ class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class EnrolReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The worker's identity and the rules it must keep. `token` is sent only if it is new."""
+    """The worker's identity and the rules it must keep. `token` is that of this incarnation."""
 
     worker: int
     incarnation: int

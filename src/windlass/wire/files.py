@@ -69,6 +69,6 @@ class MediaDuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunLimit(msgspec.Struct, frozen=True):
-    """How long an attempt may run from its start; 0 means no limit."""
+    """How long an attempt may run from its start; null means no limit."""
 
-    timeout_ms: int
+    timeout_ms: int | None

@@ -89,8 +89,8 @@ class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     attempt: int
     lease: int
     state: str
-    timeout_ms: int
-    idle_timeout_ms: int
+    timeout_ms: int | None
+    idle_timeout_ms: int | None
     spec: msgspec.Raw
     indices: dict[str, tuple[str, ...]] | None = None
     isolation: Isolation | None = None

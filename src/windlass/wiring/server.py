@@ -14,7 +14,7 @@ from windlass.api.workflows import Workflows
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.roles import Role
 from windlass.domain.rows.event_levels import Level
-from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.access import Access
 from windlass.engine.history.event_lines import EventLines, WorkerNames
 from windlass.engine.loops.pools import PoolsLoop
@@ -88,7 +88,11 @@ async def ensure_admin_token(services: Services, path: Path) -> str:
     known = _read_secret(path)
     if known and await services.access.identify(known) is not None:
         return known
-    created = await services.access.create_token("admin", Role.ADMIN)
+    try:
+        created = await services.access.create_token("admin", Role.ADMIN)
+    except Conflict:  # of another server on this store, or of a file that was lost
+        name = f"admin {RealSecrets().secret()[:8]}"
+        created = await services.access.create_token(name, Role.ADMIN)
     _write_secret(path, created.secret)
     return created.secret
 

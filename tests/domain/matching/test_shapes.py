@@ -62,8 +62,15 @@ def test_a_worker_serves_all_namespaces_unless_it_lists_some() -> None:
     assert can_run(shape(), {"namespaces": ["other", "team"]}) is None
     mismatch = can_run(shape(), {"namespaces": ["other"]})
     assert mismatch is not None
-    assert mismatch.text == "needs namespace team, has namespaces other"
+    assert mismatch.text == "needs namespace team, has other namespaces"
     assert can_run(shape(), {"namespaces": []}) is not None
+
+
+def test_a_mismatch_does_not_name_the_namespaces_that_a_workers_secret_is_for() -> None:
+    wanted = shape("secret:TOKEN in *,team")
+    mismatch = can_run(wanted, {"secret:TOKEN": ["other"]})
+    assert mismatch is not None
+    assert mismatch.has == "it for other namespaces"
 
 
 def test_requirements_resources_and_task_lists_are_checked() -> None:

@@ -21,7 +21,7 @@ from windlass.domain.pools.sizing import (
 def test_those_that_idle_leave_the_longest_idle_first_and_the_minimum_stays() -> None:
     one = PoolNow(pool(max_idle_ms=10_000, min_workers=1), serving=4)
     members = [
-        Member(1, NOW - 11_000, False), Member(2, 0, False), Member(3, NOW - 20_000, False),
+        Member(1, NOW - 11_000, False), Member(2, None, False), Member(3, NOW - 20_000, False),
         Member(4, NOW - 9_999, False),
     ]  # fmt: skip
     assert leavers(one, members, NOW) == {3: "idle for 20s", 1: "idle for 11s"}
@@ -37,7 +37,7 @@ def test_one_that_could_run_what_waits_stays() -> None:
 
 def test_beyond_the_maximum_only_idle_ones_leave() -> None:
     one = PoolNow(pool(max_workers=1, max_idle_ms=10**6), serving=3)
-    members = [Member(1, 0, True), Member(2, NOW - 1, True), Member(3, 0, True)]
+    members = [Member(1, None, True), Member(2, NOW - 1, True), Member(3, None, True)]
     assert leavers(one, members, NOW) == {2: "max_workers is 1"}
 
 
@@ -48,7 +48,7 @@ def test_beyond_the_maximum_only_idle_ones_leave() -> None:
 def test_nobody_with_work_leaves_and_the_minimum_holds(
     low: int, patience: int, idle: list[tuple[int, bool]]
 ) -> None:
-    members = [Member(n, NOW - ms if ms else 0, queued) for n, (ms, queued) in enumerate(idle)]
+    members = [Member(n, NOW - ms if ms else None, queued) for n, (ms, queued) in enumerate(idle)]
     one = PoolNow(pool(max_idle_ms=patience, min_workers=low), serving=len(members))
     going = leavers(one, members, NOW)
     assert len(members) - len(going) >= min(low, len(members))
@@ -60,7 +60,7 @@ def test_nobody_with_work_leaves_and_the_minimum_holds(
 
 
 def test_a_pool_that_ends_sends_all_away_and_so_does_an_empty_budget() -> None:
-    members = [Member(1, 0, True), Member(2, NOW, False)]
+    members = [Member(1, None, True), Member(2, NOW, False)]
     off = PoolNow(pool(enabled=False), serving=2)
     assert set(leavers(off, members, NOW)) == {1, 2}
     spent = PoolNow(pool(max_ms_per_month=1_000_000), serving=2, used_ms=990_000)

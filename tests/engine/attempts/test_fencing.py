@@ -41,7 +41,7 @@ async def test_a_report_of_an_attempt_that_another_worker_ran_is_lost(
     stale = await zombie.take_one(prefetch=True)
     await zombie.release(stale)
     await other.take_one()
-    stale_now = Assignment(job, 2, 0, "running", 0, 0, stale.spec)
+    stale_now = Assignment(job, 2, 0, "running", None, None, stale.spec)
     reply = await unchanged(rig, REPORTS[report](zombie, stale_now))
     assert [(lost.job, lost.attempt) for lost in reply.lost] == [(job, 2)]
     assert await rig.state(job) == "running"
@@ -52,7 +52,7 @@ async def test_a_report_of_an_unknown_attempt_is_lost(rig: Rig, report: str) -> 
     job = await rig.submit()
     agent = await rig.agent()
     given = await agent.take_one()
-    wrong = Assignment(job, given.attempt + 1, 0, "running", 0, 0, given.spec)
+    wrong = Assignment(job, given.attempt + 1, 0, "running", None, None, given.spec)
     reply = await unchanged(rig, REPORTS[report](agent, wrong))
     assert [lost.attempt for lost in reply.lost] == [2]
 
@@ -100,7 +100,7 @@ async def test_activity_of_a_stale_attempt_is_refused(rig: Rig) -> None:
     agent = await rig.agent()
     given = await agent.take_one()
     assert await agent.show_activity(given)
-    stale = Assignment(given.job, 9, 0, "running", 0, 0, given.spec)
+    stale = Assignment(given.job, 9, 0, "running", None, None, given.spec)
     before = await rig.snapshot()
     assert not await agent.show_activity(stale)
     assert await rig.snapshot() == before

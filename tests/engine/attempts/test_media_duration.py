@@ -21,12 +21,12 @@ STREAM = {"input": "a.mp4", "output": "rtmp://host/live"}
         ({"task": "media", "args": {**FILE, "tool": "gstreamer"}, "duration_ms": MINUTE},
          90 * SECOND),
         ({"task": "media", "args": FILE}, 30 * MINUTE),
-        ({"task": "media", "args": FILE, "duration_ms": MINUTE, "queue": "live"}, 0),
+        ({"task": "media", "args": FILE, "duration_ms": MINUTE, "queue": "live"}, None),
         ({"task": "media", "args": FILE, "duration_ms": MINUTE, "timeout_ms": 5_000}, 5_000),
     ],
 )  # fmt: skip
 async def test_the_timeout_of_media_is_that_of_its_tool(
-    memory_rig: Rig, fields: dict[str, Any], limit: int
+    memory_rig: Rig, fields: dict[str, Any], limit: int | None
 ) -> None:
     agent = await memory_rig.agent()
     await memory_rig.submit(**fields)

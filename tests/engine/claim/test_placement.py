@@ -236,7 +236,7 @@ async def test_leases_from_before_a_limit_are_counted_when_they_are_seen(rig: Ri
     await limit(rig, max_running=2)
     await rig.submit(queue="bulk")
     (held,) = await (await rig.agent()).take(1)
-    await rig.store.transact(lambda tx: tx.placement.bind([held.job], 0))
+    await rig.store.transact(lambda tx: tx.placement.bind([held.job], None))
     await rig.store.transact(lambda tx: tx.limits.bump({1: -1}))
     assert await rig.engine.run(adopt_leases) == 1
     assert await rig.engine.run(adopt_leases) == 0

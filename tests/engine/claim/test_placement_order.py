@@ -238,7 +238,7 @@ def test_turns_keep_each_ones_order_and_differ_by_one_at_most(jobs: list[tuple[s
     names = {1: "a", 2: "b", 3: "c"}
     shapes = {name: shape for shape, name in names.items()}
     tickets = [
-        Ticket(shapes[name], rank, n, 0, 0, 0, None) for n, (name, rank) in enumerate(jobs, 1)
+        Ticket(shapes[name], rank, n, 0, None, None, None) for n, (name, rank) in enumerate(jobs, 1)
     ]
     ordered = in_turn(tickets, names.__getitem__, {}, {})
     assert sorted(ordered) == sorted(tickets)

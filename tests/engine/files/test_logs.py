@@ -142,6 +142,7 @@ async def test_log_bytes_and_progress_are_signs_of_life(rig: Rig) -> None:
             await desk.files.append_log(holder_of(agent, job), number, b"x")
         (lease,) = (await rig.snapshot()).leases
         assert lease.activity_at == rig.now
+        assert lease.deadline_at is not None
         assert lease.deadline_at > rig.now
     view = await rig.store.read(lambda tx: tx.views.job(job.job))
     assert view is not None

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import Rig
 from windlass.domain.values.errors import Conflict
-from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.verify.check import verify
 from windlass.wire.enrolment import Stopped
 from windlass.wire.sync import Finished

@@ -102,9 +102,10 @@ async def test_aborted_dependents_are_revived(rig: Rig) -> None:
     await agent.finish(await agent.take_one(), "failed")
     await rig.engine.settled()
     await rig.engine.jobs.retry(first)
-    second, third = [(await rig.record(j)).facts.superseded_by for j in (second, third)]
-    assert await rig.states(second, third) == ["blocked", "blocked"]
-    for job in (second, third):
+    newer = [(await rig.record(j)).facts.superseded_by for j in (second, third)]
+    revived = [job for job in newer if job is not None]
+    assert await rig.states(*revived) == ["blocked", "blocked"]
+    for job in revived:
         await agent.finish(await agent.take_one())
         assert await rig.state(job) == "queued"
 
@@ -119,6 +120,7 @@ async def test_a_revived_job_waits_only_for_what_is_left(rig: Rig) -> None:
     await rig.engine.settled()
     await rig.engine.jobs.retry(bad)
     revived = (await rig.record(job)).facts.superseded_by
+    assert revived is not None
     await agent.finish(await agent.take_one())
     assert await rig.state(revived) == "queued"
 
@@ -131,14 +133,14 @@ async def test_a_job_whose_cause_still_stands_is_not_revived(rig: Rig) -> None:
         await agent.finish(await agent.take_one(), "failed")
     await rig.engine.settled()
     await rig.engine.jobs.retry(left)
-    assert (await rig.record(job)).facts.superseded_by == 0
+    assert (await rig.record(job)).facts.superseded_by is None
     with pytest.raises(
         Conflict, match=f"job {right}, which is failed: retry that job first"
     ) as refused:
         await rig.engine.jobs.retry(job)
     assert refused.value.code == "cause_stands"
     await rig.engine.jobs.retry(right)
-    assert (await rig.record(job)).facts.superseded_by != 0
+    assert (await rig.record(job)).facts.superseded_by is not None
 
 
 async def test_a_queued_dependent_waits_again(rig: Rig) -> None:
@@ -250,7 +252,7 @@ async def test_a_workflow_opens_again_with_a_new_run(rig: Rig) -> None:
     assert (before.state, before.run) == (5, 1)
     await rig.engine.jobs.retry(submitted.ids[0])
     (during,) = (await rig.snapshot()).workflows
-    assert (during.state, during.run, during.finished_at) == (2, 2, 0)
+    assert (during.state, during.run, during.finished_at) == (2, 2, None)
     await agent.finish(await agent.take_one())
     (after,) = (await rig.snapshot()).workflows
     assert (after.state, after.run, after.finished_at) == (4, 2, rig.now)

@@ -141,7 +141,7 @@ async def test_a_worker_that_was_removed_by_hand_takes_its_machine_along(rig: Ri
     await sky.round()
     assert sky.cloud.ended == [online.name]
     (starting,) = [row for row in await sky.rows() if row.token in sky.cloud.machines]
-    await rig.engine.workers.remove(starting.worker)
+    await rig.engine.workers.remove(starting.known_worker)
     await sky.round()
     assert sky.cloud.ended == [online.name, starting.token]
 

@@ -10,7 +10,8 @@ from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.times import month_of
-from windlass.engine.fleet.credentials import set_token
+from windlass.engine.fleet.credentials import set_credentials
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.history.statistics import SETTLED_MS
 from windlass.engine.loops.statistics import StatisticsLoop
 
@@ -82,7 +83,8 @@ async def test_a_worker_goes_its_whole_way(rig: Rig) -> None:
     await sky.round()
     assert await sky.states() == ["online"]
     worker = await rig.worker(agent.id)
-    await rig.engine.run(lambda work: set_token(work, worker, "digest"))
+    credentials = Enrolment(name=worker.name, secret="digest", session="other")
+    await rig.engine.run(lambda work: set_credentials(work, worker, credentials))
     assert worker.static == '{"pool:name":"p","system:architectures":["arm64"],"zone":"a"}'
     taken = await agent.take_one()
     for _ in range(3):
@@ -107,7 +109,7 @@ async def test_a_worker_goes_its_whole_way(rig: Rig) -> None:
     assert await sky.states() == []
     after = await rig.snapshot()
     assert (after.workers, after.tokens) == ((), ())
-    assert [row.worker for row in await sky.rows()] == [0]
+    assert [row.worker for row in await sky.rows()] == [None]
 
 
 async def test_short_jobs_between_two_looks_are_no_idling(rig: Rig) -> None:

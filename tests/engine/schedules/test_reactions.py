@@ -18,7 +18,6 @@ from tests.engine.support.timetable import (
     receiving,
 )
 from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
 from windlass.domain.rows.events import EventKind
 from windlass.domain.schedules.schedules import ReactionKind, ReactionState
@@ -35,7 +34,7 @@ async def submit(rig: Rig, jobs: int = 1, **reactions: Any) -> int:
     """A workflow with these reactions; its id."""
     spec = WorkflowSpec(name="release", details=Details(submitted_by="ada", **reactions))
     specs = [JobSpec(task="shell", args={"argv": ["true"]}) for _ in range(jobs)]
-    return (await rig.engine.submit(specs, spec)).workflow
+    return (await rig.engine.submit(specs, spec)).known_workflow
 
 
 async def end(agent: Agent, outcome: str = "completed") -> None:
@@ -43,7 +42,7 @@ async def end(agent: Agent, outcome: str = "completed") -> None:
         await agent.finish(job, outcome)  # type: ignore[arg-type]
 
 
-async def outcomes(table: Timetable) -> list[tuple[str, str, int]]:
+async def outcomes(table: Timetable) -> list[tuple[str, str, int | None]]:
     """Kind, state and result of each reaction."""
     return [
         (ReactionKind(r.kind).name.lower(), ReactionState(r.state).name.lower(), r.result)
@@ -95,8 +94,7 @@ async def test_jobs_are_submitted_as_a_workflow_of_their_own(rig: Rig) -> None:
     await table.react()
     _, follow = (await rig.snapshot()).workflows
     assert follow.name == "release, then"
-    states = [STATE_BY_CODE[job.facts.state] for job in (await rig.snapshot()).jobs]
-    assert len(states) == 3
+    assert len((await rig.snapshot()).jobs) == 3
 
 
 async def test_the_intent_is_written_with_the_end_itself(rig: Rig) -> None:
@@ -105,7 +103,7 @@ async def test_the_intent_is_written_with_the_end_itself(rig: Rig) -> None:
     await end(await rig.agent())
     await rig.restart()
     table = Timetable(rig)
-    assert await outcomes(table) == [("submit", "pending", 0)]
+    assert await outcomes(table) == [("submit", "pending", None)]
     assert await table.react() == 1
     assert len((await rig.snapshot()).workflows) == 2
 
@@ -171,7 +169,7 @@ async def test_failed_jobs_are_tried_again_after_each_delay_and_then_no_more(rig
         "retried in 1m", "retried in 1h", "no retries are left"
     ]  # fmt: skip
     jobs = (await rig.snapshot()).jobs
-    assert [job.facts.superseded_by for job in jobs][-1] == 0
+    assert [job.facts.superseded_by for job in jobs][-1] is None
     assert len(jobs) == 4
 
 
@@ -303,7 +301,7 @@ async def test_a_receiver_that_does_not_answer_is_left_after_a_while(memory_rig:
     await end(await memory_rig.agent())
     await table.send()
     (row,) = await table.reaction_rows()
-    assert (row.state, row.result) == (ReactionState.PENDING, 0)
+    assert (row.state, row.result) == (ReactionState.PENDING, None)
     await table.courier.close()
 
 

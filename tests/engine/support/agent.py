@@ -6,7 +6,7 @@ from typing import Any
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.engine.attempts.activity import Activity
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.wire.sync import (
     Assignment,
     Finished,

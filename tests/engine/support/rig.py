@@ -17,7 +17,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobRecord, Worker
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop

@@ -32,10 +32,10 @@ async def test_children_join_the_workflow_and_take_the_priority_of_their_parent(
     assert {fact.workflow for fact in facts.values()} == {made.workflow}
     assert await rig.states(*done.ids) == ["queued", "blocked", "queued"]
     await agent.finish(plan)
-    assert await state_of(rig, made.workflow) == "dispatching"
+    assert await state_of(rig, made.known_workflow) == "dispatching"
     assert await finish_all(agent) == 3
-    assert await state_of(rig, made.workflow) == "completed"
-    assert (await row_of(rig, made.workflow)).run == 1
+    assert await state_of(rig, made.known_workflow) == "completed"
+    assert (await row_of(rig, made.known_workflow)).run == 1
 
 
 async def test_a_key_is_answered_to_later_attempts_and_successors_too(rig: Rig) -> None:
@@ -86,11 +86,11 @@ async def test_a_job_that_is_told_to_stop_adds_nothing(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "plan"})
     agent = await rig.agent()
     plan = await agent.take_one()
-    await rig.engine.workflows.cancel(made.workflow)
+    await rig.engine.workflows.cancel(made.known_workflow)
     with pytest.raises(Conflict, match="told to stop"):
         await rig.engine.jobs.submit_children(holder_of(agent, plan), [child()], "k")
     await agent.finish(plan, "canceled")
-    assert await state_of(rig, made.workflow) == "canceled"
+    assert await state_of(rig, made.known_workflow) == "canceled"
 
 
 async def test_without_a_workflow_children_stand_alone(rig: Rig) -> None:
@@ -100,7 +100,7 @@ async def test_without_a_workflow_children_stand_alone(rig: Rig) -> None:
     assert running.job == parent
     done = await rig.engine.jobs.submit_children(holder_of(agent, running), [child()], "k")
     facts = await rig.store.read(lambda tx: tx.jobs.read(done.ids))
-    assert [fact.workflow for fact in facts.values()] == [0]
+    assert [fact.workflow for fact in facts.values()] == [None]
     assert await rig.engine.jobs.namespace_of(done.ids[0]) == "team"
 
 

@@ -33,13 +33,13 @@ async def test_a_fan_in_fires_once_when_its_last_job_is_done(rig: Rig) -> None:
         await rig.engine.settled()
         ran += len(given)
         if ran < width:
-            assert (await row_of(rig, made.workflow)).counts[BLOCKED] == 1
+            assert (await row_of(rig, made.known_workflow)).counts[BLOCKED] == 1
     assert ran == width + 1
     assert await rig.moves(made.ids[-1]) == [
         (None, "blocked"), ("blocked", "queued"), ("queued", "assigned"),
         ("assigned", "running"), ("running", "completed"),
     ]  # fmt: skip
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_the_failure_of_one_aborts_all_that_depend_on_it(rig: Rig) -> None:
@@ -50,8 +50,8 @@ async def test_the_failure_of_one_aborts_all_that_depend_on_it(rig: Rig) -> None
     agent = await rig.agent()
     await agent.fail(await agent.take_one())
     await rig.engine.settled()
-    assert (await row_of(rig, made.workflow)).counts[ABORTED] == width
-    assert await state_of(rig, made.workflow) == "failed"
+    assert (await row_of(rig, made.known_workflow)).counts[ABORTED] == width
+    assert await state_of(rig, made.known_workflow) == "failed"
 
 
 async def test_a_failure_runs_down_a_chain_of_ten_thousand(rig: Rig) -> None:
@@ -62,8 +62,8 @@ async def test_a_failure_runs_down_a_chain_of_ten_thousand(rig: Rig) -> None:
     agent = await rig.agent()
     await agent.fail(await agent.take_one())
     await rig.engine.settled()
-    assert (await row_of(rig, made.workflow)).counts[ABORTED] == depth - 1
-    assert await state_of(rig, made.workflow) == "failed"
+    assert (await row_of(rig, made.known_workflow)).counts[ABORTED] == depth - 1
+    assert await state_of(rig, made.known_workflow) == "failed"
 
 
 async def test_a_chain_runs_through_one_job_at_a_time(rig: Rig) -> None:
@@ -76,4 +76,4 @@ async def test_a_chain_runs_through_one_job_at_a_time(rig: Rig) -> None:
         given = await agent.take(5)
         assert [each.job for each in given] == [job]
         await agent.finish(given[0])
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"

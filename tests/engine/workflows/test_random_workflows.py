@@ -118,7 +118,7 @@ class Run:
         made = await self.rig.engine.submit(
             specs, WorkflowSpec(name="w", fail_fast=self.story.fail_fast)
         )
-        self.workflow, self.ids = made.workflow, list(made.ids)
+        self.workflow, self.ids = made.known_workflow, list(made.ids)
 
     def _report(self, job: Assignment) -> Finished:
         """How this attempt ends: as the story says, by job and how often it was tried."""

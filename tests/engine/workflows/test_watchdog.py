@@ -80,7 +80,7 @@ async def backing_off(rig: Rig) -> Submitted:
 async def told_to_stop(rig: Rig) -> Submitted:
     made = await submit_flow(rig, {})
     await (await rig.agent()).take_one()
-    await rig.engine.workflows.cancel(made.workflow)
+    await rig.engine.workflows.cancel(made.known_workflow)
     return made
 
 
@@ -95,7 +95,7 @@ async def test_it_is_silent_about_a_legitimate_wait(
     rig: Rig, wait: Callable[[Rig], Awaitable[Submitted]]
 ) -> None:
     made = await wait(rig)
-    before = await row_of(rig, made.workflow)
+    before = await row_of(rig, made.known_workflow)
     watchdog = WatchdogLoop(rig.engine)
     reports = await rounds(rig, watchdog)
     await rig.advance(rig.engine.config.stall_timeout_ms)
@@ -103,7 +103,7 @@ async def test_it_is_silent_about_a_legitimate_wait(
     assert sum(report.examined for report in reports) >= 2
     assert sum(report.repaired + report.canceled for report in reports) == 0
     assert await barks(rig) == []
-    assert await row_of(rig, made.workflow) == before
+    assert await row_of(rig, made.known_workflow) == before
 
 
 async def test_what_moves_is_not_even_examined(rig: Rig) -> None:
@@ -121,32 +121,32 @@ async def bump(rig: Rig, workflow: int, **by: int) -> None:
 
 async def test_wrong_counts_are_set_right(rig: Rig) -> None:
     made = await submit_flow(rig, {}, {"args": 1, "unblock": "manual"})
-    right = await row_of(rig, made.workflow)
-    await bump(rig, made.workflow, queued=-1, running=3, failed=1)
+    right = await row_of(rig, made.known_workflow)
+    await bump(rig, made.known_workflow, queued=-1, running=3, failed=1)
     reports = await rounds(rig, WatchdogLoop(rig.engine))
     assert [report.repaired for report in reports] == [0, 1, 0]
-    assert (await row_of(rig, made.workflow)).counts == right.counts
+    assert (await row_of(rig, made.known_workflow)).counts == right.counts
     (bark,) = await barks(rig)
     assert "its counts do not match its jobs" in (bark.reason or "")
 
 
 async def test_counts_that_hide_the_end_are_set_right_and_it_ends(rig: Rig) -> None:
     made = await submit_flow(rig, {})
-    await bump(rig, made.workflow, running=1)
+    await bump(rig, made.known_workflow, running=1)
     await finish_all(await rig.agent())
-    assert await state_of(rig, made.workflow) == "dispatching"
+    assert await state_of(rig, made.known_workflow) == "dispatching"
     await rounds(rig, WatchdogLoop(rig.engine))
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_a_workflow_with_nothing_open_ends(rig: Rig) -> None:
     made = await submit_flow(rig, {})
-    await bump(rig, made.workflow, running=1)
+    await bump(rig, made.known_workflow, running=1)
     await finish_all(await rig.agent())
-    await bump(rig, made.workflow, running=-1)  # right again, but nobody looked
-    assert await state_of(rig, made.workflow) == "dispatching"
+    await bump(rig, made.known_workflow, running=-1)  # right again, but nobody looked
+    assert await state_of(rig, made.known_workflow) == "dispatching"
     assert [r.repaired for r in await rounds(rig, WatchdogLoop(rig.engine))] == [0, 1, 0]
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def take_wait(rig: Rig, job: int) -> None:
@@ -162,7 +162,7 @@ async def test_a_blocked_job_whose_wait_is_gone_goes_on(rig: Rig) -> None:
     assert [r.repaired for r in await rounds(rig, WatchdogLoop(rig.engine))] == [0, 1, 0]
     assert await rig.state(made.ids[1]) == "queued"
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_a_blocked_job_whose_dependency_failed_unheard_is_aborted(rig: Rig) -> None:
@@ -173,7 +173,7 @@ async def test_a_blocked_job_whose_dependency_failed_unheard_is_aborted(rig: Rig
     assert await rig.state(made.ids[1]) == "blocked"
     await rounds(rig, WatchdogLoop(rig.engine))
     assert await rig.state(made.ids[1]) == "aborted"
-    assert await state_of(rig, made.workflow) == "failed"
+    assert await state_of(rig, made.known_workflow) == "failed"
 
 
 async def test_a_blocked_job_that_counts_one_condition_too_many_goes_on(rig: Rig) -> None:
@@ -185,37 +185,39 @@ async def test_a_blocked_job_that_counts_one_condition_too_many_goes_on(rig: Rig
     assert await rig.state(made.ids[1]) == "blocked"
     await rounds(rig, WatchdogLoop(rig.engine))
     assert await finish_all(agent) == 1
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_a_lost_intent_to_cancel_is_taken_up_again(rig: Rig) -> None:
     made = await submit_flow(rig, {}, {"args": 1})
 
     async def plant(work: Work) -> None:
-        work.cancel_workflow(made.workflow, "stop", "ann")
+        work.cancel_workflow(made.known_workflow, "stop", "ann")
 
     await rig.engine.run(plant)
-    assert await state_of(rig, made.workflow) == "canceling"
+    assert await state_of(rig, made.known_workflow) == "canceling"
     await rounds(rig, WatchdogLoop(rig.engine))
     assert await rig.states(*made.ids) == ["canceled", "canceled"]
-    assert await state_of(rig, made.workflow) == "canceled"
+    assert await state_of(rig, made.known_workflow) == "canceled"
 
 
 async def test_what_comes_back_after_the_stall_timeout_is_canceled_and_logged(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"}, {"after": ("a",), "unblock": "manual"})
     agent, watchdog = await rig.agent(), WatchdogLoop(rig.engine)
     await finish_all(agent)
-    await bump(rig, made.workflow, running=1)
+    await bump(rig, made.known_workflow, running=1)
     await rounds(rig, watchdog)
     assert len(await barks(rig)) == 1
-    await bump(rig, made.workflow, running=1)
+    await bump(rig, made.known_workflow, running=1)
     await rounds(rig, watchdog)
-    assert await state_of(rig, made.workflow) == "dispatching"  # repaired again, it is too early
+    assert (
+        await state_of(rig, made.known_workflow) == "dispatching"
+    )  # repaired again, it is too early
     await rig.advance(rig.engine.config.stall_timeout_ms)
-    await bump(rig, made.workflow, running=1)
+    await bump(rig, made.known_workflow, running=1)
     reports = await rounds(rig, watchdog)
     assert sum(report.canceled for report in reports) == 1
-    assert await state_of(rig, made.workflow) == "canceled"
+    assert await state_of(rig, made.known_workflow) == "canceled"
     assert await rig.state(made.ids[1]) == "canceled"
     last = (await barks(rig))[-1]
     told = json.loads(last.data or "{}")

@@ -26,7 +26,7 @@ async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:
         {"concurrency": limit},  # parked
         {"allow_failure": True},
     )
-    done = await rig.engine.workflows.cancel(made.workflow, "no longer needed", "ann")
+    done = await rig.engine.workflows.cancel(made.known_workflow, "no longer needed", "ann")
     assert (done.state, done.applied) == ("canceled", True)
     assert set(await rig.states(*made.ids)) == {"canceled"}
     snapshot = await rig.snapshot()
@@ -37,13 +37,13 @@ async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:
 
 async def test_the_log_says_who_and_why(rig: Rig) -> None:
     made = await submit_flow(rig, {})
-    await rig.engine.workflows.cancel(made.workflow, "wrong branch", "ann")
+    await rig.engine.workflows.cancel(made.known_workflow, "wrong branch", "ann")
     said = [(e.reason, e.actor) for e in await rig.events() if e.kind == EventKind.WORKFLOW]
     assert ("queued → canceling: wrong branch", "ann") in said
     (last,) = [e for e in await rig.events(made.ids[0]) if e.to == State.CANCELED.code]
     assert (last.reason, last.actor) == ("wrong branch", "ann")
-    about = await rig.store.read(lambda tx: tx.workflows.about([made.workflow]))
-    assert about[made.workflow].reason == "wrong branch"
+    about = await rig.store.read(lambda tx: tx.workflows.about([made.known_workflow]))
+    assert about[made.known_workflow].reason == "wrong branch"
 
 
 async def test_what_is_assigned_is_taken_back_and_what_runs_is_told(rig: Rig) -> None:
@@ -51,49 +51,49 @@ async def test_what_is_assigned_is_taken_back_and_what_runs_is_told(rig: Rig) ->
     agent = await rig.agent()
     running = await agent.take_one()
     assigned = await agent.take_one(prefetch=True)
-    done = await rig.engine.workflows.cancel(made.workflow)
+    done = await rig.engine.workflows.cancel(made.known_workflow)
     assert done.state == "canceling"
     assert await rig.states(running.job, assigned.job) == ["canceling", "canceled"]
     reply = await agent.sync()
     assert [(stop.job, stop.attempt) for stop in reply.cancel] == [(running.job, running.attempt)]
-    assert await state_of(rig, made.workflow) == "canceling"
+    assert await state_of(rig, made.known_workflow) == "canceling"
     await agent.finish(running, "canceled")
-    assert await state_of(rig, made.workflow) == "canceled"
-    assert (await row_of(rig, made.workflow)).finished_at == rig.now
+    assert await state_of(rig, made.known_workflow) == "canceled"
+    assert (await row_of(rig, made.known_workflow)).finished_at == rig.now
 
 
 async def test_it_is_canceled_when_the_lease_of_its_last_job_has_run_out(rig: Rig) -> None:
     made = await submit_flow(rig, {})
     agent = await rig.agent()
     await agent.take_one()
-    await rig.engine.workflows.cancel(made.workflow)
+    await rig.engine.workflows.cancel(made.known_workflow)
     await rig.end_grace()
     await rig.pass_time(2 * rig.engine.config.heartbeat_timeout_ms)
     assert await rig.state(made.ids[0]) == "canceled"
-    assert await state_of(rig, made.workflow) == "canceled"
+    assert await state_of(rig, made.known_workflow) == "canceled"
 
 
 async def test_a_job_that_completes_all_the_same_starts_nothing(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"}, {"after": ("a",)})
     agent = await rig.agent()
     running = await agent.take_one()
-    await rig.engine.workflows.cancel(made.workflow)
+    await rig.engine.workflows.cancel(made.known_workflow)
     await agent.finish(running, "completed")
     assert await rig.states(*made.ids) == ["completed", "canceled"]
     assert await agent.take(5) == ()
-    assert await state_of(rig, made.workflow) == "canceled"
+    assert await state_of(rig, made.known_workflow) == "canceled"
 
 
 async def test_saying_it_again_changes_nothing(rig: Rig) -> None:
     made = await submit_flow(rig, {})
     agent = await rig.agent()
     running = await agent.take_one()
-    await rig.engine.workflows.cancel(made.workflow)
+    await rig.engine.workflows.cancel(made.known_workflow)
     events = len(await rig.events())
-    again = await rig.engine.workflows.cancel(made.workflow, "again", "bob")
+    again = await rig.engine.workflows.cancel(made.known_workflow, "again", "bob")
     assert (again.state, again.applied) == ("canceling", False)
     await agent.finish(running, "canceled")
-    ended = await rig.engine.workflows.cancel(made.workflow)
+    ended = await rig.engine.workflows.cancel(made.known_workflow)
     assert (ended.state, ended.applied) == ("canceled", False)
     assert len(await rig.events()) == events + 2  # the job's end, and the workflow's
 
@@ -104,15 +104,15 @@ async def test_jobs_outside_that_depend_on_it_are_aborted_or_satisfied(rig: Rig)
     aborted = await rig.submit(after=(first,))
     freed = await rig.submit(after=(forgiven,))
     any_end = await rig.submit(after_any=(first,))
-    await rig.engine.workflows.cancel(made.workflow)
+    await rig.engine.workflows.cancel(made.known_workflow)
     assert await rig.states(aborted, freed, any_end) == ["aborted", "queued", "queued"]
 
 
 async def test_other_workflows_are_left_alone(rig: Rig) -> None:
     one, two = await submit_flow(rig, {}), await submit_flow(rig, {})
-    await rig.engine.workflows.cancel(one.workflow)
+    await rig.engine.workflows.cancel(one.known_workflow)
     assert await rig.states(*one.ids, *two.ids) == ["canceled", "queued"]
-    assert await state_of(rig, two.workflow) == "queued"
+    assert await state_of(rig, two.known_workflow) == "queued"
 
 
 async def test_nothing_can_be_added_or_retried_while_it_is_being_canceled(rig: Rig) -> None:
@@ -121,14 +121,14 @@ async def test_nothing_can_be_added_or_retried_while_it_is_being_canceled(rig: R
     failed = await agent.take_one()
     await agent.take_one()
     await agent.fail(failed)
-    await rig.engine.workflows.cancel(made.workflow)
+    await rig.engine.workflows.cancel(made.known_workflow)
     with pytest.raises(Conflict, match="is being canceled") as refused:
         await rig.submit(workflow=made.workflow)
     assert refused.value.code == "workflow_canceling"
     with pytest.raises(Conflict, match="is being canceled"):
         await rig.engine.jobs.retry(failed.job)
     with pytest.raises(Conflict, match="is being canceled"):
-        await rig.engine.workflows.retry(made.workflow)
+        await rig.engine.workflows.retry(made.known_workflow)
 
 
 async def test_an_unknown_workflow_is_named(rig: Rig) -> None:
@@ -138,7 +138,7 @@ async def test_an_unknown_workflow_is_named(rig: Rig) -> None:
 
 async def test_an_ended_one_is_answered(rig: Rig) -> None:
     made = await submit_flow(rig)
-    done = await rig.engine.workflows.cancel(made.workflow)
+    done = await rig.engine.workflows.cancel(made.known_workflow)
     assert (done.state, done.applied) == ("completed", False)
 
 
@@ -146,11 +146,11 @@ async def test_many_jobs_are_canceled_in_chunks_and_claims_between_them_are_told
     count = 2_500
     group = await submit_flow(rig, *({"args": n} for n in range(count)))
     agent = await rig.agent(slots=3_000)
-    canceling = asyncio.ensure_future(rig.engine.workflows.cancel(group.workflow))
+    canceling = asyncio.ensure_future(rig.engine.workflows.cancel(group.known_workflow))
     taken = await agent.take(50)
     await canceling
     mine = [job for job in taken if job.job in set(group.ids)]
-    counts = (await row_of(rig, group.workflow)).counts
+    counts = (await row_of(rig, group.known_workflow)).counts
     assert counts[State.CANCELED.code] + counts[State.CANCELING.code] == count
     assert counts[State.CANCELING.code] <= len(mine)
     assert not (await rig.snapshot()).cascades
@@ -162,11 +162,11 @@ async def test_a_crash_in_the_middle_loses_nothing(rig: Rig) -> None:
     running = await agent.take_one()
 
     # The command has committed and not one chunk is done.
-    await rig.engine.run(lambda work: _only_the_intent(work, group.workflow))
+    await rig.engine.run(lambda work: _only_the_intent(work, group.known_workflow))
     engine = await rig.restart()
     await engine.settled()
     assert await rig.state(running.job) == "canceling"
-    counts = (await row_of(rig, group.workflow)).counts
+    counts = (await row_of(rig, group.known_workflow)).counts
     assert counts[State.CANCELED.code] == 1_499
 
 

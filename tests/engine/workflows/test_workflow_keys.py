@@ -78,16 +78,16 @@ async def test_jobs_join_a_workflow_until_it_ends_and_may_open_it_again(rig: Rig
     agent = await rig.agent()
     await rig.submit(workflow=made.workflow)
     assert await finish_all(agent) == 2
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
     with pytest.raises(Conflict) as refused:
         await rig.submit(workflow=made.workflow)
     assert refused.value.code == "workflow_ended"
     late = JobSpec(task="shell", workflow=made.workflow)
     await rig.engine.submit([late], reopen=True)
-    row = await row_of(rig, made.workflow)
-    assert (await state_of(rig, made.workflow), row.run) == ("dispatching", 2)
+    row = await row_of(rig, made.known_workflow)
+    assert (await state_of(rig, made.known_workflow), row.run) == ("dispatching", 2)
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_a_job_of_another_namespace_may_not_join(rig: Rig) -> None:
@@ -108,12 +108,12 @@ async def test_a_failure_stops_a_workflow_that_fails_fast(rig: Rig) -> None:
     await agent.fail(first)
     await rig.engine.settled()
     assert await rig.states(*made.ids) == ["failed", "canceling", "canceled", "canceled"]
-    assert await state_of(rig, made.workflow) == "dispatching"
+    assert await state_of(rig, made.known_workflow) == "dispatching"
     with pytest.raises(Conflict) as refused:
         await rig.submit(workflow=made.workflow)
     assert refused.value.code == "workflow_failing"
     await agent.finish(running, "canceled")
-    assert await state_of(rig, made.workflow) == "failed"
+    assert await state_of(rig, made.known_workflow) == "failed"
 
 
 async def test_a_failure_that_is_forgiven_stops_nothing(rig: Rig) -> None:
@@ -123,7 +123,7 @@ async def test_a_failure_that_is_forgiven_stops_nothing(rig: Rig) -> None:
     await rig.engine.settled()
     assert await rig.states(*made.ids) == ["failed", "queued"]
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_without_it_independent_branches_go_on(rig: Rig) -> None:
@@ -131,7 +131,7 @@ async def test_without_it_independent_branches_go_on(rig: Rig) -> None:
     agent = await rig.agent()
     assert await finish_all(agent, frozenset(made.ids[:1])) == 2
     assert await rig.states(*made.ids) == ["failed", "aborted", "completed"]
-    assert await state_of(rig, made.workflow) == "failed"
+    assert await state_of(rig, made.known_workflow) == "failed"
 
 
 async def test_a_workflow_that_failed_fast_can_be_retried_and_fails_fast_again(rig: Rig) -> None:
@@ -140,10 +140,10 @@ async def test_a_workflow_that_failed_fast_can_be_retried_and_fails_fast_again(r
     for _ in range(2):
         await agent.fail(await agent.take_one())
         await rig.engine.settled()
-        assert await state_of(rig, made.workflow) == "failed"
-        assert (await rig.engine.workflows.retry(made.workflow)).applied
+        assert await state_of(rig, made.known_workflow) == "failed"
+        assert (await rig.engine.workflows.retry(made.known_workflow)).applied
     assert await finish_all(agent) == 2
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_what_a_workflow_was_submitted_with_is_kept(rig: Rig) -> None:
@@ -152,7 +152,7 @@ async def test_what_a_workflow_was_submitted_with_is_kept(rig: Rig) -> None:
         parameters={"version": "1.2"}, on_end=[{"submit": "cleanup"}],
     )  # fmt: skip
     made = await submit_flow(rig, {}, details=details)
-    assert await rig.engine.workflows.details(made.workflow) == details
+    assert await rig.engine.workflows.details(made.known_workflow) == details
 
 
 @pytest.mark.parametrize(

@@ -30,23 +30,23 @@ async def test_what_failed_is_tried_again_and_what_was_aborted_comes_back(rig: R
     )  # fmt: skip
     agent = await rig.agent()
     await finish_all(agent, frozenset(made.ids[:1]))
-    assert await state_of(rig, made.workflow) == "failed"
-    done = await rig.engine.workflows.retry(made.workflow, actor="ann")
+    assert await state_of(rig, made.known_workflow) == "failed"
+    done = await rig.engine.workflows.retry(made.known_workflow, actor="ann")
     assert done == (made.workflow, True)
-    assert await newest_states(rig, made.workflow) == {
+    assert await newest_states(rig, made.known_workflow) == {
         "a": "queued", "b": "blocked", "c": "blocked", "d": "completed", "e": "blocked",
     }  # fmt: skip
-    row = await row_of(rig, made.workflow)
-    assert (await state_of(rig, made.workflow), row.run) == ("dispatching", 2)
+    row = await row_of(rig, made.known_workflow)
+    assert (await state_of(rig, made.known_workflow), row.run) == ("dispatching", 2)
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "completed"
-    assert set((await newest_states(rig, made.workflow)).values()) == {"completed"}
+    assert await state_of(rig, made.known_workflow) == "completed"
+    assert set((await newest_states(rig, made.known_workflow)).values()) == {"completed"}
 
 
 async def test_the_log_says_who_asked_for_it(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"})
     await finish_all(await rig.agent(), frozenset(made.ids))
-    await rig.engine.workflows.retry(made.workflow, actor="ann")
+    await rig.engine.workflows.retry(made.known_workflow, actor="ann")
     said = [(e.reason, e.actor) for e in await rig.events() if e.kind == EventKind.WORKFLOW]
     assert ("retrying 1 failed jobs", "ann") in said
     (superseded,) = [e for e in await rig.events() if e.kind == EventKind.SUPERSEDE]
@@ -56,9 +56,9 @@ async def test_the_log_says_who_asked_for_it(rig: Rig) -> None:
 async def test_nothing_is_tried_again_where_nothing_failed(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"}, {"name": "b", "allow_failure": True})
     await finish_all(await rig.agent(), frozenset(made.ids[1:]))
-    assert await state_of(rig, made.workflow) == "completed"
-    assert await rig.engine.workflows.retry(made.workflow) == (made.workflow, False)
-    assert (await row_of(rig, made.workflow)).run == 1
+    assert await state_of(rig, made.known_workflow) == "completed"
+    assert await rig.engine.workflows.retry(made.known_workflow) == (made.known_workflow, False)
+    assert (await row_of(rig, made.known_workflow)).run == 1
 
 
 async def test_a_canceled_workflow_goes_on_where_it_stopped(rig: Rig) -> None:
@@ -67,13 +67,13 @@ async def test_a_canceled_workflow_goes_on_where_it_stopped(rig: Rig) -> None:
     )
     agent = await rig.agent()
     await finish_all(agent, most=1)
-    await rig.engine.workflows.cancel(made.workflow)
-    assert await state_of(rig, made.workflow) == "canceled"
-    await rig.engine.workflows.retry(made.workflow)
-    states = await newest_states(rig, made.workflow)
+    await rig.engine.workflows.cancel(made.known_workflow)
+    assert await state_of(rig, made.known_workflow) == "canceled"
+    await rig.engine.workflows.retry(made.known_workflow)
+    states = await newest_states(rig, made.known_workflow)
     assert states == {"a": "completed", "b": "queued", "c": "blocked"}
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_a_cause_that_was_retried_before_comes_first_whatever_its_number(rig: Rig) -> None:
@@ -83,31 +83,31 @@ async def test_a_cause_that_was_retried_before_comes_first_whatever_its_number(r
     await finish_all(agent, frozenset(made.ids[:1]))
     again = (await rig.engine.jobs.retry(made.ids[0])).job
     await finish_all(agent, frozenset([again]))
-    assert await newest_states(rig, made.workflow) == {"a": "failed", "b": "canceled"}
-    await rig.engine.workflows.retry(made.workflow)
-    assert await newest_states(rig, made.workflow) == {"a": "queued", "b": "blocked"}
+    assert await newest_states(rig, made.known_workflow) == {"a": "failed", "b": "canceled"}
+    await rig.engine.workflows.retry(made.known_workflow)
+    assert await newest_states(rig, made.known_workflow) == {"a": "queued", "b": "blocked"}
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_a_job_that_an_operator_rejected_is_asked_for_again(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a", "unblock": "manual"})
     await rig.engine.jobs.unblock(made.ids[0], accept=False)
-    assert await state_of(rig, made.workflow) == "failed"
-    await rig.engine.workflows.retry(made.workflow)
-    assert await newest_states(rig, made.workflow) == {"a": "blocked"}
+    assert await state_of(rig, made.known_workflow) == "failed"
+    await rig.engine.workflows.retry(made.known_workflow)
+    assert await newest_states(rig, made.known_workflow) == {"a": "blocked"}
 
 
 async def test_a_retry_may_be_put_off(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"})
     agent = await rig.agent()
     await finish_all(agent, frozenset(made.ids))
-    await rig.engine.workflows.retry(made.workflow, not_before=rig.now + 5 * SECOND)
+    await rig.engine.workflows.retry(made.known_workflow, not_before=rig.now + 5 * SECOND)
     assert await agent.take(1) == ()
     await rig.advance(6 * SECOND)
     await rig.cleanup()
     assert await finish_all(agent) == 1
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_many_failed_jobs_are_tried_again_in_steps_that_survive_a_crash(rig: Rig) -> None:
@@ -115,10 +115,10 @@ async def test_many_failed_jobs_are_tried_again_in_steps_that_survive_a_crash(ri
     made = await submit_flow(rig, *jobs)
     agent = await rig.agent(slots=300)
     await finish_all(agent, frozenset(made.ids))
-    await rig.engine.workflows.retry(made.workflow)
-    assert list((await newest_states(rig, made.workflow)).values()).count("queued") == 250
+    await rig.engine.workflows.retry(made.known_workflow)
+    assert list((await newest_states(rig, made.known_workflow)).values()).count("queued") == 250
     assert await finish_all(agent) == 250
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_a_lost_worker_never_aborts_what_comes_after(rig: Rig) -> None:
@@ -128,12 +128,12 @@ async def test_a_lost_worker_never_aborts_what_comes_after(rig: Rig) -> None:
         job = await agent.take_one()
         await agent.fail(job, FailureClass.WORKER_LOST)
         assert await rig.states(*made.ids) == ["retrying", "blocked"]
-        assert await state_of(rig, made.workflow) == "dispatching"
+        assert await state_of(rig, made.known_workflow) == "dispatching"
         await rig.advance(20 * SECOND)
         await rig.cleanup()
     await finish_all(agent)
     assert await rig.states(*made.ids) == ["completed", "completed"]
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_from_scratch_is_a_new_workflow_with_the_same_jobs(rig: Rig) -> None:
@@ -147,26 +147,26 @@ async def test_from_scratch_is_a_new_workflow_with_the_same_jobs(rig: Rig) -> No
     )  # fmt: skip
     agent = await rig.agent()
     await finish_all(agent, frozenset(made.ids[:1]))
-    await rig.engine.workflows.retry(made.workflow)
+    await rig.engine.workflows.retry(made.known_workflow)
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "completed"
-    new, applied = await rig.engine.workflows.retry(made.workflow, failed=False, actor="ann")
-    assert (new, applied) == (made.workflow + 1, True)
+    assert await state_of(rig, made.known_workflow) == "completed"
+    new, applied = await rig.engine.workflows.retry(made.known_workflow, failed=False, actor="ann")
+    assert (new, applied) == (made.known_workflow + 1, True)
     assert await newest_states(rig, new) == {"a": "queued", "b": "blocked", "c": "blocked"}
     facts = await rig.store.read(lambda tx: tx.workflows.jobs_of(new, 0, 10))
     assert [fact.base for fact in facts] == [3, 5, 3]
     details = await rig.engine.workflows.details(new)
     assert (details.supersedes, details.submitted_by) == (made.workflow, "ann")
-    assert (await row_of(rig, new)).flags == (await row_of(rig, made.workflow)).flags
+    assert (await row_of(rig, new)).flags == (await row_of(rig, made.known_workflow)).flags
     await finish_all(agent)
     assert await state_of(rig, new) == "completed"
-    assert await state_of(rig, made.workflow) == "completed"
+    assert await state_of(rig, made.known_workflow) == "completed"
 
 
 async def test_from_scratch_needs_an_end(rig: Rig) -> None:
     made = await submit_flow(rig, {})
     with pytest.raises(Conflict, match="has not ended"):
-        await rig.engine.workflows.retry(made.workflow, failed=False)
+        await rig.engine.workflows.retry(made.known_workflow, failed=False)
     with pytest.raises(NotFound):
         await rig.engine.workflows.retry(99, failed=False)
     with pytest.raises(NotFound):
@@ -182,10 +182,10 @@ async def test_from_scratch_leaves_out_what_jobs_of_the_workflow_had_added(rig: 
     added = await rig.engine.jobs.submit_children(holder, [part], "k")
     await agent.finish(plan)
     await finish_all(agent, frozenset(added.ids))
-    await rig.engine.workflows.retry(made.workflow)
+    await rig.engine.workflows.retry(made.known_workflow)
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "completed"
-    new, _ = await rig.engine.workflows.retry(made.workflow, failed=False)
+    assert await state_of(rig, made.known_workflow) == "completed"
+    new, _ = await rig.engine.workflows.retry(made.known_workflow, failed=False)
     assert await newest_states(rig, new) == {"plan": "queued"}
 
 
@@ -198,10 +198,10 @@ async def test_retrying_the_failure_takes_along_what_it_stopped_under_fail_fast(
     )  # fmt: skip
     agent = await rig.agent()
     await finish_all(agent, frozenset(made.ids[:1]))
-    assert await state_of(rig, made.workflow) == "failed"
-    assert (await newest_states(rig, made.workflow))["c"] == "canceled"
+    assert await state_of(rig, made.known_workflow) == "failed"
+    assert (await newest_states(rig, made.known_workflow))["c"] == "canceled"
     await rig.engine.jobs.retry(made.ids[0], actor="ann")
-    assert await newest_states(rig, made.workflow) == {
+    assert await newest_states(rig, made.known_workflow) == {
         "a": "queued", "b": "blocked", "c": "queued", "d": "blocked",
     }  # fmt: skip
 
@@ -218,6 +218,6 @@ async def test_while_another_failure_stands_nothing_more_is_taken_along(rig: Rig
     await agent.sync(finished=both)
     await rig.engine.settled()
     await rig.engine.jobs.retry(made.ids[0])
-    assert await newest_states(rig, made.workflow) == {
+    assert await newest_states(rig, made.known_workflow) == {
         "a": "queued", "b": "failed", "c": "canceled",
     }  # fmt: skip

@@ -17,14 +17,14 @@ async def finish_next(agent: Agent, outcome: str = "completed") -> None:
 
 
 async def test_it_is_queued_until_its_first_job_is_given_out(rig: Rig) -> None:
-    group = (await rig.submit_all({}, {"args": 1}, workflow="w")).workflow
+    group = (await rig.submit_all({}, {"args": 1}, workflow="w")).known_workflow
     assert await state(rig, group) is WorkflowState.QUEUED
     await (await rig.agent()).take_one()
     assert await state(rig, group) is WorkflowState.DISPATCHING
 
 
 async def test_it_is_complete_when_all_its_jobs_are(rig: Rig) -> None:
-    group = (await rig.submit_all({}, {"args": 1}, workflow="w")).workflow
+    group = (await rig.submit_all({}, {"args": 1}, workflow="w")).known_workflow
     agent = await rig.agent()
     await finish_next(agent)
     assert await state(rig, group) is WorkflowState.DISPATCHING
@@ -35,7 +35,7 @@ async def test_it_is_complete_when_all_its_jobs_are(rig: Rig) -> None:
 
 
 async def test_it_has_failed_when_one_job_has_and_the_rest_is_done(rig: Rig) -> None:
-    group = (await rig.submit_all({}, {"args": 1}, workflow="w")).workflow
+    group = (await rig.submit_all({}, {"args": 1}, workflow="w")).known_workflow
     agent = await rig.agent()
     await finish_next(agent, "failed")
     assert await state(rig, group) is WorkflowState.DISPATCHING
@@ -44,7 +44,9 @@ async def test_it_has_failed_when_one_job_has_and_the_rest_is_done(rig: Rig) -> 
 
 
 async def test_a_failure_that_is_allowed_does_not_fail_it(rig: Rig) -> None:
-    group = (await rig.submit_all({"allow_failure": True}, {"args": 1}, workflow="w")).workflow
+    group = (
+        await rig.submit_all({"allow_failure": True}, {"args": 1}, workflow="w")
+    ).known_workflow
     agent = await rig.agent()
     await finish_next(agent, "failed")
     await finish_next(agent)
@@ -53,7 +55,7 @@ async def test_a_failure_that_is_allowed_does_not_fail_it(rig: Rig) -> None:
 
 async def test_an_abort_counts_as_a_failure(rig: Rig) -> None:
     jobs = {"name": "a"}, {"after": ("a",)}
-    group = (await rig.submit_all(*jobs, workflow="w")).workflow
+    group = (await rig.submit_all(*jobs, workflow="w")).known_workflow
     await finish_next(await rig.agent(), "failed")
     await rig.engine.settled()
     assert await state(rig, group) is WorkflowState.FAILED
@@ -75,7 +77,7 @@ async def test_its_counts_follow_every_transition(rig: Rig) -> None:
 
 
 async def test_a_workflow_without_jobs_is_complete_at_once(rig: Rig) -> None:
-    group = (await rig.submit_all(workflow="w")).workflow
+    group = (await rig.submit_all(workflow="w")).known_workflow
     assert await state(rig, group) is WorkflowState.COMPLETED
 
 
@@ -87,8 +89,8 @@ async def test_its_states_are_events(rig: Rig) -> None:
 
 
 async def test_two_workflows_in_one_batch_of_reports_are_counted_apart(rig: Rig) -> None:
-    one = (await rig.submit_all({}, workflow="one")).workflow
-    two = (await rig.submit_all({"args": 1}, {"args": 2}, workflow="two")).workflow
+    one = (await rig.submit_all({}, workflow="one")).known_workflow
+    two = (await rig.submit_all({"args": 1}, {"args": 2}, workflow="two")).known_workflow
     agent = await rig.agent()
     first, second, _ = await agent.take(3)
     await agent.finish(first)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.executors.conftest import OnPython, PythonBench
+from windlass.domain.tasks.python import Importable
+from windlass.domain.values.errors import InvalidInput
 
 
 def test_a_plain_function_returns_its_result_as_json(on_python: OnPython) -> None:
@@ -127,7 +129,7 @@ NOT_CALLABLE: list[tuple[str, tuple[int, ...], str]] = [
     ("no_such_function", (), "has no no_such_function"),
     ("tests.no_such_module:f", (), "No module named 'tests.no_such_module'"),
     ("tests.executors.broken_module:f", (), "a_package_that_does_not_exist"),
-    ("os:getcwd", (), "to be marked"),
+    ("os:getcwd", (), "standard library"),
     ("__main__:f", (), "__main__"),
     ("tests.executors.functions:add; import os", (), "package.module:function"),
     ("return_object", (), "to return a JSON value"),
@@ -181,6 +183,56 @@ def test_arguments_that_are_no_call_are_refused(on_python: OnPython) -> None:
             assert result.misfit
 
     on_python(body)
+
+
+def test_modules_that_can_have_no_functions_for_jobs_are_not_imported(on_python: OnPython) -> None:
+    async def body(python: PythonBench) -> None:
+        for path in ("this:s", "idlelib.idle:main", "windlass.cli.app:main"):
+            context = python.context(path)
+            result = await python.executor.run(context)
+            assert (result.failure, result.misfit) == ("configuration", True)
+            assert "standard library" in (result.message or "")
+            assert context.written == b""  # importing `this` prints a poem
+        assert (await python.call("echo", 1)).outcome == "completed"
+
+    on_python(body)
+
+
+def test_a_worker_allows_some_modules_only(on_python: OnPython) -> None:
+    async def body(python: PythonBench) -> None:
+        assert (await python.call("echo", 1)).outcome == "completed"
+        result = await python.call("tests.executors.named_functions:f")
+        assert (result.failure, result.misfit) == ("configuration", True)
+        assert "tests.executors.functions" in (result.message or "")
+
+    on_python(body, allowed=["tests.executors.functions"])
+
+
+@pytest.mark.parametrize(
+    ("patterns", "module", "covered"),
+    [
+        (["app"], "app", True),
+        (["app"], "app.tasks.media", True),
+        (["app"], "apple", False),
+        (["app.*"], "app", False),
+        (["app.tasks.*"], "app.tasks.media", True),
+        (["a", "b"], "b.c", True),
+        (["statistics"], "statistics", True),
+        (["app"], "os", False),
+        ([], "os.path", False),
+        ([], "app", True),
+    ],
+)
+def test_patterns_say_which_modules_jobs_may_name(
+    patterns: list[str], module: str, covered: bool
+) -> None:
+    try:
+        Importable(patterns).check(f"{module}:f")
+    except InvalidInput:
+        assert not covered
+    else:
+        assert covered
+    Importable(patterns, preloaded=[module]).check(f"{module}:f")
 
 
 def test_output_goes_to_the_log_of_its_own_job(on_python: OnPython) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from windlass.domain.access.actions import Action
 from windlass.domain.values.errors import WindlassError
 from windlass.server.http.binding import Binder, Body, Id, signature_of
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import OPEN
 from windlass.server.http.routes import Route
 
 
@@ -25,7 +25,9 @@ async def handler(
     raise NotImplementedError
 
 
-BINDER = Binder(signature_of(Route("POST", "/things/{thing:int}", OPEN, handler, "things")))
+BINDER = Binder(
+    signature_of(Route("POST", "/things/{thing:int}", Action.CHECK_HEALTH, handler, "things"))
+)
 GOOD = b'{"name": "a"}'
 
 

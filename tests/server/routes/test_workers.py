@@ -73,7 +73,11 @@ def test_the_name_of_another_worker_is_taken() -> None:
             )
             assert itself.worker == first.id
             assert itself.incarnation > first.incarnation
-            assert itself.token is None
+            assert itself.token not in (None, first.token)
+            old = await server.http(first.token)
+            body = {"incarnation": itself.incarnation, "seq": 1}
+            path = f"/api/v1/workers/{first.id}/sync"
+            assert (await old.post(path, json=body)).status_code == 401
 
     run(scenario())
 

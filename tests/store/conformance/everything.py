@@ -141,6 +141,9 @@ CHANGE: list[Step] = [
     lambda tx: tx.catalog.set_meta("epoch", 2),
     lambda tx: tx.access.revoke(1, 5),
     lambda tx: tx.access.use_code("c", 5),
+    lambda tx: tx.access.end_sessions(1),
+    lambda tx: tx.access.lock(),
+    lambda tx: tx.pools.lock(1),
     lambda tx: tx.files.put_log(log_row(1, bytes=99)),
     lambda tx: tx.files.add_artifacts([artifact(1, "a", size=1)]),
     lambda tx: tx.files.set_name(name_row("n", job=7)),
@@ -173,6 +176,7 @@ CHANGE: list[Step] = [
 
 # What neither the steps above nor the random moves call. Answers are the same on every store.
 ASK: list[Step] = [
+    lambda tx: tx.files.artifacts([1]),
     lambda tx: tx.deadlines.passed(10**15, 10),
     lambda tx: tx.files.progress([1, 2]),
     lambda tx: tx.files.streaming(0, 10),

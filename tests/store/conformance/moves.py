@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 JOBS = range(1, 13)
 SHAPES = range(1, 4)
-LIMITS = range(3)
+LIMITS = range(1, 3)
 WORKERS = range(1, 5)
 RANKS = range(-3, 4)
 TIMES = range(1, 30)
@@ -59,8 +59,8 @@ class Dice:
             rank=self.one(RANKS),
             job=job,
             attempt=self.number(0, 2),
-            workflow=self.number(0, 2),
-            limit=self.one(LIMITS),
+            workflow=self.one([None, 1, 2]),
+            limit=self.one([None, *LIMITS]),
             excluded=self.one([None, "[[1,2]]"]),
         )
 

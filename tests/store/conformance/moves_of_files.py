@@ -13,7 +13,8 @@ STATES = [state.code for state in State]
 
 def add_token(dice: Dice, held: Snapshot) -> Move:
     name = f"t{len(held.tokens)}"
-    return Move("access", "insert", (token(name, namespaces=tuple(dice.some("abä"))),))
+    row = token(name, worker=dice.number(0, 2), incarnation=dice.number(0, 1))
+    return Move("access", "insert", (row._replace(namespaces=tuple(dice.some("abä"))),))
 
 
 def use_access(dice: Dice, held: Snapshot) -> Move:
@@ -21,6 +22,8 @@ def use_access(dice: Dice, held: Snapshot) -> Move:
         [
             Move("access", "by_digest", (dice.one(["digest of t0", "digest of t1"]),)),
             Move("access", "all", ()),
+            Move("access", "end_sessions", (dice.number(0, 3),)),
+            Move("access", "lock", ()),
             Move("access", "remove_of_worker", (dice.number(0, 3),)),
             Move("access", "trim_codes", (dice.one(TIMES), dice.number(1, 2))),
             Move("access", "revoke", (dice.number(1, 3), dice.one(TIMES))),
@@ -64,7 +67,7 @@ def ask_files(dice: Dice, held: Snapshot) -> Move:
 def show(dice: Dice, held: Snapshot) -> Move:
     wanted = JobFilter(
         states=tuple(dice.some(STATES)),
-        workflow=dice.one([0, 0, 2]),
+        workflow=dice.one([None, None, 2]),
         dead=dice.one([False, False, True]),
     )
     return dice.one(

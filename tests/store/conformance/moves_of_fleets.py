@@ -33,7 +33,7 @@ def grant_jobs(dice: Dice, held: Snapshot) -> Move:
 
 
 def move_leases(dice: Dice, held: Snapshot) -> Move:
-    rows = [(job, dice.one(TIMES), dice.number(0, 30)) for job in dice.some(JOBS)]
+    rows = [(job, dice.one(TIMES), dice.one([None, *TIMES])) for job in dice.some(JOBS)]
     return Move("leases", dice.one(["start", "touch", "allow"]), (rows,))
 
 
@@ -150,7 +150,7 @@ def use_placement(dice: Dice, held: Snapshot) -> Move:
     rates = [RateRow("team", row.key, dice.number(0, 3), "[1]") for row in held.rates]
     return dice.one(
         [
-            Move("placement", "bind", (dice.some(known), dice.number(0, 3))),
+            Move("placement", "bind", (dice.some(known), dice.one([None, 1, 2, 3]))),
             Move("placement", "put_rates", (dice.some(rates),)),
             Move("placement", "reserve", (Reservation(*(dice.number(1, 3) for _ in range(4))),)),
             Move("placement", "release", (dice.some([1, 2, 3]),)),
@@ -192,7 +192,7 @@ def use_catalog(dice: Dice, held: Snapshot) -> Move:
 def enter(dice: Dice, held: Snapshot) -> Move:
     known = [row.facts.id for row in held.jobs] + [place.job for place in held.ready]
     jobs = sorted(dice.some([job for job in range(1, 40) if job not in known]))
-    rows = [new_job(job, workflow=0, limit=0, rank=dice.one(RANKS)) for job in jobs]
+    rows = [new_job(job, workflow=None, limit=None, rank=dice.one(RANKS)) for job in jobs]
     return Move("flow", "enter", (rows,))
 
 

@@ -30,7 +30,7 @@ def insert_jobs(dice: Dice, held: Snapshot) -> Move:
     rows = [
         new_job(
             job,
-            workflow=dice.one([0, 0, 2]),
+            workflow=dice.one([None, None, 2]),
             rank=dice.one(RANKS),
             timeout_ms=dice.number(0, 9),
             idle_ms=dice.number(0, 9),
@@ -114,7 +114,7 @@ def add_ready(dice: Dice, held: Snapshot) -> Move:
 
 def add_parked(dice: Dice, held: Snapshot) -> Move:
     jobs = dice.some(absent(held.parked))
-    places = [dice.ticket(job)._replace(limit=dice.one(LIMITS[1:])) for job in jobs]
+    places = [dice.ticket(job)._replace(limit=dice.one(LIMITS)) for job in jobs]
     return Move("places", "add_parked", (places,))
 
 
@@ -176,11 +176,11 @@ def ask_places(dice: Dice, held: Snapshot) -> Move:
 
 
 def count_ready(dice: Dice, held: Snapshot) -> Move:
-    return Move("places", "count_ready", (dice.one(LIMITS[1:]), dice.one(SHAPES)))
+    return Move("places", "count_ready", (dice.one(LIMITS), dice.one(SHAPES)))
 
 
 def best_parked(dice: Dice, held: Snapshot) -> Move:
-    return Move("places", "best_parked", (dice.one(LIMITS[1:]), dice.number(1, 3)))
+    return Move("places", "best_parked", (dice.one(LIMITS), dice.number(1, 3)))
 
 
 # These may fail, and may share a transaction with others of their kind.

@@ -22,7 +22,7 @@ def use_templates(dice: Dice, held: Snapshot) -> Move:
 
 
 def add_schedule(dice: Dice, held: Snapshot) -> Move:
-    row = schedule(dice.one(NAMES), next_at=dice.one([0, *TIMES]), paused=dice.number(0, 1))
+    row = schedule(dice.one(NAMES), next_at=dice.one([None, *TIMES]), paused=dice.number(0, 1))
     return Move("schedules", "insert", (row,))
 
 
@@ -45,8 +45,8 @@ def use_schedules(dice: Dice, held: Snapshot) -> Move:
 
 def add_runs(dice: Dice, held: Snapshot) -> Move:
     number = dice.number(1, 4)
-    slots = dice.some([0, 5, 6, 7])
-    rows = [schedule_run(number, s, state=dice.number(1, 5), changed_at=s) for s in slots]
+    slots = dice.some([None, 5, 6, 7])
+    rows = [schedule_run(number, s, state=dice.number(1, 5), changed_at=s or 0) for s in slots]
     return Move("schedules", "add_runs", (rows,))
 
 

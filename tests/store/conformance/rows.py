@@ -40,12 +40,14 @@ FAILED = State.FAILED.code
 
 
 def ticket(job: int, **changes: Any) -> Ticket:
-    row = Ticket(shape=1, rank=1_000 + job, job=job, attempt=0, workflow=0, limit=0, excluded=None)
+    row = Ticket(
+        shape=1, rank=1_000 + job, job=job, attempt=0, workflow=None, limit=None, excluded=None
+    )
     return row._replace(**changes)
 
 
 def wait(job: int, unmet: int = 1, **changes: Any) -> Wait:
-    row = Wait(job, unmet, manual=0, not_before=0, age_from=70 + job, ticket=ticket(job))
+    row = Wait(job, unmet, manual=0, not_before=None, age_from=70 + job, ticket=ticket(job))
     return row._replace(**changes)
 
 
@@ -66,8 +68,8 @@ def new_job(job: int, **changes: Any) -> NewJob:
         created_at=500 + job,
         limit=7,
         timeout_ms=8_000,
-        idle_ms=0,
-        supersedes=0,
+        idle_ms=None,
+        supersedes=None,
         spec=b'{"task":"build \xe2\x86\x92 ship"}',
     )
     return row._replace(**changes)
@@ -79,7 +81,7 @@ def facts(row: NewJob, **changes: Any) -> JobFacts:
         id=row.id,
         shape=row.shape,
         workflow=row.workflow,
-        state=0,
+        state=None,
         flags=row.flags,
         rank=row.rank,
         base=row.base,
@@ -90,13 +92,13 @@ def facts(row: NewJob, **changes: Any) -> JobFacts:
         timeout_ms=row.timeout_ms,
         idle_ms=row.idle_ms,
         supersedes=row.supersedes,
-        superseded_by=0,
+        superseded_by=None,
         attempt=0,
         failed=0,
         lost=0,
         returned=0,
-        worker=0,
-        incarnation=0,
+        worker=None,
+        incarnation=None,
         excluded=None,
     )
     return fresh._replace(**changes)
@@ -200,7 +202,7 @@ def workflow(number: int, **changes: Any) -> WorkflowRow:
         run=2,
         flags=3,
         created_at=4_000,
-        finished_at=0,
+        finished_at=None,
         counts=(0,) * COUNTS,
     )
     return row._replace(**changes)
@@ -248,12 +250,14 @@ def token(name: str, **changes: Any) -> Token:
         created_at=6_001,
         expires_at=6_002,
         revoked_at=0,
+        incarnation=3,
     )
     return row._replace(**changes)
 
 
 def code(digest: str, **changes: Any) -> Code:
-    return Code(digest, created_at=7_001, expires_at=7_100, used_at=0)._replace(**changes)
+    row = Code(digest, 7_001, expires_at=7_100, used_at=0, takeover=1, worker="w ä")
+    return row._replace(**changes)
 
 
 def log_row(job: int, attempt: int = 1, **changes: Any) -> LogRow:
@@ -271,7 +275,7 @@ def name_row(name: str, **changes: Any) -> NameRow:
 
 
 def template(name: str, version: int = 1, **changes: Any) -> TemplateRow:
-    row = TemplateRow("team", name, version, b'{"a":1}', "digest", 801, "ada", 0)
+    row = TemplateRow("team", name, version, b'{"a":1}', "digest", 801, "ada", None)
     return row._replace(**changes)
 
 
@@ -284,9 +288,9 @@ def schedule(name: str, **changes: Any) -> ScheduleRow:
     return row._replace(**changes)
 
 
-def schedule_run(schedule: int, slot: int, **changes: Any) -> RunRow:
+def schedule_run(schedule: int, slot: int | None, **changes: Any) -> RunRow:
     row = RunRow(
-        id=0, schedule=schedule, slot=slot, state=1, workflow=0, created_at=821, changed_at=822,
+        id=0, schedule=schedule, slot=slot, state=1, workflow=None, created_at=821, changed_at=822,
         reason=None, actor="eve",
     )  # fmt: skip
     return row._replace(**changes)
@@ -295,7 +299,7 @@ def schedule_run(schedule: int, slot: int, **changes: Any) -> RunRow:
 def reaction(workflow: int, **changes: Any) -> ReactionRow:
     row = ReactionRow(
         id=0, workflow=workflow, run=1, trigger=3, place=0, kind=2, state=1, tries=4, next_at=831,
-        created_at=832, finished_at=0, outcome=5, result=833, message="later",
+        created_at=832, finished_at=None, outcome=5, result=833, message="later",
     )  # fmt: skip
     return row._replace(**changes)
 

@@ -4,6 +4,7 @@ import asyncio
 
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import code, token
+from windlass.domain.access.tokens import Code
 from windlass.ports.store import WriteTx
 
 
@@ -40,10 +41,11 @@ def test_a_code_is_used_once_and_in_time(store: Driver) -> None:
         await tx.access.add_code(code("two", expires_at=100))
 
     store.transact(add)
-    assert store.transact(lambda tx: tx.access.use_code("one", 99)) is True
-    assert store.transact(lambda tx: tx.access.use_code("one", 99)) is False
-    assert store.transact(lambda tx: tx.access.use_code("two", 100)) is False
-    assert store.transact(lambda tx: tx.access.use_code("three", 1)) is False
+    used = code("one", expires_at=100, used_at=99)
+    assert store.transact(lambda tx: tx.access.use_code("one", 99)) == used
+    assert store.transact(lambda tx: tx.access.use_code("one", 99)) is None
+    assert store.transact(lambda tx: tx.access.use_code("two", 100)) is None
+    assert store.transact(lambda tx: tx.access.use_code("three", 1)) is None
     assert [(row.digest, row.used_at) for row in store.snapshot().codes] == [
         ("one", 99),
         ("two", 0),
@@ -64,6 +66,18 @@ def test_the_tokens_of_a_worker_go_with_it(store: Driver) -> None:
     store.transact(lambda tx: tx.access.insert(token("a")))
 
 
+def test_the_sessions_of_a_worker_end_and_its_secret_stays(store: Driver) -> None:
+    async def add(tx: WriteTx) -> None:
+        for name, worker, incarnation in (("a", 7, 0), ("b", 7, 4), ("c", 8, 4), ("d", 0, 4)):
+            await tx.access.insert(token(name, worker=worker, incarnation=incarnation))
+
+    store.transact(add)
+    store.transact(lambda tx: tx.access.end_sessions(7))
+    store.transact(lambda tx: tx.access.end_sessions(0))
+    assert [row.name for row in store.snapshot().tokens] == ["a", "c", "d"]
+    assert store.read(lambda tx: tx.access.by_digest("digest of b")) is None
+
+
 def test_codes_that_expired_long_ago_are_forgotten(store: Driver) -> None:
     async def add(tx: WriteTx) -> None:
         for digest, at in (("a", 30), ("b", 10), ("c", 20), ("d", 20)):
@@ -82,8 +96,8 @@ def test_a_code_lets_one_of_many_in(store: Driver) -> None:
     other = store.companion("s2") or store.store
     handles = [store.store, other] * 4
 
-    async def use_all() -> list[bool]:
+    async def use_all() -> list[Code | None]:
         uses = [handle.transact(lambda tx: tx.access.use_code("one", 5)) for handle in handles]
         return list(await asyncio.gather(*uses))
 
-    assert sorted(store.run(use_all())) == [False] * 7 + [True]
+    assert sorted(used is not None for used in store.run(use_all())) == [False] * 7 + [True]

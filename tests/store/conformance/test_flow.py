@@ -25,7 +25,7 @@ NOW = 70_000
 
 
 def plain_job(job: int, **changes: Any) -> NewJob:
-    return new_job(job, workflow=0, limit=0, **changes)
+    return new_job(job, workflow=None, limit=None, **changes)
 
 
 def place_of(row: NewJob) -> Ticket:

@@ -40,7 +40,7 @@ def fill(store: Driver) -> None:
     """1, 2 blocked; 3 keeps a wait; 4 to 6 ready; 7 planned; 8 running; 9 ended before."""
 
     async def work(tx: WriteTx) -> None:
-        await tx.jobs.insert([new_job(job, limit=0) for job in range(1, 10)])
+        await tx.jobs.insert([new_job(job, limit=None) for job in range(1, 10)])
         kept = wait(3, manual=KEPT_WHILE_RUNNING)
         await tx.places.add_waits([wait(1), wait(2, manual=1), kept])
         await tx.places.add_ready([ticket(4), ticket(5), ticket(6), ticket(8)])
@@ -52,12 +52,12 @@ def fill(store: Driver) -> None:
 
 def waits_of(row: NewJob, unmet: int) -> Wait:
     place = Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
-    return Wait(row.id, unmet, 0, 0, row.age_from, place)
+    return Wait(row.id, unmet, 0, None, row.age_from, place)
 
 
 def test_blocked_jobs_wait_with_every_column(store: Driver) -> None:
     rows = [
-        new_job(1, shape=9, rank=-8, workflow=0, limit=0),
+        new_job(1, shape=9, rank=-8, workflow=None, limit=None),
         new_job(2),
         new_job(4, age_from=3, limit=6),
     ]
@@ -115,7 +115,7 @@ def test_what_waits_ends_and_the_others_are_left_alone(store: Driver) -> None:
         lambda tx: tx.flow.end_waiting([8, 7, 5, 4, 3, 2, 1], CANCELED, NOW, "stop", queued=True)
     )
     assert ended == [
-        Waited(job, state, shape=1, workflow=2, limit=0, flags=3, attempt=0)
+        Waited(job, state, shape=1, workflow=2, limit=None, flags=3, attempt=0)
         for job, state in ((1, BLOCKED), (2, BLOCKED), (4, QUEUED), (5, QUEUED))
     ]
     shown = store.snapshot()
@@ -124,8 +124,8 @@ def test_what_waits_ends_and_the_others_are_left_alone(store: Driver) -> None:
     assert (shown.due, shown.leases) == (before.due, before.leases)
     for record in shown.jobs:
         ours = record.facts.id in (1, 2, 4, 5)
-        assert record.facts.state == (CANCELED if ours else 0)
-        assert (record.finished_at, record.reason) == ((NOW, "stop") if ours else (0, None))
+        assert record.facts.state == (CANCELED if ours else None)
+        assert (record.finished_at, record.reason) == ((NOW, "stop") if ours else (None, None))
 
 
 def test_ready_jobs_stay_where_only_blocked_ones_are_meant(store: Driver) -> None:
@@ -138,7 +138,7 @@ def test_ready_jobs_stay_where_only_blocked_ones_are_meant(store: Driver) -> Non
 
 
 def test_many_jobs_of_several_shapes_and_ranks_end_at_once(store: Driver) -> None:
-    jobs = [new_job(job, shape=job % 3 + 1, rank=job % 2, limit=0) for job in range(1, 401)]
+    jobs = [new_job(job, shape=job % 3 + 1, rank=job % 2, limit=None) for job in range(1, 401)]
 
     async def work(tx: WriteTx) -> None:
         await tx.jobs.insert(jobs)
@@ -153,7 +153,7 @@ def test_many_jobs_of_several_shapes_and_ranks_end_at_once(store: Driver) -> Non
     assert {row.job for row in store.snapshot().ready} == set(range(4, 401, 2))
 
 
-def lease(store: Driver, state: int = RUNNING, limit: int = 0) -> None:
+def lease(store: Driver, state: int = RUNNING, limit: int | None = None) -> None:
     """Jobs 1 to 3 are given to worker 3 in its incarnation 4, as attempt 5."""
 
     async def work(tx: WriteTx) -> None:
@@ -175,7 +175,11 @@ def test_tied_jobs_complete_and_tell_what_counts_them(store: Driver) -> None:
     shown = store.snapshot()
     assert [row.job for row in shown.leases] == [2]
     first, second, third = shown.jobs
-    assert (first.facts.state, second.facts.state, third.facts.state) == (COMPLETED, 0, COMPLETED)
+    assert (first.facts.state, second.facts.state, third.facts.state) == (
+        COMPLETED,
+        None,
+        COMPLETED,
+    )
     assert (first.result, first.finished_at, third.exit_code) == (b"1", NOW, 0)
     assert (first.facts.worker, first.facts.incarnation, first.facts.attempt) == (3, 4, 5)
 

@@ -61,7 +61,7 @@ def fill(store: Driver) -> None:
 
     async def work(tx: WriteTx) -> None:
         rows = [new_job(job) for job in range(1, 7)]
-        await tx.jobs.insert([*rows, new_job(7, workflow=3), new_job(8, workflow=0)])
+        await tx.jobs.insert([*rows, new_job(7, workflow=3), new_job(8, workflow=None)])
         await tx.jobs.end([job_end(2, state=FAILED), job_end(5, state=COMPLETED)])
 
     store.transact(work)
@@ -103,8 +103,8 @@ def test_unfinished_workflows_ascend_and_the_newest_descend(store: Driver) -> No
 
 def test_a_recount_goes_by_ends_and_places(store: Driver) -> None:
     async def work(tx: WriteTx) -> None:
-        await tx.jobs.insert([new_job(job, flags=0, limit=0) for job in range(1, 11)])
-        await tx.jobs.insert([new_job(job, flags=1, limit=0) for job in (11, 12)])
+        await tx.jobs.insert([new_job(job, flags=0, limit=None) for job in range(1, 11)])
+        await tx.jobs.insert([new_job(job, flags=1, limit=None) for job in (11, 12)])
         await tx.jobs.insert([new_job(13, limit=7), new_job(14, workflow=3)])
         await tx.places.add_waits([wait(1), wait(2, manual=1)])  # 3 stands nowhere
         await tx.places.add_due([due(4, at=9), due(5, at=9, state=RETRYING)])

@@ -17,7 +17,7 @@ def test_a_submitted_job_is_told_with_every_column(store: Driver) -> None:
     assert store.transact(lambda tx: tx.jobs.share([1])) == {1: facts(row)}
     assert store.transact(lambda tx: tx.jobs.read([1])) == {1: facts(row)}
     assert store.snapshot().jobs == (
-        JobRecord(facts(row), 0, 0, 0, 0, None, None, None, None, row.spec),
+        JobRecord(facts(row), None, None, None, 0, None, None, None, None, row.spec),
     )
 
 
@@ -111,8 +111,8 @@ def test_jobs_end_together_each_in_its_own_way(store: Driver) -> None:
     bare = job_end(
         2,
         state=COMPLETED,
-        worker=0,
-        incarnation=0,
+        worker=None,
+        incarnation=None,
         exit_code=None,
         message=None,
         reason=None,
@@ -122,7 +122,7 @@ def test_jobs_end_together_each_in_its_own_way(store: Driver) -> None:
     first, second = store.snapshot().jobs
     assert (first.exit_code, first.result, first.facts.state) == (0, b"", job_end(1).state)
     assert (second.exit_code, second.message, second.reason, second.result) == (None,) * 4
-    assert (second.facts.state, second.facts.worker) == (COMPLETED, 0)
+    assert (second.facts.state, second.facts.worker) == (COMPLETED, None)
 
 
 def test_a_submit_and_its_end_in_one_transaction(store: Driver) -> None:
@@ -135,7 +135,7 @@ def test_a_submit_and_its_end_in_one_transaction(store: Driver) -> None:
 
 
 def test_attempts_come_back_ascending_by_number(store: Driver) -> None:
-    full = attempt(1, 1_000_001, exit_code=3, message="lost", failure=4, started_at=0)
+    full = attempt(1, 1_000_001, exit_code=3, message="lost", failure=4, started_at=None)
     rows = [full, attempt(1, 1), attempt(2, 7), attempt(1, 2)]
     store.transact(lambda tx: tx.jobs.record_attempts(rows))
     told = store.transact(lambda tx: tx.jobs.attempts([2, 1]))

@@ -35,7 +35,7 @@ def lease_jobs(
     return store.transact(work)
 
 
-def deadlines(store: Driver) -> dict[int, int]:
+def deadlines(store: Driver) -> dict[int, int | None]:
     return {lease.job: lease.deadline_at for lease in store.snapshot().leases}
 
 
@@ -58,7 +58,7 @@ def test_a_granted_job_leaves_ready_for_a_lease(store: Driver) -> None:
             state=RUNNING,
             assigned_at=NOW,
             started_at=NOW,
-            activity_at=0,
+            activity_at=None,
             deadline_at=NOW + 6_000 + 100,
             timeout_ms=8_000,
             idle_ms=6_000,
@@ -72,22 +72,22 @@ def test_a_granted_job_leaves_ready_for_a_lease(store: Driver) -> None:
 def test_an_assigned_job_has_not_started(store: Driver) -> None:
     lease_jobs(store, 1, state=ASSIGNED)
     (lease,) = store.snapshot().leases
-    assert (lease.state, lease.assigned_at, lease.started_at) == (ASSIGNED, NOW, 0)
+    assert (lease.state, lease.assigned_at, lease.started_at) == (ASSIGNED, NOW, None)
     assert lease.deadline_at == NOW + 100
 
 
 @pytest.mark.parametrize(
     ("timeout_ms", "idle_ms", "deadline_at"),
     [
-        (8_000, 0, NOW + 8_100),
-        (0, 9_000, NOW + 9_100),
+        (8_000, None, NOW + 8_100),
+        (None, 9_000, NOW + 9_100),
         (8_000, 9_000, NOW + 8_100),
         (8_000, 7_000, NOW + 7_100),
-        (0, 0, 0),
+        (None, None, None),
     ],
 )
 def test_the_smaller_timeout_sets_the_first_deadline(
-    store: Driver, timeout_ms: int, idle_ms: int, deadline_at: int
+    store: Driver, timeout_ms: int | None, idle_ms: int | None, deadline_at: int | None
 ) -> None:
     row = new_job(1, timeout_ms=timeout_ms, idle_ms=idle_ms)
     store.transact(lambda tx: tx.jobs.insert([row]))
@@ -116,8 +116,8 @@ def test_grants_of_one_call_may_go_to_several_workers(store: Driver) -> None:
     grants = [grant(ticket(2), 8, 3, 5), grant(ticket(1), 9, 2, 6)]
     told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 0))
     assert told == [
-        Assignment(2, 5, 1, "running", 20, 0, msgspec.Raw(specs[2])),
-        Assignment(1, 6, 2, "running", 10, 0, msgspec.Raw(specs[1])),
+        Assignment(2, 5, 1, "running", 20, None, msgspec.Raw(specs[2])),
+        Assignment(1, 6, 2, "running", 10, None, msgspec.Raw(specs[1])),
     ]
     held = {lease.job: (lease.worker, lease.incarnation) for lease in store.snapshot().leases}
     assert held == {2: (8, 3), 1: (9, 2)}
@@ -254,7 +254,7 @@ def test_leases_told_to_stop_or_without_a_deadline_are_never_overdue(store: Driv
     lease_jobs(store, 1, 2, 3)
     store.transact(lambda tx: tx.leases.mark([1], CANCELING, "by hand"))
     store.transact(lambda tx: tx.leases.mark([2], TIMED_OUT, "too slow"))
-    store.transact(lambda tx: tx.leases.touch([(3, NOW, 0)]))
+    store.transact(lambda tx: tx.leases.touch([(3, NOW, None)]))
     assert store.transact(lambda tx: tx.leases.overdue(NOW * 2, 9)) == []
 
 

@@ -20,7 +20,7 @@ def test_the_best_of_each_shape_under_one_limit(store: Driver) -> None:
         ticket(3, limit=1, shape=2, rank=20),
         ticket(5, limit=1, shape=1, rank=99),
         ticket(6, limit=2, shape=2, rank=1),
-        ticket(7, limit=0, shape=2, rank=1),
+        ticket(7, limit=4, shape=2, rank=1),
     ]
     store.transact(lambda tx: tx.places.add_parked(places))
     best = store.transact(lambda tx: tx.places.best_parked(1, 2))

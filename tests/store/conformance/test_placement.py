@@ -46,9 +46,9 @@ def test_leases_are_bound_to_the_limit_of_their_queue_once(store: Driver) -> Non
     assert store.transact(lambda tx: tx.placement.unbound([1, 2])) == [2, 3, 4]
     assert store.transact(lambda tx: tx.placement.unbound([])) == []
     bound = {row.job: row.queue_limit for row in store.snapshot().leases}
-    assert bound == {1: 7, 2: 0, 3: 0, 4: 0, 5: 7}
+    assert bound == {1: 7, 2: None, 3: None, 4: None, 5: 7}
     held = store.transact(lambda tx: tx.leases.lock([1, 2]))
-    assert (held[1].queue_limit, held[2].queue_limit) == (7, 0)
+    assert (held[1].queue_limit, held[2].queue_limit) == (7, None)
 
 
 def test_a_bound_lease_is_not_completed_in_passing(store: Driver) -> None:

@@ -117,7 +117,7 @@ def test_spells_are_told_of_attempts_that_have_ended(store: Driver) -> None:
     async def fill(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(job, shape=10 + job) for job in (1, 2, 3)])
         begun = attempt(1, 1, assigned_at=100, started_at=110)
-        await tx.jobs.record_attempts([begun, attempt(2, 1, assigned_at=200, started_at=0)])
+        await tx.jobs.record_attempts([begun, attempt(2, 1, assigned_at=200, started_at=None)])
         await tx.jobs.end([job_end(1, state=COMPLETED, attempt=2, started_at=300)])
         await tx.log.append([
             event(1, frm=QUEUED, to=ASSIGNED, attempt=1, worker=5, at=100),  # no end

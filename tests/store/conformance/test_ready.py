@@ -113,7 +113,7 @@ def test_a_job_is_looked_for_where_it_stands(store: Driver) -> None:
 
 
 def test_ready_jobs_are_counted_by_limit_and_shape(store: Driver) -> None:
-    places = [ticket(job, shape=1 + job % 2, limit=job % 3) for job in range(1, 13)]
+    places = [ticket(job, shape=1 + job % 2, limit=job % 3 or None) for job in range(1, 13)]
     store.transact(lambda tx: tx.places.add_ready(places))
     gone = [facts_at(place) for place in places if place.job in (2, 4)]
     store.transact(lambda tx: tx.places.take_ready(gone))

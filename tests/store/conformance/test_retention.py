@@ -10,11 +10,11 @@ from windlass.ports.store.records.retention import Ended
 
 def test_a_walk_over_old_jobs_finds_those_that_ended(store: Driver) -> None:
     async def work(tx: WriteTx) -> None:
-        await tx.jobs.insert([new_job(job, workflow=0) for job in range(1, 8)])
+        await tx.jobs.insert([new_job(job, workflow=None) for job in range(1, 8)])
         await tx.jobs.end([job_end(job, finished_at=900 + job) for job in (2, 3, 6)])
 
     store.transact(work)
-    two, three, six = Ended(2, 1, 0, 902), Ended(3, 1, 0, 903), Ended(6, 1, 0, 906)
+    two, three, six = Ended(2, 1, None, 902), Ended(3, 1, None, 903), Ended(6, 1, None, 906)
     assert store.read(lambda tx: tx.retention.ended(0, 10_000, 3)) == ([two, three], 3)
     assert store.read(lambda tx: tx.retention.ended(3, 10_000, 3)) == ([six], 6)
     assert store.read(lambda tx: tx.retention.ended(6, 10_000, 3)) == ([], 0)

@@ -61,7 +61,7 @@ def test_every_column_but_the_name_can_change(store: Driver) -> None:
 
 def test_due_are_those_whose_time_has_come_and_that_are_not_paused(store: Driver) -> None:
     async def fill(tx: WriteTx) -> None:
-        for number, next_at in enumerate([30, 10, 20, 0, 40]):
+        for number, next_at in enumerate([30, 10, 20, None, 40]):
             await tx.schedules.insert(schedule(f"s{number}", next_at=next_at))
         await tx.schedules.insert(schedule("paused", next_at=5, paused=1))
 
@@ -72,11 +72,11 @@ def test_due_are_those_whose_time_has_come_and_that_are_not_paused(store: Driver
 
 
 def test_a_slot_has_one_run_and_runs_by_hand_have_none(store: Driver) -> None:
-    rows = [schedule_run(1, 5), schedule_run(1, 5), schedule_run(2, 5), schedule_run(1, 0)]
+    rows = [schedule_run(1, 5), schedule_run(1, 5), schedule_run(2, 5), schedule_run(1, None)]
     added = store.transact(lambda tx: tx.schedules.add_runs(rows))
-    assert [(run.schedule, run.slot) for run in added] == [(1, 5), (2, 5), (1, 0)]
+    assert [(run.schedule, run.slot) for run in added] == [(1, 5), (2, 5), (1, None)]
     again = store.transact(lambda tx: tx.schedules.add_runs([rows[0], rows[3]]))
-    assert [(run.schedule, run.slot) for run in again] == [(1, 0)]
+    assert [(run.schedule, run.slot) for run in again] == [(1, None)]
     ids = [run.id for run in (*added, *again)]
     assert ids == sorted(set(ids))
     assert store.snapshot().schedule_runs == (*added, *again)

@@ -55,7 +55,7 @@ async def fill(tx: WriteTx) -> None:
     await tx.workers.insert(worker("busy"))
     spec = msgspec.json.encode({"task": "shell", "name": "n1", "labels": {"a": "1", "b": "2"}})
     rows = [
-        new_job(job, shape=1 + job % 3, workflow=1 if job % 2 else 0, limit=0)
+        new_job(job, shape=1 + job % 3, workflow=1 if job % 2 else None, limit=None)
         for job in EVERY_STATE
     ]
     rows[4] = rows[4]._replace(spec=spec)
@@ -99,7 +99,7 @@ def test_a_job_is_shown_in_the_state_its_place_means(store: Driver) -> None:
     assert ids(page.jobs) == sorted(EVERY_STATE, reverse=True)
     assert page.next == 0
     shown = {view.facts.id: view for view in page.jobs}
-    assert [shown[job].not_before for job in (1, 2, 3, 4)] == [0, 77, 88, 99]
+    assert [shown[job].not_before for job in (1, 2, 3, 4)] == [None, 77, 88, 99]
     assert [shown[job].worker for job in (1, 6, 8)] == [None, "busy", "idle"]
 
 

@@ -71,9 +71,9 @@ def test_counts_may_pass_through_negative_numbers(store: Driver) -> None:
 
 def test_a_new_state_leaves_the_counts_alone(store: Driver) -> None:
     store.transact(lambda tx: tx.workflows.insert([FULL, workflow(2), workflow(3)]))
-    store.transact(lambda tx: tx.workflows.set_state([(3, 7, 8, 9), (9, 1, 1, 1), (1, 5, 4, 0)]))
+    store.transact(lambda tx: tx.workflows.set_state([(3, 7, 8, 9), (9, 1, 1, 1), (1, 5, 4, None)]))
     assert store.snapshot().workflows == (
-        FULL._replace(state=5, run=4, finished_at=0),
+        FULL._replace(state=5, run=4, finished_at=None),
         workflow(2),
         workflow(3, state=7, run=8, finished_at=9),
     )

@@ -16,7 +16,7 @@ from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.verify import verify
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News

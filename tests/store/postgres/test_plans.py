@@ -18,7 +18,7 @@ from windlass.clock import RealChance
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.store.postgres import migrate
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.session import QUERIES

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 async def submit(tx: WriteTx) -> None:
     ids = await tx.jobs.allocate(300)
-    await tx.flow.enter([new_job(job, workflow=0, limit=0) for job in ids])
+    await tx.flow.enter([new_job(job, workflow=None, limit=None) for job in ids])
     await tx.flow.log(Moves(tx.now, 0, 0, ((0, 2),), ids, [0] * 300))
 
 

@@ -66,18 +66,20 @@ def fill(path: Path, jobs: int) -> None:
         connection.execute(
             f"{rows} INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment,"
             " age_from, created_at, limit_id, timeout_ms, idle_ms, supersedes, spec)"
-            " SELECT i, i % 10, 0, 0, i, 0, 0, 0, 0, i % 3, 0, 0, 0, x'7b7d' FROM n"
+            " SELECT i, i % 10, NULL, 0, i, 0, 0, 0, 0, nullif(i % 3, 0), NULL, NULL, NULL, x'7b7d'"
+            " FROM n"
         )
         connection.execute(
-            "INSERT INTO ready SELECT shape, rank, id, 0, 0, limit_id, NULL FROM jobs"
+            "INSERT INTO ready SELECT shape, rank, id, 0, NULL, limit_id, NULL FROM jobs"
         )
         connection.execute(
-            "INSERT INTO parked SELECT shape, rank, id, 0, 0, limit_id, NULL FROM jobs"
+            "INSERT INTO parked SELECT shape, rank, id, 0, NULL, id % 3, NULL FROM jobs"
         )
         connection.execute(
             "INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,"
-            " started_at, activity_at, deadline_at, timeout_ms, idle_ms, limit_id)"
-            " SELECT id, 1, id, id % 20, 1, 4, 0, 0, 0, id, 0, 0, 0 FROM jobs WHERE id % 10 = 0"
+            " started_at, deadline_at, timeout_ms, idle_ms, limit_id)"
+            " SELECT id, 1, id, id % 20, 1, 4, 0, 0, id, NULL, NULL, NULL FROM jobs"
+            " WHERE id % 10 = 0"
         )
         connection.execute(
             "INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state)"

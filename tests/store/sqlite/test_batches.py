@@ -26,25 +26,25 @@ def test_a_statement_that_cannot_be_widened_is_refused() -> None:
         BulkInsert("INSERT INTO meta (name, value) SELECT 1, 2")
 
 
-TIMEOUTS = [(0, 0), (500, 0), (0, 300), (500, 300), (300, 500)]
+TIMEOUTS = [(None, None), (500, None), (None, 300), (500, 300), (300, 500)]
 
 
 @pytest.mark.parametrize("state", [3, 4])
-@pytest.mark.parametrize("limit", [0, 6])
+@pytest.mark.parametrize("limit", [None, 6])
 def test_leases_do_not_depend_on_whom_else_the_batch_serves(
-    tmp_path: Path, state: int, limit: int
+    tmp_path: Path, state: int, limit: int | None
 ) -> None:
     """Grants for one worker are written by one statement, others by rows."""
     alike, apart = tmp_path / "alike.db", tmp_path / "apart.db"
     assert granted(alike, [9] * 5, state, limit) == granted(apart, [9, 9, 9, 9, 8], state, limit)
 
 
-def granted(path: Path, workers: list[int], state: int, limit: int) -> list[Lease]:
+def granted(path: Path, workers: list[int], state: int, limit: int | None) -> list[Lease]:
     """The leases of jobs with each pair of timeouts, as if all were worker 9's."""
     store = open_store(path)
 
     async def work(tx: WriteTx) -> list[Lease]:
-        tickets = [Ticket(1, 100 - job, job, 0, 0, limit, None) for job in range(1, 6)]
+        tickets = [Ticket(1, 100 - job, job, 0, None, limit, None) for job in range(1, 6)]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
         pairs = zip(tickets, workers, strict=True)
@@ -62,14 +62,14 @@ def granted(path: Path, workers: list[int], state: int, limit: int) -> list[Leas
 def new_job(ticket: Ticket) -> NewJob:
     timeout_ms, idle_ms = TIMEOUTS[ticket.job - 1]
     times = (START_MS, START_MS, ticket.limit, timeout_ms, idle_ms)
-    return NewJob(ticket.job, 1, 0, 0, ticket.rank, 0, 0, *times, 0, b"{}")
+    return NewJob(ticket.job, 1, None, 0, ticket.rank, 0, 0, *times, None, b"{}")
 
 
 def test_what_lies_between_granted_jobs_stays_ready(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
 
     async def work(tx: WriteTx) -> list[int]:
-        tickets = [Ticket(1, 7, job, 0, 0, 0, None) for job in range(1, 6)]
+        tickets = [Ticket(1, 7, job, 0, None, None, None) for job in range(1, 6)]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
         grants = [grant(ticket) for ticket in (tickets[3], tickets[0])]

@@ -36,9 +36,9 @@ def noise(at: int, count: int = 2_000) -> list[Event]:
 
 
 async def submit(tx: WriteTx) -> None:
-    ticket = Ticket(1, 1, JOB, 0, 0, 0, None)
-    times = (START_MS, START_MS, 0, 0, 0)
-    await tx.jobs.insert([NewJob(JOB, 1, 0, 0, 1, 0, 0, *times, 0, b"{}")])
+    ticket = Ticket(1, 1, JOB, 0, None, None, None)
+    times = (START_MS, START_MS, None, None, None)
+    await tx.jobs.insert([NewJob(JOB, 1, None, 0, 1, 0, 0, *times, None, b"{}")])
     await tx.places.add_ready([ticket])
     await tx.log.append([*noise(0), move(0, 0, QUEUED), *noise(0), *noise(5)])
 
@@ -52,7 +52,9 @@ async def lose_one_attempt(tx: WriteTx) -> None:
 
 
 async def start(tx: WriteTx) -> None:
-    await tx.leases.grant([grant(Ticket(1, 1, JOB, 1, 0, 0, None), 5, 1, 2)], 4, START_MS + 30, 0)
+    await tx.leases.grant(
+        [grant(Ticket(1, 1, JOB, 1, None, None, None), 5, 1, 2)], 4, START_MS + 30, 0
+    )
     both = [move(30, QUEUED, ASSIGNED), move(30, ASSIGNED, RUNNING)]
     await tx.log.append([*noise(30), *both, *noise(30), *noise(31)])
 

@@ -22,7 +22,7 @@ def test_sigterm_waits_for_what_runs_and_takes_nothing_new(tmp_path: Path) -> No
             await _open(gate)
             assert await agent.process.wait() == 0
             assert state_of(await rig.ended(job)) == "completed"
-            assert (await rig.record(waiting)).facts.state == 0
+            assert (await rig.record(waiting)).facts.is_open
             (worker,) = (await rig.store.snapshot()).workers
             assert (worker.status, worker.reason) == (WorkerStatus.OFFLINE, "stopped")
 
@@ -42,7 +42,7 @@ def test_a_second_sigint_stops_the_jobs_and_hands_them_back_uncounted(tmp_path: 
             assert await agent.process.wait() == 0
             await witness.gone()
             record = await rig.record(job)
-            assert record.facts.state == 0
+            assert record.facts.is_open
             assert (record.facts.failed, record.facts.lost) == (0, 0)
             (attempt,) = await rig.attempts(job)
             assert attempt.message == "the worker was stopped"

@@ -9,14 +9,16 @@ import aiohttp
 
 from tests.worker.rig import Rig, play
 from windlass.api.children import Children
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.attempt.job_socket import PATH_LIMIT
+from windlass.worker.attempt.secrets import Secrets
 
 TELL = ["sh", "-c", 'echo "$WINDLASS_AGENT"; echo "$WINDLASS_AGENT_TOKEN"; exec sleep 1000']
-CHILD = {"jobs": [{"task": "shell", "args": {"argv": ["true"]}}]}
+SECRET = "s3cr3t-of-the-fleet"
+CHILD: dict[str, Any] = {"jobs": [{"task": "shell", "args": {"argv": ["true"]}}]}
 
 
 def gateway_of(rig: Rig) -> DirectGateway:
@@ -27,7 +29,7 @@ async def planner(rig: Rig) -> tuple[int, int]:
     """Submit a workflow of one job that tells how to reach its agent; both ids."""
     spec = WorkflowSpec(name="w", namespace="default", details=Details())
     made = await rig.engine.submit([JobSpec(task="shell", args={"argv": TELL})], spec)
-    return made.workflow, made.ids[0]
+    return made.known_workflow, made.ids[0]
 
 
 async def ask(
@@ -74,6 +76,40 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
                 socket, token, {"jobs": [{"task": "shell", "priority": "urgent"}]}
             )
             assert (status, told["error"]["field"]) == (422, "jobs[0].priority")
+
+    play(tmp_path, scene)
+
+
+def test_what_the_server_forbids_is_told_as_such(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(gateway=gateway_of(rig)):
+            _, job = await planner(rig)
+            socket, token = await rig.files.log_line(job, lines=2)
+            foreign = {"jobs": [{**CHILD["jobs"][0], "namespace": "other"}]}
+            status, told = await ask(socket, token, foreign)
+            assert (status, told["error"]["code"]) == (403, "forbidden")
+
+    play(tmp_path, scene)
+
+
+def test_no_secret_of_a_job_goes_with_its_children(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        held = Secrets({("*", "TOKEN"): SECRET})
+        async with rig.agent(gateway=gateway_of(rig), secrets=held):
+            spec = WorkflowSpec(name="w", namespace="default", details=Details())
+            first = JobSpec(task="shell", args={"argv": TELL}, secrets=("TOKEN",))
+            job = (await rig.engine.submit([first], spec)).ids[0]
+            socket, token = await rig.files.log_line(job, lines=2)
+            named = {**CHILD["jobs"][0], "name": f"deploy {SECRET}", "labels": {"with": SECRET}}
+            status, done = await ask(socket, token, {"jobs": [named], "key": f"once {SECRET}"})
+            assert status == 201, done
+            child = decode_spec((await rig.record(done["ids"][0])).spec)
+            assert (child.name, child.labels) == ("deploy ***", {"with": "***"})
+            passed = {"task": "shell", "args": {"argv": ["login", SECRET]}}
+            status, told = await ask(socket, token, {"jobs": [CHILD["jobs"][0], passed]})
+            assert (status, told["error"]["field"]) == (422, "jobs[1].args")
+            assert SECRET not in str(told)
+            assert SECRET not in repr(await rig.store.snapshot())
 
     play(tmp_path, scene)
 

@@ -83,7 +83,7 @@ def test_only_a_worker_that_has_the_secret_is_given_the_job(tmp_path: Path) -> N
         async with rig.agent("without"):
             job = await rig.submit("true", secrets=("TOKEN",))
             await rig.ended(await rig.submit("true"))
-            assert (await rig.record(job)).facts.state == 0
+            assert (await rig.record(job)).facts.is_open
             async with rig.agent("with", secrets=HELD) as agent:
                 record = await rig.ended(job)
                 assert (state_of(record), record.facts.worker) == ("completed", agent.worker)
@@ -104,7 +104,7 @@ def test_a_secret_of_one_namespace_is_not_given_to_another(tmp_path: Path) -> No
             await rig.ended(red)
             assert await rig.files.log_end(blue) == f"{len(VALUE)} 9\n".encode()
             assert await rig.files.log_end(red) == b"12 0\n"
-            assert (await rig.record(foreign)).facts.state == 0
+            assert (await rig.record(foreign)).facts.is_open
 
     play(tmp_path, scene)
 
@@ -114,7 +114,7 @@ def test_an_agent_refuses_a_secret_that_the_server_takes_it_to_have(tmp_path: Pa
         async with rig.agent(secrets=Secrets(), metadata={"secret:TOKEN": ["*"]}):
             job = await rig.submit("true", secrets=("TOKEN",))
             await rig.store_says(job, lambda record: record.facts.returned > 0)
-            assert (await rig.record(job)).facts.state == 0
+            assert (await rig.record(job)).facts.is_open
 
     play(tmp_path, scene)
 

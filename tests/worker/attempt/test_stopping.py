@@ -52,7 +52,7 @@ def test_a_process_that_left_its_group_ends_with_its_job(tmp_path: Path) -> None
             await rig.engine.jobs.cancel([job])
             await rig.ended(job)
             await witness.gone()
-            assert (await rig.record(other)).facts.state == 0
+            assert (await rig.record(other)).facts.is_open
 
     play(tmp_path, scene)
 

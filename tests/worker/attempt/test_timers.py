@@ -10,7 +10,7 @@ from windlass.worker.attempt.timers import COARSE_MS, Timers
 class Watched:
     """Timers that note when they called, and with what."""
 
-    def __init__(self, timeout_ms: int, idle_ms: int = 0) -> None:
+    def __init__(self, timeout_ms: int | None, idle_ms: int | None = None) -> None:
         self.late: list[tuple[float, str]] = []
         self.timers = Timers(timeout_ms, idle_ms, self._note)
         self.timers.start()
@@ -45,7 +45,7 @@ def test_a_long_timeout_passes_when_it_is_checked() -> None:
 
 def test_activity_puts_off_the_idle_timeout() -> None:
     async def main() -> None:
-        watched = Watched(0, idle_ms=600)
+        watched = Watched(None, idle_ms=600)
         for _ in range(10):
             await pass_time(0.5)
             watched.timers.note_activity()
@@ -72,7 +72,7 @@ def test_a_changed_timeout_counts_from_the_start() -> None:
 
 def test_no_timeout_stays_none() -> None:
     async def main() -> None:
-        watched = Watched(0)
+        watched = Watched(None)
         watched.timers.change_timeout(1_000)
         await pass_time(10)
         watched.timers.check(1e9)
@@ -84,7 +84,7 @@ def test_no_timeout_stays_none() -> None:
 def test_the_first_limit_of_a_stop_counts_and_a_canceled_one_does_not() -> None:
     async def main() -> None:
         calls: list[str] = []
-        timers = Timers(0, 0, lambda message: None)
+        timers = Timers(None, None, lambda message: None)
         timers.limit_stop(2, lambda: calls.append("first"))
         timers.limit_stop(1, lambda: calls.append("second"))
         await pass_time(3)

@@ -149,4 +149,4 @@ def make_core(
 
 
 def assignment(job: int, state: str = "running", attempt: int = 1) -> Assignment:
-    return Assignment(job, attempt, job, state, 0, 0, msgspec.Raw(b"{}"))
+    return Assignment(job, attempt, job, state, None, None, msgspec.Raw(b"{}"))

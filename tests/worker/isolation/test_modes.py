@@ -13,6 +13,7 @@ from tests.worker.attempt.test_job_socket import gateway_of
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.workflow_state import Details
+from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.submit.submission import WorkflowSpec
 
@@ -180,5 +181,32 @@ def test_a_worker_without_the_mode_it_shall_use_does_not_start(tmp_path: Path) -
         with pytest.raises(InvalidInput, match="expected isolation to be"):
             async with rig.agent(isolation="cage"):
                 pass
+
+    play(tmp_path, scene)
+
+
+def test_a_sandbox_is_the_default_where_it_works(tmp_path: Path) -> None:
+    why = missing_reason("bwrap")
+    if why is not None:
+        pytest.skip(why)
+
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(isolation="auto") as agent:
+            assert agent.machine.isolation.default == "sandbox", agent.machine.isolation.lacking
+            assert agent.machine.metadata[OFFERED][:3] == ["process", "user", "sandbox"]
+
+    play(tmp_path, scene)
+
+
+def test_without_bubblewrap_the_default_is_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(isolation="auto") as agent:
+            assert agent.machine.isolation.default == "process"
+            why = agent.machine.isolation.lacking["sandbox"]
+            assert why == "bubblewrap is not installed (no bwrap on the PATH)"
 
     play(tmp_path, scene)

@@ -48,6 +48,9 @@ class Offers:
         Run each job only on the processors it has; needs a list such as cpus=[0-7].
     modules
         A module with tasks (`@windlass.task(name=…)`) to run. Repeatable.
+    allow_import
+        A module whose functions `python` jobs may name, with those below it; or a pattern such
+        as app.tasks.*. Repeatable. Default: all modules but the standard library and Windlass.
     secret
         NAME=@FILE or NAMESPACE/NAME=@FILE: a secret for jobs. Repeatable.
     secrets
@@ -57,12 +60,12 @@ class Offers:
         uses none.
     isolation
         How far it keeps jobs apart from itself and from each other: auto, process, user, sandbox
-        or container. Queues and jobs can demand more, never less. Default: WINDLASS_ISOLATION.
+        or container. Queues and jobs can demand more, never less. Also WINDLASS_ISOLATION.
     container_engine
         What runs jobs in containers: podman, docker, nerdctl or the path of one of them; auto uses
-        the first that works, off none.
+        the first that works, off none. Also WINDLASS_CONTAINER_ENGINE.
     uids
-        The user ids of jobs with isolation, if the worker is root. Default: 70000-70999.
+        The user ids of jobs with isolation, if the worker is root.
     share
         A directory that jobs in a sandbox can read, beside those of the system. Repeatable.
     limit
@@ -74,6 +77,7 @@ class Offers:
     resources: str | None = None
     pin_cpus: Flag = False
     modules: Imports = None
+    allow_import: Many = None
     secret: Many = None
     secrets: Path | None = None
     cgroup: str = "auto"
@@ -99,6 +103,7 @@ class Offers:
             metadata={} if offer is None else offer.metadata,
             code=code,
             imports=tuple(self.modules or ()),
+            allowed_imports=tuple(self.allow_import or ()),
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
             isolation=self.isolation,

@@ -43,10 +43,6 @@ class AccessPolicy(Struct, frozen=True):
             return self.operator_priority_min, self.operator_priority_max
         return UNBOUNDED
 
-    def may_change_all(self, who: Identity) -> bool:
-        """Returns whether the caller may change jobs that others submitted."""
-        return who.may(Role.OPERATOR) or bool(self.submitter_changes_all)
-
 
 def check_policy(policy: AccessPolicy) -> None:
     """Raises `InvalidInput` for bounds that nothing lies between."""

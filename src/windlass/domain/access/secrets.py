@@ -10,6 +10,7 @@ from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
 
+KEY_START: Final = "secret:"
 EVERYONE: Final = "*"  # stands for all namespaces
 MOST: Final = 100
 OWN_START: Final = "WINDLASS_"  # prefix of variables that only the worker sets
@@ -37,7 +38,7 @@ def check_secret_namespace(namespace: str, field: str) -> None:
 
 def metadata_key(name: str) -> str:
     """Returns the metadata key that lists the namespaces which may use a worker's secret."""
-    return f"secret:{name}"
+    return f"{KEY_START}{name}"
 
 
 def secret_clauses(names: Sequence[str], namespace: str, field: str) -> list[str]:

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 from windlass.domain.values.errors import InvalidInput
 
 TOKEN_PREFIX: Final = "wl_"
+# Who acts is recorded by name: `job 7`, `worker w1`, `schedule nightly`, `windlass up`.
+RESERVED: Final = ("job", "worker", "schedule", "reaction", "windlass", "embedded")
 _OWN_TOKEN: Final = re.compile(TOKEN_PREFIX + r"[A-Za-z0-9_-]{43,200}")
 
 
@@ -24,15 +26,29 @@ class Token(NamedTuple):
     created_at: int
     expires_at: int
     revoked_at: int
+    incarnation: int = 0  # of the worker; 0: the secret with which it enrols, or a person's token
 
 
 class Code(NamedTuple):
-    """A code with which one worker may enrol once, while `used_at` is 0."""
+    """A code with which one worker may enrol once, while `used_at` is 0.
+
+    With `takeover` it ends a worker of that name that is still alive.
+    """
 
     digest: str
     created_at: int
     expires_at: int
     used_at: int
+    takeover: int = 0  # 1: yes
+    worker: str = ""  # the only name under which it enrols; empty: any
+
+
+def refuse_reserved(name: str) -> None:
+    """Raises `InvalidInput` for a name that Windlass itself gives to those who submit jobs."""
+    first, *_ = name.lower().split() or ("",)
+    if first in RESERVED:
+        expected = f"not to start with a word that Windlass uses itself ({', '.join(RESERVED)})"
+        raise InvalidInput("name", expected, name)
 
 
 def check_own_token(token: str) -> None:

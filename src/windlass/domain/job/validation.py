@@ -74,8 +74,8 @@ class JobTemplate(msgspec.Struct, frozen=True):
     digest: str  # of the shape
     base: int | None
     flags: int
-    timeout_ms: int
-    idle_ms: int
+    timeout_ms: int | None
+    idle_ms: int | None
     plain: bool  # can be written without looking at any other job, limit or time
     only_named: bool = False  # its name and dependencies are all that sets it apart
 
@@ -119,8 +119,8 @@ class _Known(msgspec.Struct, frozen=True):
 
     shape: Shape
     digest: str
-    timeout_ms: int
-    idle_ms: int
+    timeout_ms: int | None
+    idle_ms: int | None
 
 
 class _Last(NamedTuple):
@@ -220,7 +220,7 @@ class Validator:
         timeout_ms, idle_ms = known.timeout_ms, known.idle_ms
         if not (spec.timeout is spec.idle_timeout is spec.duration is None):
             limits = self._limits(spec)
-            timeout_ms, idle_ms = limits.run_ms or 0, limits.idle_ms or 0
+            timeout_ms, idle_ms = limits.run_ms or None, limits.idle_ms or None
         flags = ALLOW_FAILURE if spec.allow_failure else 0
         if spec.unblock == "manual":
             flags |= MANUAL
@@ -281,7 +281,8 @@ class Validator:
         if known is None:
             shape = _build_shape(spec, field)
             limits = self._limits(JobSpec(task=spec.task, queue=spec.queue))
-            known = _Known(shape, shape_digest(shape), limits.run_ms or 0, limits.idle_ms or 0)
+            timeouts = limits.run_ms or None, limits.idle_ms or None
+            known = _Known(shape, shape_digest(shape), *timeouts)
             if len(self._known) >= KNOWN_LIMIT:
                 self._known.clear()
             self._known[seen] = known

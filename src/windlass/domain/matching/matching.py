@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from windlass.domain.access.secrets import KEY_START
 from windlass.domain.matching.clauses import (
     SHORT_NAMES,
     Clause,
@@ -196,6 +197,8 @@ def _listed(key: str, names: Sequence[object]) -> str:
 def _shown(key: str, value: object) -> str:
     if value is None:
         return "only process" if key == OFFERED else f"no {short_key(key)}"
+    if key.startswith(KEY_START):
+        return "it for other namespaces"  # not everybody who may ask why a job waits knows them
     if is_size(key) and isinstance(value, int):
         return format_size(value)
     if isinstance(value, list | tuple):

@@ -51,9 +51,9 @@ def shape_digest(shape: Shape) -> str:
     return sha256(msgspec.json.encode(shape)).hexdigest()[:32]
 
 
-def in_queue(shape: Shape, mode: str) -> Shape:
-    """Returns what the shape asks of workers in a queue with this isolation; empty for none."""
-    if mode in ("", WEAKEST) or (clause := mode_clause(mode)) in shape.requires:
+def in_queue(shape: Shape, mode: str | None) -> Shape:
+    """Returns what the shape asks of workers in a queue with this isolation; None for any."""
+    if mode in (None, WEAKEST) or (clause := mode_clause(mode)) in shape.requires:
         return shape
     return replace(shape, requires=(*shape.requires, clause))
 
@@ -80,6 +80,7 @@ def shape_mismatches(shape: Shape, metadata: Mapping[str, object]) -> Iterator[M
     if served is not None:
         names = served if isinstance(served, list | tuple) else (served,)
         if shape.namespace not in names:
-            has = f"{NAMESPACES} {', '.join(str(name) for name in names) or '(empty)'}"
+            # Which ones is not for everybody who may ask why a job waits.
+            has = "other namespaces" if names else "no namespaces"
             yield Mismatch(NAMESPACES, NAMESPACES, f"namespace {shape.namespace}", has)
     yield from mismatches(shape.task, shape.requires, shape.resources, metadata)

@@ -84,23 +84,30 @@ class PoolRow(NamedTuple):
 class PoolWorkerRow(NamedTuple):
     """A worker of a pool; the provider knows it by `token` and names it `machine`.
 
-    `worker` is its number among the workers; 0 when it is gone.
+    `worker` is its number among the workers, until it is gone.
     """
 
     id: int
     pool: int
     state: int
-    worker: int
+    worker: int | None
     last_lease: int  # the newest lease it held
     requested_at: int
     changed_at: int
-    idle_since: int  # 0 while it has work or is not online
+    idle_since: int | None  # None while it has work or is not online
     charged_until: int
     tries: int  # calls to the provider in this state
     spot: int
     token: str
     machine: str | None
     reason: str | None
+
+    @property
+    def known_worker(self) -> int:
+        """Returns the number of a worker that is not gone."""
+        if self.worker is None:
+            raise ValueError(f"worker {self.token} is gone")
+        return self.worker
 
 
 class CostRow(NamedTuple):

@@ -212,7 +212,7 @@ class Member(NamedTuple):
     """A worker of a pool; `queued` is True if jobs wait that it could run."""
 
     id: int
-    idle_since: int  # 0 while it has work or is starting
+    idle_since: int | None  # None while it has work or is starting
     queued: bool
 
 
@@ -226,16 +226,16 @@ def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]
         return {member.id: "the pool is not enabled" for member in members}
     if over_budget(one):
         return {member.id: "this month's budget is used up" for member in members}
-    idle = sorted((m for m in members if m.idle_since), key=lambda m: (m.idle_since, m.id))
+    idle = sorted((m.idle_since, m.id, m.queued) for m in members if m.idle_since is not None)
     going: dict[int, str] = {}
     surplus = one.serving - pool.max_workers
-    for member in idle[: max(surplus, 0)]:
-        going[member.id] = f"max_workers is {pool.max_workers}"
-    for member in idle:
+    for _, member, _ in idle[: max(surplus, 0)]:
+        going[member] = f"max_workers is {pool.max_workers}"
+    for idle_since, member, queued in idle:
         may_go = one.serving - len(going) > pool.min_workers
-        since = now - member.idle_since
-        if member.id not in going and may_go and not member.queued and since >= pool.max_idle_ms:
-            going[member.id] = f"idle for {shown_duration(since)}"
+        since = now - idle_since
+        if member not in going and may_go and not queued and since >= pool.max_idle_ms:
+            going[member] = f"idle for {shown_duration(since)}"
     return going
 
 

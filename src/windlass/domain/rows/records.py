@@ -1,7 +1,7 @@
 """The records that stores keep: plain tuples, one class per table or role.
 
-They are tuples because stores bind them to statements by the hundred. Times are milliseconds. In
-every integer column 0 means "none", so that the three stores compare equal.
+They are tuples because stores bind them to statements by the hundred. Times are milliseconds. What
+a row does not have is None, and NULL in the stores.
 """
 
 from enum import IntEnum
@@ -21,11 +21,18 @@ class Ticket(NamedTuple):
     rank: int
     job: int
     attempt: int  # the number of its newest attempt, 0 before the first
-    workflow: int
-    limit: int
+    workflow: int | None
+    limit: int | None
     # JSON [[worker, until_ms], …]: workers that handed it back, and the mark of a suspect
     # (`domain/matching/suspects.py`).
     excluded: str | None
+
+    @property
+    def known_limit(self) -> int:
+        """Returns the limit of a job that has one."""
+        if self.limit is None:
+            raise ValueError(f"job {self.job} has no limit")
+        return self.limit
 
 
 class Wait(NamedTuple):
@@ -34,7 +41,7 @@ class Wait(NamedTuple):
     job: int
     unmet: int
     manual: int
-    not_before: int
+    not_before: int | None
     age_from: int
     ticket: Ticket
 
@@ -63,17 +70,17 @@ class NewJob(NamedTuple):
 
     id: int
     shape: int
-    workflow: int
+    workflow: int | None
     flags: int
     rank: int
     base: int
     adjustment: int
     age_from: int
     created_at: int
-    limit: int
-    timeout_ms: int
-    idle_ms: int
-    supersedes: int
+    limit: int | None
+    timeout_ms: int | None
+    idle_ms: int | None
+    supersedes: int | None
     spec: bytes
 
 
@@ -82,31 +89,38 @@ class JobFacts(NamedTuple):
 
     id: int
     shape: int
-    workflow: int
-    state: int  # 0 while the job is open
+    workflow: int | None
+    state: int | None  # None while the job is open
     flags: int
     rank: int
     base: int
     adjustment: int
     age_from: int
     created_at: int
-    limit: int
-    timeout_ms: int
-    idle_ms: int
-    supersedes: int
-    superseded_by: int
+    limit: int | None
+    timeout_ms: int | None
+    idle_ms: int | None
+    supersedes: int | None
+    superseded_by: int | None
     attempt: int
     failed: int
     lost: int
     returned: int
-    worker: int  # the worker of the last attempt, if the job ended with one
-    incarnation: int
+    worker: int | None  # the worker of the last attempt, if the job ended with one
+    incarnation: int | None
     excluded: str | None
 
     @property
     def is_open(self) -> bool:
         """Returns True if the job has not ended."""
-        return self.state == 0
+        return self.state is None
+
+    @property
+    def final_state(self) -> int:
+        """Returns the state of a job that has ended."""
+        if self.state is None:
+            raise ValueError(f"job {self.id} is open")
+        return self.state
 
 
 class JobTry(NamedTuple):
@@ -121,7 +135,7 @@ class JobTry(NamedTuple):
 
 
 class JobEnd(NamedTuple):
-    """A job reached a terminal state; `worker` is 0 if no attempt ended with it."""
+    """A job reached a terminal state, with an attempt of `worker` or without one."""
 
     job: int
     state: int
@@ -129,10 +143,10 @@ class JobEnd(NamedTuple):
     attempt: int
     failed: int
     lost: int
-    worker: int
-    incarnation: int
-    assigned_at: int
-    started_at: int
+    worker: int | None
+    incarnation: int | None
+    assigned_at: int | None
+    started_at: int | None
     finished_at: int
     failure: int
     exit_code: int | None
@@ -153,7 +167,7 @@ class Attempt(NamedTuple):
     exit_code: int | None
     message: str | None
     assigned_at: int
-    started_at: int
+    started_at: int | None
     finished_at: int
 
 
@@ -167,21 +181,28 @@ class Lease(NamedTuple):
     incarnation: int
     state: int
     assigned_at: int
-    started_at: int
-    activity_at: int
-    deadline_at: int
-    timeout_ms: int
-    idle_ms: int
-    limit: int
+    started_at: int | None  # None while it is only assigned
+    activity_at: int | None
+    deadline_at: int | None  # None if it may run for ever
+    timeout_ms: int | None
+    idle_ms: int | None
+    limit: int | None
     reason: str | None  # why it was told to stop
-    queue_limit: int = 0  # the queue limit that it counts against
+    queue_limit: int | None = None  # the queue limit that it counts against
     suspicion: int = 0  # see `domain/matching/suspects.py`
     indices: str | None = None  # JSON {resource: [index, …]}: what it holds of indexed resources
 
     @property
-    def last_activity_at(self) -> int:
+    def known_start(self) -> int:
+        """Returns when the attempt of a running lease started."""
+        if self.started_at is None:
+            raise ValueError(f"attempt {self.attempt} of job {self.job} has not started")
+        return self.started_at
+
+    @property
+    def last_activity_at(self) -> int | None:
         """Returns when the attempt last showed activity, or when it started."""
-        return self.activity_at or self.started_at
+        return self.started_at if self.activity_at is None else self.activity_at
 
 
 class JobRecord(NamedTuple):
@@ -189,16 +210,16 @@ class JobRecord(NamedTuple):
 
     The first part is the row. The second has its defaults if only the row was read: `state` is
     that of an open job as well (it follows from its place), `not_before` is when a planned or
-    backing-off job may start (0: at once), and `worker` is the name of the worker that holds it or
-    held it last; None if that worker is gone. `log`, `progress` and `dynamic` are those of the
-    newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and `artifacts`
-    empty.
+    backing-off job may start (None: at once), and `worker` is the name of the worker that holds
+    it or held it last; None if that worker is gone. `log`, `progress` and `dynamic` are those of
+    the newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and
+    `artifacts` empty.
     """
 
     facts: JobFacts
-    assigned_at: int
-    started_at: int
-    finished_at: int
+    assigned_at: int | None
+    started_at: int | None
+    finished_at: int | None
     failure: int
     exit_code: int | None
     message: str | None
@@ -207,7 +228,7 @@ class JobRecord(NamedTuple):
     spec: bytes
 
     state: int = 0
-    not_before: int = 0
+    not_before: int | None = None
     lease: Lease | None = None
     worker: str | None = None
     log: LogRow | None = None
@@ -251,8 +272,8 @@ class QueueRow(NamedTuple):
     max_running: int = 0
     max_per_worker: int = 0
     preempts: int = 0  # its jobs may preempt jobs of lower queues
-    limit: int = 0  # the row of `limits` that counts its running jobs
-    isolation: str = ""  # the weakest mode its jobs may run in; empty for any
+    limit: int | None = None  # the row of `limits` that counts its running jobs
+    isolation: str | None = None  # the weakest mode its jobs may run in; None for any
 
 
 class LimitRow(NamedTuple):
@@ -355,7 +376,7 @@ class WorkflowRow(NamedTuple):
     run: int
     flags: int
     created_at: int
-    finished_at: int
+    finished_at: int | None
     counts: tuple[int, ...]  # indexed by state code; element 0 counts forgiven failures
 
 
@@ -375,8 +396,8 @@ class Waited(NamedTuple):
     job: int
     state: int
     shape: int
-    workflow: int
-    limit: int
+    workflow: int | None
+    limit: int | None
     flags: int
     attempt: int
 
@@ -386,7 +407,7 @@ class Completed(NamedTuple):
 
     job: int
     shape: int
-    workflow: int
+    workflow: int | None
 
 
 class Freed(NamedTuple):
@@ -407,5 +428,6 @@ class Dependents(NamedTuple):
 # The fields of `NewJob` as a plain tuple. A record costs three times as much, which matters for
 # hundreds of jobs at once.
 JobColumns: TypeAlias = tuple[
-    int, int, int, int, int, int, int, int, int, int, int, int, int, bytes
+    int, int, int | None, int, int, int, int, int, int, int | None, int | None, int | None,
+    int | None, bytes
 ]  # fmt: skip

@@ -18,7 +18,7 @@ class JobFilter(NamedTuple):
     task: str | None = None
     name: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
-    workflow: int = 0
+    workflow: int | None = None
     submitted_by: str | None = None
     key: str | None = None
     dead: bool = False
@@ -53,6 +53,6 @@ def newest_attempt(facts: JobFacts, lease: Lease | None) -> int:
     return facts.attempt if lease is None else lease.attempt
 
 
-def accepted_attempt(facts: JobFacts) -> int:
-    """Returns the attempt whose outcome is the job's; 0 while there is none."""
-    return facts.attempt if facts.state and facts.worker else 0
+def accepted_attempt(facts: JobFacts) -> int | None:
+    """Returns the attempt whose outcome is the job's, if there is one."""
+    return None if facts.worker is None else facts.attempt

@@ -67,7 +67,7 @@ class ReactionState(IntEnum):
 
 
 class TemplateRow(NamedTuple):
-    """One version of a template; `removed_at` is 0 while it can be started."""
+    """One version of a template; `removed_at` is None while it can be started."""
 
     namespace: str
     name: str
@@ -76,7 +76,7 @@ class TemplateRow(NamedTuple):
     digest: str
     created_at: int
     created_by: str | None
-    removed_at: int
+    removed_at: int | None
 
 
 class ScheduleRow(NamedTuple):
@@ -95,7 +95,7 @@ class ScheduleRow(NamedTuple):
     catch_up: str
     catch_up_limit: int
     paused: int
-    next_at: int
+    next_at: int | None  # None if no slot comes any more
     last_slot: int
     body: bytes
     created_at: int
@@ -104,13 +104,13 @@ class ScheduleRow(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """One run of a schedule; `slot` is 0 for those started by hand."""
+    """One run of a schedule; those started by hand have no `slot`."""
 
     id: int
     schedule: int
-    slot: int
+    slot: int | None
     state: int
-    workflow: int
+    workflow: int | None  # once it is started
     created_at: int
     changed_at: int
     reason: str | None
@@ -135,9 +135,9 @@ class ReactionRow(NamedTuple):
     tries: int
     next_at: int
     created_at: int
-    finished_at: int
+    finished_at: int | None
     outcome: int
-    result: int
+    result: int | None
     message: str | None
 
 
@@ -145,25 +145,25 @@ class Due(NamedTuple):
     """Which slots of a schedule are due.
 
     `slots` are to run, in order. `missed_from` is the first slot that is skipped because it is
-    too late (0: none). `last` is the newest slot that has come, `next_at` the one after it (0:
-    there is none).
+    too late, if there is one. `last` is the newest slot that has come, `next_at` the one after it,
+    if there is one.
     """
 
     slots: tuple[int, ...]
-    missed_from: int
+    missed_from: int | None
     last: int
-    next_at: int
+    next_at: int | None
 
 
 def look(row: ScheduleRow, now: int) -> Due:
     """Returns the slots of a schedule that have come by `now`, and which of them run."""
     cron = Cron(row.cron, row.zone)
-    before = max(row.next_at - 1, row.last_slot)
+    before = row.last_slot if row.next_at is None else max(row.next_at - 1, row.last_slot)
     catch_up = CatchUp(row.catch_up)
     wanted = row.catch_up_limit if catch_up is CatchUp.ALL else 1
     came = cron.newest(before, now, wanted + 1)
     if not came:
-        return Due((), 0, row.last_slot, cron.after(now) or 0)
+        return Due((), None, row.last_slot, cron.after(now))
     fresh = [slot for slot in came if slot > now - LATE_MS]
     late = [slot for slot in came if slot <= now - LATE_MS]
     if catch_up is CatchUp.NONE:
@@ -171,14 +171,14 @@ def look(row: ScheduleRow, now: int) -> Due:
     elif catch_up is CatchUp.LAST:
         late = [] if fresh else late[-1:]
     slots = (*late[-wanted:], *fresh)
-    first = cron.after(before) or 0
-    missed = first if not slots or first < slots[0] else 0
-    return Due(slots, missed, came[-1], cron.after(now) or 0)
+    first = cron.after(before)
+    missed = None if slots and first is not None and first >= slots[0] else first
+    return Due(slots, missed, came[-1], cron.after(now))
 
 
-def next_after(row: ScheduleRow, now: int) -> int:
-    """Returns the next slot of a schedule that starts or resumes at this time."""
-    return Cron(row.cron, row.zone).after(max(now, row.last_slot)) or 0
+def next_after(row: ScheduleRow, now: int) -> int | None:
+    """Returns the next slot of a schedule that starts or resumes at this time, if one comes."""
+    return Cron(row.cron, row.zone).after(max(now, row.last_slot))
 
 
 class Decision(NamedTuple):

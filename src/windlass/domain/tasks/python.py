@@ -1,6 +1,9 @@
 """The task `python`: a marked function, by its path, with JSON arguments."""
 
 import keyword
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import msgspec
@@ -58,6 +61,38 @@ def _check_path(path: str, field: str) -> None:
         raise InvalidInput(field, _EXPECTED, path)
     if module == "__main__":
         raise InvalidInput(field, f"{_EXPECTED}; no worker can import __main__", path)
+
+
+class Importable:
+    """Which modules jobs may name on a worker, whatever else can be imported there.
+
+    Without patterns, everything but the standard library and Windlass itself: those have no
+    functions for jobs, and importing some of them has effects. A pattern is a module, with all
+    those below it, or has `*` in it, as file names do.
+    """
+
+    def __init__(self, patterns: Sequence[str] = (), preloaded: Sequence[str] = ()) -> None:
+        self._patterns = tuple(patterns)
+        self._preloaded = frozenset(preloaded)
+
+    def check(self, function: str, field: str = "args.function") -> None:
+        """Raises `InvalidInput` for a function whose module may not be imported."""
+        module = function.partition(":")[0]
+        if module in self._preloaded:
+            return
+        if not self._patterns and module.partition(".")[0] in _OWN:
+            expected = "of your own modules, not of the standard library or Windlass"
+            raise InvalidInput(field, expected, function)
+        if self._patterns and not any(_covers(one, module) for one in self._patterns):
+            expected = f"in one of the modules that this worker allows: {', '.join(self._patterns)}"
+            raise InvalidInput(field, expected, function)
+
+
+_OWN: Final = frozenset({*sys.stdlib_module_names, "windlass"})
+
+
+def _covers(pattern: str, module: str) -> bool:
+    return module == pattern or module.startswith(f"{pattern}.") or fnmatchcase(module, pattern)
 
 
 def _is_name(part: str) -> bool:

@@ -22,7 +22,7 @@ class Activity(NamedTuple):
 async def note_activity(work: Work, signs: Sequence[Activity]) -> list[bool]:
     """Records activity; returns for each attempt whether the worker still holds it."""
     leases = await work.tx.leases.lock(sorted({sign.job for sign in signs}))
-    touched: dict[int, tuple[int, int, int]] = {}
+    touched: dict[int, tuple[int, int, int | None]] = {}
     held: list[bool] = []
     for sign in signs:
         lease = leases.get(sign.job)
@@ -33,7 +33,7 @@ async def note_activity(work: Work, signs: Sequence[Activity]) -> list[bool]:
         )
         held.append(mine)
         if mine and lease is not None and lease.state == RUNNING:
-            deadline = run_deadline(work, lease, lease.started_at, work.now)
+            deadline = run_deadline(work, lease, lease.known_start, work.now)
             touched[lease.job] = (lease.job, work.now, deadline)
     if touched:
         await work.tx.leases.touch(list(touched.values()))

@@ -38,7 +38,7 @@ class Write(NamedTuple):
 async def write_all(work: Work, writes: Sequence[Write]) -> list[Any | WindlassError]:
     """Applies a batch; refused writes change nothing, accepted ones count as activity."""
     leases = await work.tx.leases.lock(sorted({write.holder.job for write in writes}))
-    touched: dict[int, tuple[int, int, int]] = {}
+    touched: dict[int, tuple[int, int, int | None]] = {}
     answers: list[Any | WindlassError] = []
     for holder, apply in writes:
         lease = leases.get(holder.job)
@@ -50,7 +50,7 @@ async def write_all(work: Work, writes: Sequence[Write]) -> list[Any | WindlassE
             answers.append(refusal)
             continue
         if lease is not None and lease.state == RUNNING:
-            deadline = run_deadline(work, lease, lease.started_at, work.now)
+            deadline = run_deadline(work, lease, lease.known_start, work.now)
             touched[lease.job] = (lease.job, work.now, deadline)
     if touched:
         await work.tx.leases.touch([touched[job] for job in sorted(touched)])

@@ -28,11 +28,11 @@ class Measured(NamedTuple):
     duration_ms: int
 
 
-async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | WindlassError]:
-    """Returns how long each attempt may take, in ms from its start; 0: while it is active."""
+async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | WindlassError | None]:
+    """Returns how long each attempt may take, in ms from its start; None: while it is active."""
     leases = await work.tx.leases.lock(sorted({item.holder.job for item in found}))
-    answers: list[int | WindlassError] = []
-    rows: dict[int, tuple[int, int, int]] = {}
+    answers: list[int | WindlassError | None] = []
+    rows: dict[int, tuple[int, int | None, int | None]] = {}
     for holder, duration_ms in found:
         lease = leases.get(holder.job)
         if lease is None or not is_held(lease, holder):
@@ -42,14 +42,14 @@ async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | Windl
         answers.append(timeout_ms)
         if timeout_ms != lease.timeout_ms and lease.state == RUNNING:
             changed = lease._replace(timeout_ms=timeout_ms)
-            deadline = run_deadline(work, changed, lease.started_at, lease.last_activity_at)
+            deadline = run_deadline(work, changed, lease.known_start, lease.last_activity_at)
             rows[lease.job] = (lease.job, timeout_ms, deadline)
     if rows:
         await work.tx.leases.allow([rows[job] for job in sorted(rows)])
     return answers
 
 
-async def _timeout(work: Work, lease: Lease, duration_ms: int) -> int:
+async def _timeout(work: Work, lease: Lease, duration_ms: int) -> int | None:
     view = await work.tx.views.job(lease.job)
     if view is None:
         return lease.timeout_ms
@@ -62,4 +62,4 @@ async def _timeout(work: Work, lease: Lease, duration_ms: int) -> int:
         own_run_ms=spec.timeout_ms,
         own_idle_ms=spec.idle_timeout_ms,
     )
-    return limits.run_ms or 0
+    return limits.run_ms or None

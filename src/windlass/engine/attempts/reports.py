@@ -226,7 +226,7 @@ async def _apply(
     closing = Closing(work)
     limit = work.config.result_limit
     await closing.learn([lease.job for r, _, lease in held if _may_retry(r.item, lease, limit)])
-    started: list[tuple[int, int, int]] = []
+    started: list[tuple[int, int, int | None]] = []
     lost = Counter(report.worker.id for report, _, _ in held if _is_loss(report.item))
     for report, facts, lease in held:
         item = report.item
@@ -263,15 +263,15 @@ def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
     return isinstance(item, NotHeld) or (isinstance(item, Released) and lease.state != ASSIGNED)
 
 
-def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int | None) -> int:
-    """Returns when the server ends an attempt whose agent did not; 0: never."""
+def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int | None) -> int | None:
+    """Returns when the server ends an attempt whose agent did not; None: never."""
     ends = []
-    if lease.timeout_ms:
+    if lease.timeout_ms is not None:
         ends.append(started_at + lease.timeout_ms)
-    if lease.idle_ms:
+    if lease.idle_ms is not None:
         ends.append((started_at if activity_at is None else activity_at) + lease.idle_ms)
     if not ends:
-        return 0
+        return None
     return min(ends) + work.config.term_grace_ms + work.config.heartbeat_interval_ms
 
 

@@ -175,7 +175,7 @@ def _record(
     """Adds what was granted to `claimed` and records both transitions; no state is skipped."""
     steps = ((QUEUED, ASSIGNED),) if prefetch else ((QUEUED, ASSIGNED), (ASSIGNED, RUNNING))
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-    counts: dict[tuple[int, int], int] = {}
+    counts: dict[tuple[int, int | None], int] = {}
     last = 0
     for (ticket, demand), assignment in zip(given, granted, strict=True):
         worker = demand.worker

@@ -172,8 +172,9 @@ class Gates:
             shape = self._opened.get(ticket.shape)
             if shape is None:
                 continue
-            if shape.queue in self._queues:
-                bound.setdefault(self._catalog.limit_of(shape.queue), []).append(ticket.job)
+            limit = self._catalog.limit_of(shape.queue)
+            if limit is not None and shape.queue in self._queues:
+                bound.setdefault(limit, []).append(ticket.job)
             key = rate_key(shape)
             if key is not None and shape.rate is not None:
                 rates[key] = max(rates.get(key, 0), shape.rate.max)

@@ -293,12 +293,14 @@ class Search:
         over: list[Ticket] = []
         busy = [ticket for ticket, _ in given if ticket.limit and ticket.limit not in room]
         for ticket, demand in given:
-            if ticket.limit in room:
-                room[ticket.limit] -= 1
-            if not ticket.limit or room.get(ticket.limit, -1) >= 0:
+            if ticket.limit is None:
                 kept.append((ticket, demand))
             elif ticket.limit in room:
-                over.append(ticket)
+                room[ticket.limit] -= 1
+                if room[ticket.limit] >= 0:
+                    kept.append((ticket, demand))
+                else:
+                    over.append(ticket)
         if over:
             await self._work.tx.places.park(over)
         self._passed += busy

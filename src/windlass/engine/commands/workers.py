@@ -6,6 +6,8 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.fleet import workers
+from windlass.engine.fleet.credentials import admit
+from windlass.engine.fleet.enrolment import Enrolment, check_enrolment
 from windlass.engine.sync.stopped import settle_stopped
 from windlass.engine.transaction.arguments import check_id, check_metadata, check_text
 from windlass.engine.transaction.group_commit import RunStep
@@ -20,14 +22,15 @@ class Workers:
         self._syncs = syncs
         self._waiting_syncs = waiting_syncs
 
-    async def enrol(self, enrolment: workers.Enrolment) -> workers.Enrolled:
+    async def enrol(self, enrolment: Enrolment) -> workers.Enrolled:
         """Begins a new incarnation of a worker."""
-        workers.check_enrolment(enrolment)
+        check_enrolment(enrolment)
         check_metadata(enrolment.metadata)
 
         async def step(work: Work) -> workers.Enrolled:
-            await settle_stopped(work, enrolment)
-            return await workers.enrol(work, enrolment)
+            admitted = await admit(work, enrolment)
+            await settle_stopped(work, admitted)
+            return await workers.enrol(work, admitted)
 
         enrolled = await self._run(step)
         self._syncs.forget(enrolled.worker)

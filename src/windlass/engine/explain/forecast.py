@@ -108,7 +108,7 @@ class Forecaster:
         if self._catalog.paused(facts.shape):
             return Forecast()  # an operator must resume its queue
         line = await self._line(facts, own)
-        return forecast(line, own, max(0, view.not_before - now))
+        return forecast(line, own, max(0, (view.not_before or now) - now))
 
     async def _line(self, facts: JobFacts, own: Summary | None) -> Line:
         """Returns the line before a job; in a list, jobs of about the same rank share one."""

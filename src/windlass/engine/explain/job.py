@@ -169,9 +169,9 @@ class Explainer:
     # Time, queues, limits
 
     def _not_yet(self, view: JobRecord) -> Reasons:
-        left = view.not_before - self._tx.now
-        if left <= 0:
+        if view.not_before is None or view.not_before <= self._tx.now:
             return Reasons()
+        left = view.not_before - self._tx.now
         until = format_moment(view.not_before)
         backing_off = view.state == RETRYING
         kind: Cause = "backoff" if backing_off else "not_before"
@@ -289,9 +289,9 @@ def _no_wait(view: JobRecord, state: str) -> str:
     if view.lease is not None:
         started = view.lease.started_at or view.lease.assigned_at
         return f"{_doing(view)} since {format_moment(started)}"
-    finished = format_moment(view.finished_at)
+    ended = "" if view.finished_at is None else f" at {format_moment(view.finished_at)}"
     reason = f": {view.reason}" if view.reason else ""
-    return f"{state} at {finished}{reason}"
+    return f"{state}{ended}{reason}"
 
 
 def _sum_up(reasons: Reasons) -> str:

@@ -56,7 +56,7 @@ async def _is_parked(tx: ReadTx, view: JobRecord) -> bool:
 
 async def _by_queue(tx: ReadTx, queue: QueueRow | None) -> Reasons:
     """Explains how many jobs of its queue may run at once."""
-    if queue is None or not queue.max_running:
+    if queue is None or not queue.max_running or queue.limit is None:
         return Reasons()
     row = (await tx.limits.read([queue.limit])).get(queue.limit)
     if row is None:

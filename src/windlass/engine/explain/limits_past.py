@@ -28,11 +28,11 @@ ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
 
 
 class Limits(NamedTuple):
-    """The limits of one job: of its key (0: none), its queue, and its rate."""
+    """The limits of one job: of its key, its queue, and its rate."""
 
     job: int
     active: bool
-    key: int
+    key: int | None
     key_max: int
     shape: Shape
 

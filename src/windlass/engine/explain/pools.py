@@ -31,7 +31,8 @@ async def pools_for(tx: ReadTx, shape: Shape) -> str | None:
 async def workers_starting(tx: ReadTx) -> set[int]:
     """Returns the workers that pools have asked for and that have not enrolled yet."""
     on_their_way = (Lifecycle.REQUESTED, Lifecycle.STARTING)
-    return {member.worker for member in await tx.pools.living() if member.state in on_their_way}
+    living = await tx.pools.living()
+    return {member.known_worker for member in living if member.state in on_their_way}
 
 
 def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int) -> str:

@@ -131,7 +131,8 @@ class _TimeAccount:
         if any(fact.is_open for fact in newest):
             return None
         records = await self._tx.retention.records(sorted({fact.id for fact in newest}))
-        return max((record.finished_at for record in records), default=FIRST)
+        ends = [record.finished_at for record in records if record.finished_at is not None]
+        return max(ends, default=FIRST)
 
     # Queues and workers
 

@@ -65,11 +65,11 @@ class Files(LogFiles):
 
         await self._write(Write(holder, apply))
 
-    async def measured(self, holder: Holder, duration_ms: int) -> int:
+    async def measured(self, holder: Holder, duration_ms: int) -> int | None:
         """Sets the duration of the attempt's media; returns how long it may now run."""
         check_holder(holder)
         check_id("duration", duration_ms)
-        return int(await self._measure(Measured(holder, duration_ms)))
+        return await self._measure(Measured(holder, duration_ms))
 
     # Artifacts
 

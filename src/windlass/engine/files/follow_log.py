@@ -77,4 +77,4 @@ async def _is_over(engine: Engine, files: Files, row: LogRow, attempt: int | Non
         return False
     facts = (await engine.store.read(lambda tx: tx.jobs.read([row.job])))[row.job]
     # Bytes that came after we read the row, and before the job ended, still have to be read.
-    return bool(facts.state) and await files.log(row.job, attempt) == row
+    return not facts.is_open and await files.log(row.job, attempt) == row

@@ -1,34 +1,67 @@
-"""What a worker enrols with: a code that is used up, and the token that it presents from then on.
+"""What a worker enrols with, and the token of the incarnation that it gets.
 
-Both are written in the transaction of the enrolment. So if its answer is lost, the worker finds
-its token valid, or nothing has happened and the code still counts.
+A worker proves who it is with a secret that it has made and keeps, the first time with a code
+that is used up. Its incarnation gets a token, which ends with it. All of them are written in the
+transaction of the enrolment. So if its answer is lost, the worker finds its secret valid, or
+nothing has happened and the code still counts.
 """
+
+import msgspec
 
 from windlass.domain.access.roles import Role
 from windlass.domain.access.tokens import Token
 from windlass.domain.job.job import NAME_LIMIT
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.transaction.unit_of_work import Work
 
 CODE_REFUSED = "code_refused"
 
 
-async def use_code(work: Work, digest: str) -> None:
-    """Uses up an enrolment code; raises `Conflict` if it is not valid."""
-    if not await work.tx.access.use_code(digest, work.now):
-        raise Conflict(CODE_REFUSED, "this enrolment code is not valid, or was used already")
+async def admit(work: Work, enrolment: Enrolment) -> Enrolment:
+    """Uses up the code of an enrolment, and returns what its sender may ask for.
+
+    Without proof that it is the worker of that name, it cannot say that the old process is dead,
+    nor how its jobs ended.
+    """
+    if enrolment.code is not None:
+        code = await work.tx.access.use_code(enrolment.code, work.now)
+        if code is None or code.worker not in ("", enrolment.name):
+            message = "this enrolment code is not valid, was used already, or is for another worker"
+            raise Conflict(CODE_REFUSED, message)
+        if code.takeover:
+            enrolment = msgspec.structs.replace(enrolment, proven=True)
+    if enrolment.proven:
+        return enrolment
+    return msgspec.structs.replace(enrolment, takeover=False, stopped=None)
 
 
-async def set_token(work: Work, worker: Worker, digest: str) -> None:
-    """Makes this the worker's only token; raises `Conflict` if it was anyone's before."""
+async def set_credentials(work: Work, worker: Worker, enrolment: Enrolment) -> None:
+    """Makes these the worker's only secret and token."""
+    if enrolment.session is None:
+        return
+    if enrolment.holder != worker.id:
+        await work.tx.access.remove_of_worker(worker.id)
+    if enrolment.secret is not None:
+        await _set_secret(work, worker, enrolment.secret)
+    await work.tx.access.end_sessions(worker.id)
+    await _insert(work, worker, enrolment.session, worker.incarnation)
+
+
+async def _set_secret(work: Work, worker: Worker, digest: str) -> None:
+    """Makes this the worker's only secret; raises `Conflict` if it was anyone's before."""
     known = await work.tx.access.by_digest(digest)
     if known is not None and known.worker == worker.id and not known.revoked_at:
         return
     if known is not None:
         raise Conflict("token_used", "this token was used before: enrol with a new one")
     await work.tx.access.remove_of_worker(worker.id)
+    await _insert(work, worker, digest, 0)
+
+
+async def _insert(work: Work, worker: Worker, digest: str, incarnation: int) -> None:
     name = f"worker {worker.name}"[:NAME_LIMIT]
-    await work.tx.access.insert(
-        Token(0, name, digest, str(Role.WORKER), (), worker.id, work.now, 0, 0)
-    )
+    role = str(Role.WORKER)
+    row = Token(0, name, digest, role, (), worker.id, work.now, 0, 0, incarnation)
+    await work.tx.access.insert(row)

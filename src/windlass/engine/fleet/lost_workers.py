@@ -151,7 +151,7 @@ async def end_overdue(work: Work) -> int:
     await closing.learn(assigned)
     stopping: list[int] = []
     for job, lease in present.items():
-        if not lease.deadline_at or lease.deadline_at > work.now:
+        if lease.deadline_at is None or lease.deadline_at > work.now:
             continue
         if lease.state == ASSIGNED:
             reason = "Assigned, but never started"
@@ -165,7 +165,7 @@ async def end_overdue(work: Work) -> int:
     return len(stopping) + len(assigned)
 
 
-def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
+def _time_out(work: Work, shape: int, workflow: int | None, lease: Lease) -> None:
     activity = lease.last_activity_at
     work.move(
         lease.job, shape, workflow, lease.attempt, RUNNING, TIMED_OUT, "Timed out",

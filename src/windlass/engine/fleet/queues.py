@@ -92,7 +92,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
         name = ("", f"queue:{queue}")
         ids = await work.tx.limits.intern([(*name, changed.max_running)])
         changed = changed._replace(limit=ids[name])
-        await _count(work, uncounted, changed.limit)
+        await _count(work, uncounted, ids[name])
     await _put(work, changed)
     data = {
         "queue": queue, "max_running": changed.max_running,

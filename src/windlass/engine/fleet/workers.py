@@ -16,87 +16,40 @@ from windlass.domain.matching.workers import (
 )
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.fleet.capability import note_past
-from windlass.engine.fleet.credentials import set_token, use_code
+from windlass.engine.fleet.credentials import set_credentials
+from windlass.engine.fleet.enrolment import ANYONE, Enrolment
 from windlass.engine.fleet.epochs import first_incarnation
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.wire.enrolment import Stopped
 
 ASSIGNED = State.ASSIGNED.code
-
-MOST_SLOTS = 100_000
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 Change = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 
-ANYONE = -1
 # What the log says of workers that enrol and get no jobs.
 _STANDING = {WorkerStatus.PENDING_APPROVAL: "pending", WorkerStatus.DRAINING: "draining"}
 MOST_PENDING = 200  # the most workers that may wait for approval
 
 
-class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of a worker's process to enrol.
-
-    `takeover` means that it holds the lock of the agent's state directory and has killed the
-    process groups recorded there, so that nothing of an older incarnation is left. `replaces` is
-    the newest incarnation recorded there: a late or duplicate enrolment must not end an
-    incarnation that began after it. None means that it cannot be either. A worker that is not
-    `approved` waits for an operator. `holder` is the worker whose token was presented: 0 for
-    none, `ANYONE` for a token that may act for all workers. `code` is used up, and `token` is
-    the worker's from now on (both digests); without `renews` only a worker that did not present
-    its own token gets this one. `stopped` is what its last process could not report.
-    """
-
-    name: str
-    slots: int = 1
-    metadata: Mapping[str, object] = {}
-    takeover: bool = False
-    replaces: int | None = None
-    approved: bool = True
-    holder: int = ANYONE
-    code: str | None = None
-    token: str | None = None
-    renews: bool = False
-    stopped: Stopped | None = None
-
-    def proves_dead(self, incarnation: int) -> bool:
-        """Returns True if nothing of this incarnation can be left."""
-        return self.takeover and (self.replaces is None or incarnation <= self.replaces)
-
-
 class Enrolled(NamedTuple):
-    """The worker's id and the number of its new incarnation; whether it got a new token."""
+    """The worker's id and the number of its new incarnation."""
 
     worker: int
     incarnation: int
     status: int = int(WorkerStatus.ONLINE)
     epoch: int = 0
-    has_new_token: bool = False
-
-
-def check_enrolment(enrolment: Enrolment) -> None:
-    """Raises `InvalidInput` for an invalid enrolment."""
-    name = enrolment.name
-    if not name or len(name) > 200 or not name.isprintable():
-        raise InvalidInput("name", "printable text of 1 to 200 characters", name)
-    if not 1 <= enrolment.slots <= MOST_SLOTS:
-        raise InvalidInput("slots", f"an integer from 1 to {MOST_SLOTS}", enrolment.slots)
 
 
 async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
     """Begins a new incarnation; an older one must have ended or be provably dead."""
-    if enrolment.code is not None:
-        await use_code(work, enrolment.code)
     worker = await _begin_incarnation(work, enrolment)
-    new_token = enrolment.renews or worker.id != enrolment.holder
-    if enrolment.token is not None and new_token:
-        await set_token(work, worker, enrolment.token)
-    return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch, new_token)
+    await set_credentials(work, worker, enrolment)
+    return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch)
 
 
 async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
@@ -159,10 +112,17 @@ async def _expect_few_pending(work: Work) -> None:
 
 async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> None:
     """Ends the old incarnation's leases, or refuses while it may still be alive."""
+    left = worker.last_seen + work.config.heartbeat_timeout_ms - work.now
+    if worker.status in LEASED and left > 0 and not enrolment.proven:
+        raise Conflict(
+            "name_in_use",
+            f"worker {worker.name} is alive: choose another name, present the token in its state "
+            f"directory or a code that may take over, or wait until it was silent for {left} ms",
+            left,
+        )
     leases = await work.tx.leases.of_workers([worker.id])
     if not leases:
         return
-    left = worker.last_seen + work.config.heartbeat_timeout_ms - work.now
     lives = worker.status != WorkerStatus.OFFLINE and left > 0
     if lives and not enrolment.proves_dead(worker.incarnation):
         raise Conflict(

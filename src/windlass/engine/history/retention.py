@@ -94,10 +94,10 @@ async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
 
 
 async def _outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> dict[int, JobFacts]:
-    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow})
+    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
     rows = await work.tx.workflows.lock(workflows)
     ended = {number for number, row in rows.items() if WorkflowState(row.state) in ENDED}
-    return {job: f for job, f in facts.items() if not f.workflow or f.workflow in ended}
+    return {job: f for job, f in facts.items() if f.workflow is None or f.workflow in ended}
 
 
 async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
@@ -108,9 +108,10 @@ async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
     count = work.config.chunk_rows
     rows = await work.tx.workflows.newest(after or NEWEST, count)
     before = work.now - keep_ms
-    empty = sorted(r.id for r in rows if 0 < r.finished_at < before and not any(r.counts))
+    ended = [row for row in rows if row.finished_at is not None and row.finished_at < before]
+    empty = sorted(row.id for row in ended if not any(row.counts))
     locked = await work.tx.workflows.lock(empty) if empty else {}
-    gone = [n for n, row in locked.items() if row.finished_at and not any(row.counts)]
+    gone = [n for n, row in locked.items() if row.finished_at is not None and not any(row.counts)]
     if gone:
         await work.tx.retention.remove_workflows(gone)
     return Walk(len(gone), rows[-1].id if len(rows) == count else None)
@@ -121,15 +122,16 @@ async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
         return
     counts: dict[int, dict[int, int]] = {}
     for fact in facts.values():
-        if fact.workflow and not fact.superseded_by:
+        if fact.workflow is not None and not fact.superseded_by:
             change = counts.setdefault(fact.workflow, {})
-            change[fact.state] = change.get(fact.state, 0) - 1
-            if fact.state != COMPLETED and fact.flags & ALLOW_FAILURE:
+            ended = fact.final_state
+            change[ended] = change.get(ended, 0) - 1
+            if ended != COMPLETED and fact.flags & ALLOW_FAILURE:
                 change[FORGIVEN] = change.get(FORGIVEN, 0) - 1
     await work.tx.retention.remove_jobs(sorted(facts))
     if counts:
         await work.tx.workflows.bump(counts)
-    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow})
+    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
     await work.tx.retention.remove_workflows(workflows)
     work.say(
         EventKind.LOOP,
@@ -201,7 +203,7 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
         BaselineKind.HEAD: [0],
         BaselineKind.JOB: jobs,
         BaselineKind.WORKER: sorted({event.worker for event in events}),
-        BaselineKind.LIMIT: sorted({record.facts.limit for record in records}),
+        BaselineKind.LIMIT: sorted({r.facts.limit for r in records if r.facts.limit is not None}),
         BaselineKind.WORKFLOW: _workflows_in(events, replay),
     }
     rows = [row for kind, ids in wanted.items() for row in await retention.baseline(kind, ids)]
@@ -224,9 +226,10 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
 
 def _workflows_in(events: Sequence[Event], replay: Replay) -> list[int]:
     """Returns the workflows that these events are about."""
-    mine = {record.facts.workflow for record in replay.known.jobs.values()}
+    joined = {record.facts.workflow for record in replay.known.jobs.values()}
+    mine = {workflow for workflow in joined if workflow is not None}
     named = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
-    return sorted((mine | named) - {0})
+    return sorted(mine | named)
 
 
 async def lose_logs(work: Work, after: int | None) -> Walk:
@@ -253,7 +256,7 @@ async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
     ends = {
         (record.facts.id, record.facts.attempt): record.finished_at
         for record in await work.tx.retention.records(jobs)
-        if not record.facts.is_open
+        if record.finished_at is not None
     }
     for job, attempts in (await work.tx.jobs.attempts(jobs)).items():
         ends.update({(job, row.number): row.finished_at for row in attempts})

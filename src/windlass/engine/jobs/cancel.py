@@ -71,7 +71,7 @@ async def _cancel(
     answers = {
         fact.id: Canceled(fact.id, str(STATE_BY_CODE[fact.state]), False)
         for fact in facts.values()
-        if not fact.is_open
+        if fact.state is not None
     }
     await hold_waits(work, (), sorted(fact.id for fact in open_jobs))
     found = await withdraw(work, open_jobs)

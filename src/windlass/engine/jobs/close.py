@@ -420,7 +420,7 @@ def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> J
     """Ends a job that has no active attempt."""
     return JobEnd(
         facts.id, state, facts.flags, facts.attempt, facts.failed, facts.lost,
-        0, 0, 0, 0, now, 0, None, None, reason, None,
+        None, None, None, None, now, 0, None, None, reason, None,
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class Deadlines(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(Deadlines).decode
 
 
-def cut_timeout(timeout_ms: int, spec: bytes, now: int) -> int:
+def cut_timeout(timeout_ms: int | None, spec: bytes, now: int) -> int | None:
     """Returns how long the agent lets an attempt run that must end by some time.
 
     A little longer than that, so that the server ends it if one is there.
@@ -55,7 +55,7 @@ def cut_timeout(timeout_ms: int, spec: bytes, now: int) -> int:
     if finish_before is None:
         return timeout_ms
     left = max(1, finish_before - now + SLACK_MS)
-    return min(timeout_ms, left) if timeout_ms else left
+    return left if timeout_ms is None else min(timeout_ms, left)
 
 
 def deadlines_of(spec: JobSpec, job: int) -> list[tuple[int, int]]:

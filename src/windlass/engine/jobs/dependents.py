@@ -75,7 +75,7 @@ async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEn
     ended: list[Ended] = []
     for fact, end in zip(facts, ends, strict=True):
         forgiven = bool(fact.flags & ALLOW_FAILURE)
-        if fact.workflow and forgiven and end.state != COMPLETED:
+        if fact.workflow is not None and forgiven and end.state != COMPLETED:
             work.count_in_workflow(fact.workflow, FORGIVEN, 1)
         ended.append(Ended(fact.id, end.state == COMPLETED or forgiven, end.reason))
     await notify_dependents(work, ended, edges)
@@ -152,7 +152,7 @@ async def release(work: Work, waits: Sequence[Wait]) -> None:
     await _note_released(work, [wait.ticket for wait in waits])
     ready = []
     for wait in waits:
-        if wait.not_before > work.now:
+        if wait.not_before is not None and wait.not_before > work.now:
             await plan_for(work, wait.not_before, QUEUED, wait.ticket)
         else:
             ready.append(wait.ticket)

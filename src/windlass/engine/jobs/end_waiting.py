@@ -19,12 +19,12 @@ async def note_ended(
     """Counts and records jobs that ended while they waited, equal ones together."""
     await work.catalog.know(work.tx, {row.shape for row in ended})
     alike: dict[int, list[Waited]] = {}
-    counts: dict[tuple[int, int, int], int] = {}
+    counts: dict[tuple[int, int | None, int], int] = {}
     for row in ended:
         alike.setdefault(row.state, []).append(row)
         kind = row.shape, row.workflow, row.state
         counts[kind] = counts.get(kind, 0) + 1
-        if row.flags & ALLOW_FAILURE and row.workflow:
+        if row.flags & ALLOW_FAILURE and row.workflow is not None:
             work.count_in_workflow(row.workflow, FORGIVEN, 1)
         if row.limit and row.state == QUEUED:
             work.slots.refill(row.limit)

@@ -26,7 +26,7 @@ async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> Ad
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None:
         raise NotFound("job", job)
-    if not facts.is_open:
+    if facts.state is not None:
         state = STATE_BY_CODE[facts.state]
         raise Conflict("job_ended", f"job {job} has ended: it is {state}")
     if facts.adjustment == adjustment:

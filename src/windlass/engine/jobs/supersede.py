@@ -87,7 +87,7 @@ async def retry_many(
         else:
             new = await _replace(work, old, spec, its, locked, actor)
             locked[job] = old._replace(superseded_by=new)
-            locked[new] = old._replace(id=new, state=0, supersedes=job)
+            locked[new] = old._replace(id=new, state=None, supersedes=job)
             answers.append(Superseded(new, True))
     return answers
 
@@ -106,8 +106,11 @@ async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
 
 def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
     """Returns the newest of a chain whose last links were made just now."""
-    while job in locked and locked[job].superseded_by in locked:
-        job = locked[job].superseded_by
+    while job in locked:
+        newer = locked[job].superseded_by
+        if newer is None or newer not in locked:
+            break
+        job = newer
     return job
 
 
@@ -116,8 +119,8 @@ class _Obstacles:
 
     def __init__(
         self,
-        busy: frozenset[int | None],
-        stopped: frozenset[int | None],
+        busy: frozenset[int],
+        stopped: frozenset[int],
         canceling: frozenset[int],
     ) -> None:
         self._busy = busy
@@ -128,14 +131,14 @@ class _Obstacles:
     async def read(cls, work: Work, jobs: Sequence[JobFacts]) -> Self:
         """Reads open cascades and, under their locks, the workflows."""
         await work.slots.hold({fact.limit for fact in jobs if fact.limit})
-        workflows = sorted({fact.workflow for fact in jobs if fact.workflow})
+        workflows = sorted({fact.workflow for fact in jobs if fact.workflow is not None})
         rows = await work.tx.workflows.lock(workflows) if workflows else {}
         canceling = {n for n, row in rows.items() if row.state == WorkflowState.CANCELING}
         owners = {owner for fact in jobs for owner in (fact.id, fact.supersedes) if owner}
         intents = await work.tx.workflows.cascades_of(sorted(owners), workflows)
         others = [intent for intent in intents if intent.kind != CascadeKind.RETRY]
-        busy = frozenset(intent.job for intent in others)
-        stopped = frozenset(intent.workflow for intent in others)
+        busy = frozenset(i.job for i in others if i.job is not None)
+        stopped = frozenset(i.workflow for i in others if i.workflow is not None)
         return cls(busy, stopped, frozenset(canceling))
 
     def is_canceling(self, fact: JobFacts) -> bool:
@@ -146,7 +149,7 @@ class _Obstacles:
         """Returns why this job cannot be superseded now."""
         if old.superseded_by:
             return None
-        state = STATE_BY_CODE[old.state]
+        state = None if old.state is None else STATE_BY_CODE[old.state]
         if state is None or not can_supersede(state):
             shown = "still open" if state is None else str(state)
             message = f"job {old.id} has not failed: it is {shown}"
@@ -184,7 +187,7 @@ def _standing_cause_of(
         return None
     return Conflict(
         "cause_stands",
-        f"job {old.id} depends on job {cause.id}, which is {STATE_BY_CODE[cause.state]}: "
+        f"job {old.id} depends on job {cause.id}, which is {STATE_BY_CODE[cause.final_state]}: "
         "retry that job first",
     )
 
@@ -196,7 +199,7 @@ def _standing_cause(
         other = locked.get(named[ref]) if isinstance(ref, int) else None
         if other is None or other.superseded_by or other.flags & ALLOW_FAILURE:
             continue
-        if other.state and other.state != COMPLETED:
+        if other.state is not None and other.state != COMPLETED:
             return other
     return None
 
@@ -248,12 +251,12 @@ async def _put(
     data = {"supersedes": old.id, "base": old.base, "adjustment": old.adjustment}
     work.move(row.id, row.shape, row.workflow, 0, 0, BLOCKED if unmet else QUEUED,
               "Retried by hand", actor=actor, data=data)  # fmt: skip
-    not_before = spec.not_before_ms or 0
+    not_before = spec.not_before_ms
     if unmet:
         manual = 1 if old.flags & MANUAL else 0
         wait = Wait(row.id, unmet, manual, not_before, row.age_from, ticket)
         await work.tx.places.add_waits([wait])
-    elif not_before > work.now:
+    elif not_before is not None and not_before > work.now:
         await plan_for(work, not_before, QUEUED, ticket)
     else:
         await make_ready(work, [ticket])
@@ -287,9 +290,9 @@ async def _add_edges(
 
 def _reopen_workflow(work: Work, old: JobFacts) -> None:
     """Stops counting the old job; opens an ended workflow again."""
-    if not old.workflow:
+    if old.workflow is None:
         return
-    work.count_in_workflow(old.workflow, old.state, -1)
+    work.count_in_workflow(old.workflow, old.final_state, -1)
     if old.flags & ALLOW_FAILURE:
         work.count_in_workflow(old.workflow, FORGIVEN, -1)
     work.reopen_workflow(old.workflow)

@@ -159,7 +159,9 @@ class PoolsLoop:
         self, provider: Provider, pool: Pool, owner: Owner, member: PoolWorkerRow
     ) -> bool:
         code = CODE_PREFIX + self._pools.secrets.secret()
-        await self._engine.run(partial(_add_code, code=code, ttl_ms=pool.start_timeout_ms))
+        await self._engine.run(
+            partial(_add_code, code=code, member=member, ttl_ms=pool.start_timeout_ms)
+        )
         server = pool.server or self._pools.address
         order = Order(
             owner, member.token, server, code, pool.slots, pool.resources, bool(member.spot)
@@ -196,9 +198,9 @@ class PoolsLoop:
         return made[1]
 
 
-async def _add_code(work: Work, code: str, ttl_ms: int) -> None:
-    """Adds an enrolment code that is valid as long as its machine may take to start."""
-    row = Code(digest_of(code), work.now, work.now + ttl_ms, 0)
+async def _add_code(work: Work, code: str, member: PoolWorkerRow, ttl_ms: int) -> None:
+    """Adds a code for this worker only, valid as long as its machine may take to start."""
+    row = Code(digest_of(code), work.now, work.now + ttl_ms, 0, worker=member.token)
     await work.tx.access.add_code(row)
 
 

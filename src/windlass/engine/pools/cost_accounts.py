@@ -25,7 +25,7 @@ async def charge(
     workers: Mapping[int, Worker],
 ) -> None:
     """Charges what each worker has cost since it was last charged."""
-    charged = {member.worker: member for member in members}
+    charged = {member.known_worker: member for member in members}
     active = (n for n, member in charged.items() if not _has_idled(member, workers.get(n)))
     spells = await _spells(work, pool_id, sorted(active))
     catalog = work.catalog
@@ -44,7 +44,9 @@ async def charge(
 
 def _has_idled(member: PoolWorkerRow, worker: Worker | None) -> bool:
     """Returns True if it held no job when last seen and got none since."""
-    return bool(member.idle_since and worker and worker.last_lease == member.last_lease)
+    if member.idle_since is None or worker is None:
+        return False
+    return worker.last_lease == member.last_lease
 
 
 def _added(one: CostRow, other: CostRow) -> CostRow:

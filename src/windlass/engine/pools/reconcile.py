@@ -58,7 +58,7 @@ async def reconcile(work: Work, pool_id: int, found: ProviderListing) -> Provide
         machines = {m.token: Machine(m.token, m.machine) for m in members if m.machine}
     if row is None:
         return ProviderRequests(terminate=list(machines.values()), leaks=len(machines))
-    workers = await work.tx.workers.lock(sorted(m.worker for m in members))
+    workers = await work.tx.workers.lock(sorted(m.known_worker for m in members))
     held = await work.tx.leases.count(sorted(workers))
     step = _Reconciling(work, row, found, machines, workers, held)
     after = [step.advance(member) if found.concerns(member) else member for member in members]
@@ -69,7 +69,7 @@ async def reconcile(work: Work, pool_id: int, found: ProviderListing) -> Provide
         await work.tx.pools.update(step.row._replace(updated_at=work.now))
     for was, now in zip(members, after, strict=True):
         if now.state == Lifecycle.GONE:
-            await remove(work, was.worker, False, ACTOR)
+            await remove(work, was.known_worker, False, ACTOR)
     known = {member.token for member in members if not found.is_elsewhere(member)}
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:
@@ -125,7 +125,7 @@ class _Reconciling:
 
     def _presumed(self, member: PoolWorkerRow) -> Machine | None:
         """Returns a machine on another host while its worker is alive or may still enrol."""
-        worker = self._workers.get(member.worker)
+        worker = self._workers.get(member.known_worker)
         is_heard = worker is not None and worker.status != WorkerStatus.OFFLINE
         if is_heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):
             return Machine(member.token, member.machine or "")
@@ -143,7 +143,7 @@ class _Reconciling:
         return member
 
     def _starting(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
-        worker = self._workers.get(member.worker)
+        worker = self._workers.get(member.known_worker)
         if worker is not None and worker.incarnation:
             self._learn(worker)
             online = self._to(member, Lifecycle.ONLINE, None)
@@ -158,7 +158,7 @@ class _Reconciling:
         return member
 
     def _online(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
-        worker = self._workers.get(member.worker)
+        worker = self._workers.get(member.known_worker)
         if machine is None and self._work.now - member.changed_at > self._found.settle_ms:
             return self._to(member, Lifecycle.TERMINATING, "the machine is gone")
         if worker is None or worker.status == WorkerStatus.OFFLINE:
@@ -166,22 +166,22 @@ class _Reconciling:
         if worker.status == WorkerStatus.DRAINING:
             return self._draining(self._to(member, Lifecycle.DRAINING, worker.reason), machine)
         if self._held.get(worker.id) or worker.last_lease != member.last_lease:
-            idle = 0 if self._held.get(worker.id) else self._work.now
+            idle = None if self._held.get(worker.id) else self._work.now
             return member._replace(idle_since=idle, last_lease=worker.last_lease)
         return member._replace(idle_since=member.idle_since or self._work.now)
 
     def _draining(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
-        worker = self._workers.get(member.worker)
+        worker = self._workers.get(member.known_worker)
         lost = worker is None or worker.status == WorkerStatus.OFFLINE
-        if self._held.get(member.worker) and machine is not None and not lost:
+        if self._held.get(member.known_worker) and machine is not None and not lost:
             return member
         return self._to(member, Lifecycle.TERMINATING, member.reason)
 
     def _terminating(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
         # Its jobs are requeued when its lease ends, which is before its row is removed.
-        if machine is not None or self._held.get(member.worker):
+        if machine is not None or self._held.get(member.known_worker):
             return member
-        return self._to(member, Lifecycle.GONE, member.reason)._replace(worker=0)
+        return self._to(member, Lifecycle.GONE, member.reason)._replace(worker=None)
 
     def _fail(self, member: PoolWorkerRow, why: str) -> PoolWorkerRow:
         self.row = failed(self._work, self.row, self.pool, why)

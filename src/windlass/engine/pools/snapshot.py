@@ -45,7 +45,7 @@ class FleetSnapshot(NamedTuple):
         """Returns the workers of a pool, for the decision which of them leave."""
         waiting = {host for t in self.fleet.targets if t.queued for host in t.hosts}
         return [
-            Member(row.id, row.idle_since, self.host_of.get(row.worker) in waiting)
+            Member(row.id, row.idle_since, self.host_of.get(row.known_worker) in waiting)
             for row in known.members
             if row.state in SERVING
         ]

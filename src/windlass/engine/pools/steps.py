@@ -69,7 +69,7 @@ async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[
             actor=ACTOR, data={"name": token, "status": "offline", "static": pool.template()},
         )  # fmt: skip
         row_of = PoolWorkerRow(
-            0, row.id, int(Lifecycle.REQUESTED), number, 0, work.now, work.now, 0, work.now, 0,
+            0, row.id, int(Lifecycle.REQUESTED), number, 0, work.now, work.now, None, work.now, 0,
             int(pool.spot), token, None, None,
         )  # fmt: skip
         fresh.append(row_of)
@@ -86,13 +86,13 @@ async def _send_away(work: Work, seen: FleetSnapshot) -> None:
         for member in known.members:
             if member.id not in going:
                 continue
-            worker = (await work.tx.workers.lock([member.worker])).get(member.worker)
-            held = await work.tx.leases.count([member.worker])
+            worker = (await work.tx.workers.lock([member.known_worker])).get(member.known_worker)
+            held = await work.tx.leases.count([member.known_worker])
             idles = worker is not None and worker.last_lease == member.last_lease and not held
-            if worker is None or (member.idle_since and not idles):
+            if worker is None or (member.idle_since is not None and not idles):
                 continue
             why = going[member.id]
-            await set_status(work, member.worker, WorkerStatus.DRAINING, why, ACTOR)
+            await set_status(work, member.known_worker, WorkerStatus.DRAINING, why, ACTOR)
             draining = move(work, known.row, member, Lifecycle.DRAINING, why)
             await work.tx.pools.update_workers([draining])
 
@@ -101,7 +101,9 @@ async def _take_back(work: Work, seen: FleetSnapshot) -> None:
     """Requeues the running jobs of a pool whose budget is spent, without blame."""
     for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
         if known.members and is_spent(now):
-            held = await work.tx.leases.of_workers([member.worker for member in known.members])
+            held = await work.tx.leases.of_workers(
+                [member.known_worker for member in known.members]
+            )
             why = f"the budget of pool {known.row.name} for this month is used up"
             stopped = await tell_to_stop(work, {lease.job: why for lease in held})
             if stopped:
@@ -163,8 +165,8 @@ async def note_fault(work: Work, pool_id: int, why: str) -> None:
         unasked = member.state == Lifecycle.REQUESTED and not member.tries
         if member.pool == pool_id and unasked:
             gone = move(work, row, member, Lifecycle.GONE, why)
-            await work.tx.pools.update_workers([gone._replace(worker=0)])
-            await remove(work, member.worker, False, ACTOR)
+            await work.tx.pools.update_workers([gone._replace(worker=None)])
+            await remove(work, member.known_worker, False, ACTOR)
     if row.message != why[:500]:
         say(work, row, f"Pool {row.name}: {why}")
     pause = max(row.next_at, after_failure(decode_pool(row.body), 1, work.now))

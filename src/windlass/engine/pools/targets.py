@@ -67,9 +67,9 @@ def sort_workers(
     }
     for known in pools:
         for member in known.members:
-            kinds.pop(member.worker, None)
+            kinds.pop(member.known_worker, None)
             if member.state in SERVING and (kind := _kind_of(work, workers, known, member)):
-                kinds[member.worker] = kind
+                kinds[member.known_worker] = kind
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds.values()))}
     counts = Counter(kinds.values())
     hosts = [Host(number, kind.pool, counts[kind]) for kind, number in numbers.items()]
@@ -81,7 +81,7 @@ def sort_workers(
 def _kind_of(
     work: Work, workers: Mapping[int, Worker], known: KnownPool, member: PoolWorkerRow
 ) -> WorkerGroup | None:
-    worker = workers.get(member.worker)
+    worker = workers.get(member.known_worker)
     if worker is not None and worker.incarnation and may_claim(worker.status):
         return WorkerGroup(known.pool.name, worker.slots, work.catalog.profile(worker))
     if member.state == Lifecycle.ONLINE:

@@ -18,7 +18,7 @@ def move(
     say(work, row, f"{text}: {why}" if why else text, token=member.token, state=state.name.lower())
     tries = 0 if state != Lifecycle.REQUESTED else member.tries
     return member._replace(
-        state=int(state), changed_at=work.now, reason=why, idle_since=0, tries=tries
+        state=int(state), changed_at=work.now, reason=why, idle_since=None, tries=tries
     )
 
 

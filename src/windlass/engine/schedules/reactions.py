@@ -78,14 +78,14 @@ class Reactions:
         except WindlassError as error:
             if isinstance(error, Conflict) and error.retry_after_ms is not None:
                 return  # the next round tries again
-            await self._conclude(row.id, ReactionState.FAILED, 0, str(error))
+            await self._conclude(row.id, ReactionState.FAILED, None, str(error))
 
     async def send(self, row: ReactionRow) -> Delivered | None:
         """Sends a webhook, unless another server is sending it."""
         try:
             delivery = await self._engine.run(lambda work: self.claim(work, row.id))
         except NotFound as gone:
-            await self._conclude(row.id, ReactionState.FAILED, 0, str(gone))
+            await self._conclude(row.id, ReactionState.FAILED, None, str(gone))
             return None
         if delivery is None:
             return None
@@ -109,8 +109,8 @@ class Reactions:
             order = plan_request_of(template, order)
         planned = self._planner.plan(order)
         submitted = await submit_planned(work, self._engine, planned)
-        message = f"submitted workflow {submitted.workflow}"
-        await _end(work, task.row, ReactionState.DONE, submitted.workflow, message)
+        made = submitted.known_workflow
+        await _end(work, task.row, ReactionState.DONE, made, f"submitted workflow {made}")
 
     # Retries
 
@@ -126,7 +126,7 @@ class Reactions:
             return
         delay = await self._next_delay(task)
         if delay is None:
-            await self._conclude(row.id, ReactionState.DONE, 0, "no retries are left")
+            await self._conclude(row.id, ReactionState.DONE, None, "no retries are left")
             return
         actor = f"reaction of workflow {row.workflow}"
         message = f"retried in {format_duration(delay)}"
@@ -157,7 +157,7 @@ class Reactions:
         return Delivery(delivery_id(row), hook.url, hook.secret or "", _body(task))
 
     async def _conclude(
-        self, reaction: int, state: ReactionState, result: int, message: str
+        self, reaction: int, state: ReactionState, result: int | None, message: str
     ) -> None:
         async def step(work: Work) -> None:
             row = await work.tx.reactions.lock(reaction)
@@ -244,7 +244,7 @@ async def _note_delivery(work: Work, reaction: int, outcome: Delivered) -> None:
 
 
 async def _end(
-    work: Work, row: ReactionRow, state: ReactionState, result: int, message: str
+    work: Work, row: ReactionRow, state: ReactionState, result: int | None, message: str
 ) -> None:
     ended = row._replace(
         state=state, finished_at=work.now, result=result, message=message[:MESSAGE_LIMIT]

@@ -13,6 +13,7 @@ import msgspec
 
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.schedules.schedules import (
     Overlap,
     RunRow,
@@ -55,7 +56,7 @@ class Advanced(NamedTuple):
     """
 
     run: int = 0
-    workflow: int = 0
+    workflow: int | None = None
     cancel: tuple[int, ...] = ()
 
 
@@ -86,7 +87,7 @@ class Runs:
             for workflow in done.cancel:
                 reason = "Its schedule starts the next run"
                 await self._engine.workflows.cancel(workflow, reason, "schedule")
-            started += bool(done.workflow)
+            started += done.workflow is not None
             if not done.run:
                 return started
 
@@ -128,14 +129,13 @@ class Runs:
         tried.append(run.id)
         planned = await self.plan(work.tx, row, run.slot)
         submitted = await submit_planned(work, self._engine, planned)
-        done = run._replace(
-            state=RunState.STARTED, workflow=submitted.workflow, changed_at=work.now
-        )
+        made = submitted.known_workflow
+        done = run._replace(state=RunState.STARTED, workflow=made, changed_at=work.now)
         await work.tx.schedules.update_runs([done])
-        _say(work, row, done, f"started workflow {submitted.workflow}", "started")
-        return Advanced(run.id, submitted.workflow)
+        _say(work, row, done, f"started workflow {made}", "started")
+        return Advanced(run.id, made)
 
-    async def plan(self, tx: ReadTx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
+    async def plan(self, tx: ReadTx, row: ScheduleRow, slot: int | None) -> PlannedWorkflow:
         """Returns what a run of this schedule submits."""
         starts = starts_of(row.body)
         order = PlanRequest(
@@ -155,23 +155,23 @@ class Runs:
 
 async def _note_slots(work: Work, schedule: int) -> int:
     row = await work.tx.schedules.lock(schedule)
-    if row is None or row.paused or not row.next_at or row.next_at > work.now:
+    if row is None or row.paused or row.next_at is None or row.next_at > work.now:
         return 0  # another server was faster
     try:
         due = look(row, work.now)
     except InvalidInput as error:  # for example a zone that this server does not know
-        await work.tx.schedules.update(row._replace(next_at=0))
+        await work.tx.schedules.update(row._replace(next_at=None))
         about = {"schedule": row.id, "name": row.name}
         work.say(EventKind.SCHEDULE, f"Schedule {row.name} stopped: {error}", data=about)
         return 0
     runs = [
-        RunRow(0, row.id, slot, RunState.WAITING, 0, work.now, work.now, None, None)
+        RunRow(0, row.id, slot, RunState.WAITING, None, work.now, work.now, None, None)
         for slot in due.slots
     ]
     added = await work.tx.schedules.add_runs(runs)
     changed = row._replace(next_at=due.next_at, last_slot=max(row.last_slot, due.last))
     await work.tx.schedules.update(changed)
-    if due.missed_from:
+    if due.missed_from is not None:
         missed = format_moment(due.missed_from)
         data = {"schedule": row.id, "name": row.name, "missed_from": missed}
         message = f"Schedule {row.name} missed slots from {missed} on"
@@ -187,15 +187,18 @@ async def _still_running(work: Work, runs: Sequence[RunRow]) -> tuple[int, ...]:
     ended: list[RunRow] = []
     running: list[int] = []
     for run in runs:
-        found = await work.tx.workflows.newest(run.workflow + 1, 1)
-        row = found[0] if found and found[0].id == run.workflow else None
+        row = None if run.workflow is None else await _workflow(work.tx, run.workflow)
         if row is not None and WorkflowState(row.state) not in ENDED:
-            running.append(run.workflow)
+            running.append(row.id)
         else:
             state = None if row is None else WorkflowState(row.state).name.lower()
             ended.append(run._replace(state=RunState.ENDED, changed_at=work.now, reason=state))
     await work.tx.schedules.update_runs(ended)
     return tuple(running)
+
+
+async def _workflow(tx: ReadTx, workflow: int) -> WorkflowRow | None:
+    return (await tx.workflows.read([workflow])).get(workflow)
 
 
 async def _end(work: Work, row: ScheduleRow, run: RunRow, state: RunState, reason: str) -> Advanced:

@@ -107,7 +107,9 @@ class Schedules:
 
         async def step(work: Work) -> RunRow:
             row = _found(await work.tx.schedules.lock_name(namespace, name), name)
-            wanted = RunRow(0, row.id, 0, RunState.WAITING, 0, work.now, work.now, None, actor)
+            wanted = RunRow(
+                0, row.id, None, RunState.WAITING, None, work.now, work.now, None, actor
+            )
             (run,) = await work.tx.schedules.add_runs([wanted])
             _say(work, row, "run by hand", actor, run=run.id)
             return run
@@ -211,5 +213,5 @@ def _one_of(field: str, value: str, known: Sequence[str]) -> None:
 def _draft(wanted: ScheduleInput, body: bytes) -> ScheduleRow:
     return ScheduleRow(
         0, wanted.namespace, wanted.name, wanted.cron, wanted.zone, wanted.overlap,
-        wanted.catch_up, wanted.catch_up_limit, int(wanted.paused), 0, 0, body, 0, None, 0,
+        wanted.catch_up, wanted.catch_up_limit, int(wanted.paused), None, 0, body, 0, None, 0,
     )  # fmt: skip

@@ -67,7 +67,7 @@ class Templates:
             if known is not None and known.digest == digest and not known.removed_at:
                 return PutTemplate(known.version, False)
             version = 1 if known is None else known.version + 1
-            row = TemplateRow(namespace, name, version, content, digest, work.now, actor, 0)
+            row = TemplateRow(namespace, name, version, content, digest, work.now, actor, None)
             if not await work.tx.templates.insert(row):
                 raise Conflict(
                     "busy", f"template {name} is being changed by another request", 1_000
@@ -108,7 +108,7 @@ class Templates:
         key = key if planned.jobs else None
         done = await self._engine.submit(planned.jobs, planned.workflow, key)
         applied = len(done.ids) == len(planned.jobs) and all(done.applied)
-        return StartedWorkflow(done.workflow, done.ids, applied, f"{row.name}@{row.version}")
+        return StartedWorkflow(done.known_workflow, done.ids, applied, f"{row.name}@{row.version}")
 
 
 def check_template_name(name: str, field: str = "name") -> None:

@@ -24,11 +24,11 @@ from windlass.engine.transaction.unit_of_work import Work
 
 
 class Groups(NamedTuple):
-    """The workflows that jobs join, their base priorities, and the new one (or 0)."""
+    """The workflows that jobs join, their base priorities, and the new one, if there is one."""
 
     rows: Mapping[int, WorkflowRow]
     bases: Mapping[int, int]
-    new: int
+    new: int | None
 
 
 async def join_workflows(
@@ -49,7 +49,7 @@ async def _join(
     work: Work, named: Sequence[int], jobs: Sequence[ValidatedJob], reopen: bool
 ) -> Groups:
     if not named:
-        return Groups({}, {}, 0)
+        return Groups({}, {}, None)
     rows = await work.tx.workflows.lock(named)
     for workflow in named:
         if workflow not in rows:
@@ -59,7 +59,7 @@ async def _join(
             work.reopen_workflow(workflow)
     _check_namespaces(jobs, rows, "")
     about = await work.tx.workflows.about(named)
-    return Groups(rows, {number: row.base for number, row in about.items()}, 0)
+    return Groups(rows, {number: row.base for number, row in about.items()}, None)
 
 
 def _check_open(row: WorkflowRow, reopen: bool) -> None:
@@ -97,7 +97,7 @@ async def _make(work: Work, spec: WorkflowSpec) -> Groups:
     flags = (FAIL_FAST if spec.fail_fast else 0) | (REACTS if spec.details.reacts else 0)
     row = WorkflowRow(
         new, spec.namespace, spec.name, int(WorkflowState.QUEUED), 1,
-        flags, work.now, 0, (0,) * COUNTS,
+        flags, work.now, None, (0,) * COUNTS,
     )  # fmt: skip
     base = 0 if spec.priority is None else parse_priority(spec.priority, "workflow.priority")
     body = msgspec.json.encode(spec.details)

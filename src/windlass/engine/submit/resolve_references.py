@@ -21,8 +21,8 @@ class GraphJob(msgspec.Struct, gc=False):
     any_after: Sequence[int]
     known: int = 0  # the job that already has this key
     base: int = 0
-    limit: int = 0
-    workflow: int = 0
+    limit: int | None = None
+    workflow: int | None = None
     rank: int = 0
     lends: bool = False  # something that it waits for has its rank from it
 

@@ -81,7 +81,14 @@ class Submitted(NamedTuple):
 
     ids: tuple[int, ...]
     applied: tuple[bool, ...]
-    workflow: int = 0
+    workflow: int | None = None
+
+    @property
+    def known_workflow(self) -> int:
+        """Returns the workflow of a submission that made one."""
+        if self.workflow is None:
+            raise ValueError(f"jobs {self.ids[:3]} were submitted into no workflow")
+        return self.workflow
 
 
 def bytes_of(submission: Submission) -> int:

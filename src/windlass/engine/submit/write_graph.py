@@ -54,7 +54,7 @@ class _JobRun:
         self.shape = shape
         self.age_from = age_from
         self.rank = place
-        self.relations = encode_spec(Relations(workflow=self.workflow or None))
+        self.relations = encode_spec(Relations(workflow=self.workflow))
         # The event holds the base only if it cannot be read from the spec.
         self.logged_base = draft.base if draft.base or is_relative(draft.job.spec) else None
         self.drafts: list[GraphJob] = []
@@ -106,9 +106,8 @@ class _RowBatch:
 
     def _kind(self, draft: GraphJob, shape: int) -> _JobRun:
         spec, work = draft.job.spec, self._work
-        workflow = self._groups.get(draft.workflow)
-        created = workflow.created_at if workflow else work.now
-        age_from = age_from_ms(created, spec.not_before_ms or None, None)
+        created = work.now if draft.workflow is None else self._groups[draft.workflow].created_at
+        age_from = age_from_ms(created, spec.not_before_ms, None)
         total = level(work.catalog.weight(spec.queue), draft.base, 0)
         return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
 
@@ -145,7 +144,7 @@ class _RowBatch:
             own = flags | LENDS if draft.lends else flags
             row = (
                 draft.id, shape, workflow, own, draft.rank, base, 0, age_from, now, draft.limit,
-                timeout_ms, idle_ms, 0, _stored_spec(draft, kind),
+                timeout_ms, idle_ms, None, _stored_spec(draft, kind),
             )  # fmt: skip
             rows.append(row)
             unmet = tie(draft)
@@ -161,7 +160,7 @@ class _RowBatch:
         spec, job_id = draft.job.spec, draft.id
         ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
         self.deadlines += deadlines_of(spec, job_id)
-        not_before = spec.not_before_ms or 0
+        not_before = spec.not_before_ms
         manual = 1 if kind.template.flags & MANUAL else 0
         if unmet + manual:
             kind.blocked.append(job_id)
@@ -170,7 +169,7 @@ class _RowBatch:
             )
             return
         kind.queued.append(job_id)
-        if not_before > self._work.now:
+        if not_before is not None and not_before > self._work.now:
             self.dues.append(Due(not_before, job_id, QUEUED, ticket))
             self._work.effects.fall_due(not_before)
         else:
@@ -249,7 +248,7 @@ def _stored_spec(draft: GraphJob, kind: _JobRun) -> bytes:
     """Returns the spec to store: references as ids, and the workflow it belongs to."""
     if not draft.after and not draft.any_after:
         return with_relations(draft.job.body, kind.relations)
-    relations = Relations(draft.after or (), draft.any_after or (), kind.workflow or None)
+    relations = Relations(draft.after or (), draft.any_after or (), kind.workflow)
     return with_relations(draft.job.body, encode_spec(relations))
 
 

@@ -78,7 +78,7 @@ async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]
     work.move_all(ids, (0,) * len(ids), ((0, QUEUED),))
     for group in groups:
         work.effects.arrive_at(group.shape, group.rank, group.first, group.count)
-        work.count_moves(group.shape, 0, 0, QUEUED, group.count)
+        work.count_moves(group.shape, None, 0, QUEUED, group.count)
 
 
 class Group:
@@ -120,7 +120,7 @@ def plain_rows(
             flags, timeout_ms, idle_ms = template.flags, template.timeout_ms, template.idle_ms
         group.count += 1
         rows.append(
-            (job_id, shape, 0, flags, place, base, 0, now, now, 0, timeout_ms, idle_ms, 0,
+            (job_id, shape, None, flags, place, base, 0, now, now, None, timeout_ms, idle_ms, None,
              job.body)
         )  # fmt: skip
     return rows, groups.values()
@@ -157,17 +157,19 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
 
 def _join(fresh: Sequence[GraphJob], groups: Groups, outside: Mapping[int, JobFacts]) -> None:
     """Sets the workflow and base priority of jobs."""
-    new, ground = groups.new, groups.bases.get(groups.new, 0)
+    new = groups.new
+    ground = 0 if new is None else groups.bases[new]
     for draft in fresh:
         template = draft.job.template
         if template.only_named and template.base is None:  # nothing of its own
             draft.workflow, draft.base = new, ground
             continue
         spec = draft.job.spec
-        draft.workflow = new or spec.workflow or 0
+        draft.workflow = spec.workflow if new is None else new
+        flow = 0 if draft.workflow is None else groups.bases[draft.workflow]
         parent = None if spec.parent is None else outside[spec.parent]
         effective = None if parent is None else parent.base + parent.adjustment
-        draft.base = base_of(spec, template.base, effective, groups.bases.get(draft.workflow, 0))
+        draft.base = base_of(spec, template.base, effective, flow)
 
 
 async def _answer_again(
@@ -181,5 +183,5 @@ async def _answer_again(
     await reserve(work, drafts)
     ids = tuple(draft.known or draft.id for draft in drafts)
     facts = await work.tx.jobs.read(ids[:1])
-    workflow = facts[ids[0]].workflow if ids[0] in facts else 0
+    workflow = facts[ids[0]].workflow if ids[0] in facts else None
     return Submitted(ids, (False,) * len(ids), workflow)

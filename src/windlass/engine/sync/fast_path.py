@@ -187,7 +187,7 @@ class FastPath:
         shapes = answer.shapes or [PLAIN] * len(answer.granted)
         done = [item.job for item in asked.done]
         self._gates.note(asked.worker, asked.received, done, answer.granted, shapes)
-        queues = {row.limit: name for name, row in self._catalog.queues.items()}
+        queues = {row.limit: name for name, row in self._catalog.queues.items() if row.limit}
         for limit in answer.freed:
             effects.free(queues[limit], 1)
 

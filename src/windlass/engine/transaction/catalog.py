@@ -65,7 +65,7 @@ class Profile:
             needs = self._catalog.shapes.get(shape)
             if needs is None:
                 return True  # unknown for now: an unneeded read costs less than missing a job
-            least = self._catalog.isolated.get(needs.queue, "")
+            least = self._catalog.isolated.get(needs.queue)
             known = self._matches[shape] = can_run(in_queue(needs, least), self.metadata) is None
         return known
 
@@ -184,10 +184,10 @@ class Catalog:
         row = self.queues.get(self.shapes[shape].queue)
         return row is not None and bool(row.max_running or row.max_per_worker)
 
-    def limit_of(self, queue: str) -> int:
-        """Returns the row of `limits` that counts this queue's running jobs; 0 if it has none."""
+    def limit_of(self, queue: str) -> int | None:
+        """Returns the row of `limits` that counts this queue's running jobs, if it has one."""
         row = self.queues.get(queue)
-        return 0 if row is None or not row.max_running else row.limit
+        return None if row is None or not row.max_running else row.limit
 
     def per_worker(self, queue: str) -> int:
         """Returns how many jobs of this queue a worker may hold, 0 for any number."""

@@ -49,7 +49,7 @@ class Slots:
     def rise(self, ticket: Ticket) -> None:
         """Notes that a parked job has a new rank, so that its order must be checked again."""
         self._risen.append(ticket)
-        self._open.add(ticket.limit)
+        self._open.add(ticket.known_limit)
 
     async def hold(self, limits: Iterable[int]) -> dict[int, LimitRow]:
         """Locks these limits; leaves out those that it cannot lock without risking a deadlock."""
@@ -86,7 +86,11 @@ class Slots:
         arriving, self._arriving = self._arriving, []
         freed, self._freed = self._freed, {}
         opened, self._open = {*self._open, *freed}, set()
-        wanted = {*opened, *(ticket.limit for ticket in arriving), *(limit for limit, _ in left)}
+        wanted = {
+            *opened,
+            *(ticket.known_limit for ticket in arriving),
+            *(limit for limit, _ in left),
+        }
         if not wanted:
             return
         rows = await self._tx.limits.lock(sorted(wanted))
@@ -117,10 +121,10 @@ class Slots:
         left: dict[tuple[int, int], int] = {}
         ready: list[Ticket] = []
         over: list[Ticket] = []
-        for ticket in sorted(tickets, key=lambda t: (t.limit, t.rank, t.job)):
-            key = ticket.limit, ticket.shape
+        for ticket in sorted(tickets, key=lambda t: (t.known_limit, t.rank, t.job)):
+            key = ticket.known_limit, ticket.shape
             if key not in left:
-                left[key] = room[ticket.limit] - await self._tx.places.count_ready(*key)
+                left[key] = room[key[0]] - await self._tx.places.count_ready(*key)
             left[key] -= 1
             (ready if left[key] >= 0 else over).append(ticket)
         return ready, over
@@ -131,7 +135,7 @@ class Slots:
         for ticket in sorted(parked, key=lambda t: (t.rank, t.job)):
             if ticket.job in moved:
                 continue
-            worst = await places.worst_ready(ticket.limit, ticket.shape)
+            worst = await places.worst_ready(ticket.known_limit, ticket.shape)
             if worst is None or (worst.rank, worst.job) < (ticket.rank, ticket.job):
                 continue
             await places.park([worst])

@@ -32,7 +32,7 @@ async def note_ends(tx: WriteTx, ends: Sequence[tuple[int, int, WorkflowState]])
                 rows.append(
                     ReactionRow(
                         0, workflow, run, int(trigger), place, _kind(value),
-                        ReactionState.PENDING, 0, tx.now, tx.now, 0, int(state), 0, None,
+                        ReactionState.PENDING, 0, tx.now, tx.now, None, int(state), None, None,
                     )
                 )  # fmt: skip
     if rows:

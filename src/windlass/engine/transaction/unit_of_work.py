@@ -85,7 +85,7 @@ class Work:
         self,
         job: int,
         shape: int,
-        workflow: int,
+        workflow: int | None,
         attempt: int,
         frm: int,
         to: int,
@@ -117,13 +117,15 @@ class Work:
         )
         self.count_moves(shape, workflow, frm, to)
 
-    def count_moves(self, shape: int, workflow: int, frm: int, to: int, jobs: int = 1) -> None:
+    def count_moves(
+        self, shape: int, workflow: int | None, frm: int, to: int, jobs: int = 1
+    ) -> None:
         """Updates depth and workflow counts for `jobs` equal transitions."""
         if to == QUEUED:
             self._queued[shape] = self._queued.get(shape, 0) + jobs
         elif frm == QUEUED:
             self._queued[shape] = self._queued.get(shape, 0) - jobs
-        if workflow:
+        if workflow is not None:
             self.count_in_workflow(workflow, to, jobs)
             if frm:
                 self.count_in_workflow(workflow, frm, -jobs)
@@ -250,7 +252,7 @@ class Work:
                 if after in ENDED and row.flags & REACTS:
                     ends.append((row.id, run, after))
             if (after, run) != (row.state, row.run):
-                finished_at = self.now if after in ENDED else 0
+                finished_at = self.now if after in ENDED else None
                 changed.append((row.id, int(after), run, finished_at))
         if changed:
             await self.tx.workflows.set_state(changed)

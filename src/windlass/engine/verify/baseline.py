@@ -110,11 +110,11 @@ def dump(past: Past) -> Dump:
 
 def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPast:
     facts, logged = record.facts, JobPast()
-    logged.state = facts.state
+    logged.state = facts.final_state
     logged.attempt = logged.closed = facts.attempt
     logged.failed, logged.lost, logged.returned = facts.failed, facts.lost, facts.returned
     logged.base, logged.adjustment = facts.base, facts.adjustment
-    logged.worker, logged.incarnation = facts.worker, facts.incarnation
+    logged.worker, logged.incarnation = facts.worker or 0, facts.incarnation or 0
     logged.supersedes = facts.supersedes
     logged.tries = tries
     return logged
@@ -123,7 +123,7 @@ def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPa
 def _count(past: Past, record: JobRecord, logged: JobPast) -> None:
     """Counts a job wherever the events that led to its state would have counted it."""
     facts = record.facts
-    if facts.workflow:
+    if facts.workflow is not None:
         counts = past.workflow(facts.workflow).counts
         counts[logged.state] += 1
         if logged.ended and logged.state != COMPLETED:

@@ -29,7 +29,7 @@ def _compare_jobs(known: SnapshotIndex, past: Past, found: Findings) -> None:
             continue
         facts = row.facts
         for name, has, should in (
-            ("state", facts.state, logged.state if logged.ended else 0),
+            ("state", facts.state, logged.state if logged.ended else None),
             ("attempt", facts.attempt, logged.closed),
             ("failed", facts.failed, logged.failed),
             ("lost", facts.lost, logged.lost),
@@ -44,12 +44,12 @@ def _compare_jobs(known: SnapshotIndex, past: Past, found: Findings) -> None:
                 found.add("S20", f"has {name} {has}, the log says {should}", job)
 
 
-def _last_worker(logged: JobPast) -> int:
-    """Returns the worker of the attempt that ended the job; 0 if none did or it is open."""
+def _last_worker(logged: JobPast) -> int | None:
+    """Returns the worker of the attempt that ended the job, if one did."""
     by_attempt = (
         logged.ended and logged.closed and all(logged.closed != n for n, *_ in logged.tries)
     )
-    return logged.worker if by_attempt else 0
+    return logged.worker if by_attempt else None
 
 
 def _compare_attempts(known: SnapshotIndex, past: Past, found: Findings) -> None:
@@ -84,5 +84,5 @@ def _compare_workflows(known: SnapshotIndex, past: Past, found: Findings) -> Non
                 f"workflow {row.id} is in state {row.state}, run {row.run}; "
                 f"the log says {logged.state}, run {logged.run}",
             )
-        if bool(row.finished_at) != (row.state in ENDED):
+        if (row.finished_at is not None) != (row.state in ENDED):
             found.add("S20", f"workflow {row.id} finished at {row.finished_at}")

@@ -58,7 +58,7 @@ def _check_workflows(known: SnapshotIndex, past: Past, found: Findings) -> None:
     recount: dict[int, list[int]] = {}
     for row in known.snapshot.jobs:
         facts, logged = row.facts, past.jobs.get(row.facts.id)
-        if not facts.workflow or facts.superseded_by or logged is None:
+        if facts.workflow is None or facts.superseded_by or logged is None:
             continue
         counts = recount.setdefault(facts.workflow, [0] * COUNTS)
         counts[logged.state] += 1

@@ -42,7 +42,8 @@ class JobPast:
         self.failed = self.lost = self.returned = 0
         self.base = self.adjustment = 0
         self.worker = self.incarnation = 0  # of the newest attempt
-        self.supersedes = self.superseded_by = 0
+        self.supersedes: int | None = None
+        self.superseded_by: int | None = None
         self.told_to_stop = False
         # Number, worker and incarnation of the attempts after which the job continued.
         self.tries: list[tuple[int, int, int]] = []

@@ -25,7 +25,7 @@ def check_pools(known: SnapshotIndex, past: Past, found: Findings) -> None:
     """Checks that the living workers match the log, and that each is one worker."""
     names = {row.id: row.name for row in known.snapshot.pools}
     living = [row for row in known.snapshot.pool_workers if row.state != Lifecycle.GONE]
-    seen: set[int] = set()
+    seen: set[int | None] = set()
     for row in living:
         if row.pool not in names:
             found.add("S20", f"worker {row.token} belongs to pool {row.pool}, which does not exist")

@@ -98,7 +98,7 @@ class Replay:
         if event.frm == 0:
             job.base = data["base"] if "base" in data else self._own_base(event.job)
             job.adjustment = data.get("adjustment", 0)
-            job.supersedes = data.get("supersedes", 0)
+            job.supersedes = data.get("supersedes")
 
     def _own_base(self, job: int) -> int:
         """Returns the base priority of a spec; the log holds it only if it came from elsewhere."""
@@ -107,7 +107,7 @@ class Replay:
 
     def _count(self, facts: JobFacts, job: JobPast, event: Event, data: dict[str, Any]) -> None:
         """Updates the counts of workflows, limits and workers."""
-        if facts.workflow:
+        if facts.workflow is not None:
             counts = self.past.workflow(facts.workflow).counts
             counts[event.to] += 1
             if event.frm:
@@ -185,7 +185,7 @@ class Replay:
             self.found.add("S3", message, event.job, event.seq)
         old.superseded_by = _data(event)["by"]
         row = self.known.jobs.get(event.job)
-        if row is None or not row.facts.workflow:
+        if row is None or row.facts.workflow is None:
             return
         counts = self.past.workflow(row.facts.workflow).counts
         counts[old.state] -= 1

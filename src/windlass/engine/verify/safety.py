@@ -85,8 +85,8 @@ def check_dependencies(replay: Replay, job: JobPast, event: Event) -> None:
                 replay.found.add("S10", message, event.job, event.seq)
 
 
-def _met(replay: Replay, dependency: int, conditional: bool) -> bool:
-    while dependency:
+def _met(replay: Replay, dependency: int | None, conditional: bool) -> bool:
+    while dependency is not None:
         job, row = replay.past.jobs.get(dependency), replay.known.jobs.get(dependency)
         if row is None:  # Retention removed it after it had ended.
             return job.state in TERMINAL_CODES if job else bool(replay.past.trimmed)

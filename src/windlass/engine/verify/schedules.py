@@ -23,9 +23,9 @@ def check_schedules(known: SnapshotIndex, past: Past, found: Findings) -> None:
     seen: set[tuple[int, int]] = set()
     last = {row.id: row.last_slot for row in known.snapshot.schedules}
     for run in known.snapshot.schedule_runs:
-        place = (run.schedule, run.slot)
-        if not run.slot:
+        if run.slot is None:
             continue
+        place = (run.schedule, run.slot)
         if place in seen:
             found.add("S17", f"schedule {run.schedule} has two runs of slot {run.slot}")
         seen.add(place)

@@ -96,7 +96,7 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
     await work.tx.jobs.hold(jobs)
     edges = await work.tx.jobs.dependents(jobs, 0)
     await hold_dependents(work, [*jobs, *met], edges)
-    reason = f"Dependency {owner.id} {STATE_BY_CODE[owner.state]}"
+    reason = f"Dependency {owner.id} {STATE_BY_CODE[owner.final_state]}"
     ended = await work.tx.flow.end_waiting(jobs, ABORTED, work.now, reason, queued=False)
     await note_ended(work, ended, ABORTED, reason)
     notified = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]

@@ -28,7 +28,7 @@ def as_children(specs: Sequence[JobSpec], parent: JobFacts, namespace: str) -> l
     """Returns these jobs as children: in the parent's namespace and workflow."""
     return [
         msgspec.structs.replace(
-            spec, parent=parent.id, workflow=parent.workflow or None, namespace=namespace
+            spec, parent=parent.id, workflow=parent.workflow, namespace=namespace
         )
         for spec in specs
     ]
@@ -36,7 +36,8 @@ def as_children(specs: Sequence[JobSpec], parent: JobFacts, namespace: str) -> l
 
 def key_of(parent: JobFacts, key: str) -> str:
     """Returns the submission's key: one of the workflow, or else of the job."""
-    scope = f"workflow {parent.workflow}" if parent.workflow else f"job {parent.id}"
+    flow = parent.workflow
+    scope = f"job {parent.id}" if flow is None else f"workflow {flow}"
     return f"{APART}{scope}{APART}{key}"
 
 

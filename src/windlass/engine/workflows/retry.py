@@ -79,7 +79,7 @@ async def retry_one(
     """Supersedes one job; in a `fail_fast` workflow also what its failure has stopped."""
     old = (await work.tx.jobs.read([job])).get(job)
     done = await retry(work, job, actor, not_before)
-    if done.applied and old is not None and old.workflow:
+    if done.applied and old is not None and old.workflow is not None:
         row = (await work.tx.workflows.lock([old.workflow]))[old.workflow]
         if row.flags & FAIL_FAST and _stopped_by(old, row.counts):
             await retry_failed(work, old.workflow, actor, not_before)
@@ -168,7 +168,7 @@ async def plan_repetition(tx: ReadTx, workflow: int, actor: str | None) -> Repet
     facts, specs = await _all_jobs(tx, workflow)
     facts = _without_children(facts, specs)
     specs = {fact.id: specs[fact.id] for fact in facts if fact.id in specs}
-    successor = {fact.id: fact.superseded_by for fact in facts}
+    successor = {fact.id: fact.superseded_by for fact in facts if fact.superseded_by}
     newest = {fact.id: _last(fact.id, successor) for fact in facts}
     needs = {
         job: [newest[ref] for ref in (*spec.after, *spec.after_any) if ref in newest]
@@ -209,15 +209,16 @@ def _without_children(facts: Sequence[JobFacts], specs: Mapping[int, JobSpec]) -
         for job, spec in specs.items()
         if spec.parent in mine and spec.submitted_by == f"job {spec.parent}"
     }
-    before = {fact.id: fact.supersedes for fact in facts}
+    before = {fact.id: fact.supersedes for fact in facts if fact.supersedes}
     for job in list(added):
-        while job := before.get(job, 0):
+        while job in before:
+            job = before[job]
             added.add(job)
     return [fact for fact in facts if fact.id not in added]
 
 
 def _last(job: int, successor: Mapping[int, int]) -> int:
-    while successor.get(job):
+    while job in successor:
         job = successor[job]
     return job
 

@@ -145,7 +145,7 @@ async def _place(
     unmet = len(failed) + sum(1 for need, _ in needs if need.is_open)
     # The operator's approval is lost with the row, so the operator must approve again.
     manual = 1 if fact.flags & MANUAL and not found.withdrawn else 0
-    wait = Wait(fact.id, unmet + manual, manual, spec.not_before_ms or 0, fact.age_from, ticket)
+    wait = Wait(fact.id, unmet + manual, manual, spec.not_before_ms, fact.age_from, ticket)
     if not wait.unmet:
         await release(work, [wait])
         return True

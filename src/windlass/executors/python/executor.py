@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.tasks.python import read_args
+from windlass.domain.tasks.python import Importable, read_args
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.alone import run_alone
 from windlass.executors.python.job import STOPPED, Job
@@ -21,6 +21,7 @@ from windlass.executors.python.process import ProcessLauncher, Spawn
 from windlass.ports.executor import Granted, JobContext, Limits, Result
 
 TICK_S: Final = 0.02
+CHECKED: Final = 1_000
 NOTHING: Final = Granted({})
 YOUNG_TICKS: Final = 5  # so old a job becomes before it is watched
 
@@ -30,7 +31,8 @@ class PythonExecutor:
 
     `limits` are for each process, `preload` names modules they import before any call,
     `env` is what they see beside the environment of all jobs, `grace_s` is how long an
-    async function that is to stop may hold up its process.
+    async function that is to stop may hold up its process, `allowed` are patterns of modules
+    that jobs may name.
     """
 
     task = "python"
@@ -42,11 +44,14 @@ class PythonExecutor:
         preload: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         grace_s: float = 10.0,
+        allowed: Sequence[str] = (),
     ) -> None:
         self._limits = limits
         self._preload = preload
         self._env = env
         self._grace_s = grace_s
+        self._importable = Importable(allowed, preload)
+        self._checked: set[str] = set()  # functions that jobs may name, bounded in number
         self._launcher: ProcessLauncher | None = None
         self._pool: Pool
         self._loop: Loop
@@ -133,6 +138,11 @@ class PythonExecutor:
 
     def _admit(self, context: JobContext) -> Job:
         args = read_args(context.args, "args")
+        if args.function not in self._checked:
+            self._importable.check(args.function)
+            if len(self._checked) >= CHECKED:
+                self._checked.clear()
+            self._checked.add(args.function)
         return self._begin(context, args.function, args.args, args.kwargs)
 
     def _begin(

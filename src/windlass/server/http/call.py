@@ -4,17 +4,19 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 from windlass.api.errors import Unauthorized
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import NO_TOKEN
 from windlass.domain.access.roles import Identity
 from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected
 from windlass.server.http.authentication import bearer
-from windlass.server.http.permissions import NO_TOKEN
+from windlass.server.http.token_watch import TokenWatch
 from windlass.server.services import Services
 
 
 class Call:
     """The caller, the services, and what the request carries."""
 
-    __slots__ = ("_body_limit", "_receive", "_scope", "caller", "services")
+    __slots__ = ("_action", "_body_limit", "_receive", "_scope", "caller", "services")
 
     def __init__(
         self,
@@ -23,7 +25,9 @@ class Call:
         scope: Scope,
         receive: Receive,
         body_limit: int,
+        action: Action,
     ) -> None:
+        self._action = action
         self.services = services
         self.caller = caller
         self._body_limit = body_limit
@@ -42,6 +46,11 @@ class Call:
         """Whether the request presents a token, valid or not."""
         return bearer(self._scope["headers"]) is not None
 
+    async def identify(self) -> Identity | None:
+        """Returns the caller as the store knows it now, not as it was some seconds ago."""
+        token = bearer(self._scope["headers"])
+        return None if token is None else await self.services.access.identify(token, 0)
+
     def header(self, name: bytes) -> str:
         """Returns a header by its lower-case name; empty if there is none."""
         for key, value in self._scope["headers"]:
@@ -49,13 +58,18 @@ class Call:
                 return str(value, "latin-1")
         return ""
 
+    def watch(self, caller: Identity) -> TokenWatch:
+        """Returns what looks at the caller's token again."""
+        return TokenWatch(self.services, self._scope, caller, self._action)
+
     def body(self) -> Awaitable[bytes]:
         """Returns the whole body."""
         return read_body(self._scope, self._receive, self._body_limit)
 
     def stream(self) -> AsyncIterator[bytes]:
-        """Yields the body as it arrives."""
-        return stream_body(self._scope, self._receive, self._body_limit)
+        """Yields the body as it arrives, while the caller's token is valid."""
+        chunks = stream_body(self._scope, self._receive, self._body_limit)
+        return chunks if self.caller is None else self.watch(self.caller).checked(chunks)
 
     async def unless_gone(self, work: Awaitable[Any]) -> Any:
         """Returns the result of `work`; cancels it and returns None if the client leaves."""

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import structlog
 
+from windlass.api.rights import authorize
+from windlass.domain.access.actions import Action
 from windlass.domain.access.roles import Identity
 from windlass.domain.values.errors import WindlassError
-from windlass.ports.loop_time import pass_time
+from windlass.server.http import token_watch
 from windlass.server.http.asgi import Receive, Scope, Send
 from windlass.server.http.authentication import bearer
 from windlass.server.http.binding import Binder, signature_of
@@ -25,7 +26,6 @@ from windlass.server.http.errors import (
     status_of,
 )
 from windlass.server.http.origin import SAFE_METHODS, Hosts, check_media_type
-from windlass.server.http.permissions import ANY_TOKEN
 from windlass.server.http.replies import (
     Complete,
     Reply,
@@ -41,7 +41,6 @@ from windlass.server.services import Services
 log = structlog.get_logger("windlass.server")
 
 
-RECHECK_SECONDS: Final = 2.0  # between two looks at the token of an open stream
 DISK_FULL_SECONDS: Final = 30.0  # between two lines of the log about it
 REMEMBERED: Final = 4_096  # paths; workers call the same few all the time
 
@@ -127,34 +126,29 @@ class Dispatcher:
         except WrongMethod as error:
             if method != "OPTIONS":
                 raise
-            ANY_TOKEN.check(await self._identify(scope))
+            authorize(await self._identify(scope), Action.DESCRIBE_API)
             return Complete(204, b"", headers={"Allow": error.allowed})
         if method not in SAFE_METHODS:
             headers = dict(scope["headers"])
             self._hosts.check(headers)
             check_media_type(headers, route.raw_body)
         caller = await self._identify(scope)
-        route.needs.check(caller)
+        authorize(caller, route.needs)
         if in_path is None:
             in_path = binder.bind_path(values)  # raises what is wrong with them
-        call = Call(self._services, caller, scope, receive, body_limit)
+        call = Call(self._services, caller, scope, receive, body_limit, route.needs)
+        clock = asyncio.get_running_loop().time
         body = await call.body() if takes_body else b""
         arguments = binder.bind(scope["query_string"], body)
+        began = clock()
         reply = _reply(await route.handler(call, **in_path, **arguments), route)
-        if isinstance(reply, Stream) and reply.endless and caller is not None:
-            reply = reply._replace(until_refused=partial(self._until_refused, scope, caller))
+        if caller is None:
+            return reply
+        if clock() - began >= token_watch.RECHECK_SECONDS:
+            await call.watch(caller).check()  # it has waited for something
+        if isinstance(reply, Stream):
+            reply = reply._replace(until_refused=call.watch(caller).until_refused)
         return reply
-
-    async def _until_refused(self, scope: Scope, caller: Identity) -> None:
-        """Returns when the caller's token was revoked or changed, has expired, or was shut out."""
-        token = bearer(scope["headers"]) or ""
-        known: Identity | None = caller
-        while known == caller:
-            await pass_time(RECHECK_SECONDS)
-            with suppress(WindlassError):  # a store that does not answer revokes nothing
-                most_ms = int(RECHECK_SECONDS * 1000)
-                known = await self._services.access.identify(token, most_ms)
-        log.info("cut_off", path=scope["path"], error="its token is no longer valid")
 
     async def _identify(self, scope: Scope) -> Identity | None:
         token = bearer(scope["headers"])

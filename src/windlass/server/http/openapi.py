@@ -6,8 +6,8 @@ from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
+from windlass.domain.access.actions import RIGHTS, Right
 from windlass.server.http.binding import Parameter, Signature, signature_of
-from windlass.server.http.permissions import OPEN
 from windlass.server.http.replies import JSON, Reply, Stream
 from windlass.server.http.router import PLACEHOLDER
 from windlass.server.http.routes import Route
@@ -90,7 +90,8 @@ def _operation(route: Route, signature: Signature, schemas: dict[Any, Any]) -> d
         "tags": [route.tag],
         "operationId": f"{route.tag}.{route.handler.__name__}",
         "summary": summary,
-        "x-needs": str(route.needs),
+        "x-action": str(route.needs),
+        "x-needs": _needs(RIGHTS[route.needs]),
         "parameters": [
             *(_parameter("path", p, schemas) for p in signature.path),
             *(_parameter("query", p, schemas) for p in signature.query),
@@ -106,9 +107,16 @@ def _operation(route: Route, signature: Signature, schemas: dict[Any, Any]) -> d
     if signature.body_name:
         content = {JSON: {"schema": schemas[signature.body_type]}}
         operation["requestBody"] = {"required": True, "content": content}
-    if route.needs == OPEN:
+    if RIGHTS[route.needs].is_open:
         operation["security"] = []
     return operation
+
+
+def _needs(right: Right) -> str:
+    """Returns the least role that a route needs, in words."""
+    if right.is_open:
+        return "open"
+    return f"{right.unlimited} of all namespaces" if right.is_fleet_wide else str(right.unlimited)
 
 
 def _parameter(place: str, parameter: Parameter, schemas: dict[Any, Any]) -> dict[str, Any]:

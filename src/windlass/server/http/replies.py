@@ -83,19 +83,19 @@ async def send_stream(
 ) -> None:
     """Sends a stream until it ends or the client leaves.
 
-    An endless one is cut off when the server stops, and when the caller's token is no longer
-    valid. It lacks its last chunk then, so that the client knows there is more.
+    It is cut off when the caller's token is no longer valid, an endless one also when the server
+    stops. It lacks its last chunk then, so that the client knows there is more.
     """
     fields = [(b"content-type", stream.media_type.encode()), *_fields(stream.headers)]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
     sending = _send_chunks(send, stream.chunks)
-    if not stream.endless:
+    if stream.until_refused is None and not stream.endless:
         await unless_disconnected(sending, receive)
     else:
         cut_off = asyncio.ensure_future(_until_cut_off(stream, stopping))
         try:
             await unless_first(sending, until_disconnected(receive), asyncio.shield(cut_off))
-            if cut_off.done() or stopping.is_set():
+            if cut_off.done() or (stream.endless and stopping.is_set()):
                 return
         finally:
             cut_off.cancel()
@@ -105,8 +105,10 @@ async def send_stream(
 async def _until_cut_off(stream: Stream, stopping: asyncio.Event) -> None:
     if stream.until_refused is None:
         await stopping.wait()
-    else:
+    elif stream.endless:
         await unless_first(stream.until_refused(), stopping.wait())
+    else:
+        await stream.until_refused()
 
 
 async def _send_chunks(send: Send, chunks: AsyncIterator[bytes]) -> None:

@@ -1,9 +1,9 @@
-"""How routes are declared: method, path, the permission they need, and a handler.
+"""How routes are declared: method, path, the action they are, and a handler.
 
 routes = Routes("/api/v1/jobs", "jobs")
 
 
-@routes.get("/{job:int}", needs=VIEWER)
+@routes.get("/{job:int}", needs=Action.READ_JOBS)
 async def show(call: Call, job: Id) -> Job:
     \"\"\"Returns one job with its attempts.\"\"\"
 """
@@ -11,7 +11,7 @@ async def show(call: Call, job: Id) -> Job:
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from windlass.server.http.permissions import Permission
+from windlass.domain.access.actions import Action
 from windlass.server.http.replies import JSON
 
 Handler = Callable[..., Awaitable[Any]]
@@ -23,7 +23,7 @@ class Route(NamedTuple):
 
     method: str
     path: str
-    needs: Permission
+    needs: Action
     handler: Handler
     tag: str
     status: int = 200
@@ -43,7 +43,7 @@ class Routes:
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes)
 
-    def get(self, path: str, *, needs: Permission, media_type: str = JSON) -> Callable[[H], H]:
+    def get(self, path: str, *, needs: Action, media_type: str = JSON) -> Callable[[H], H]:
         """Declares a GET route."""
         return self._add("GET", path, needs, media_type=media_type)
 
@@ -51,7 +51,7 @@ class Routes:
         self,
         path: str,
         *,
-        needs: Permission,
+        needs: Action,
         status: int = 200,
         body_limit: int = 0,
         raw_body: bool = False,
@@ -61,19 +61,19 @@ class Routes:
             "POST", path, needs, status=status, body_limit=body_limit, raw_body=raw_body
         )
 
-    def put(self, path: str, *, needs: Permission, raw_body: bool = False) -> Callable[[H], H]:
+    def put(self, path: str, *, needs: Action, raw_body: bool = False) -> Callable[[H], H]:
         """Declares a PUT route."""
         return self._add("PUT", path, needs, raw_body=raw_body)
 
-    def patch(self, path: str, *, needs: Permission) -> Callable[[H], H]:
+    def patch(self, path: str, *, needs: Action) -> Callable[[H], H]:
         """Declares a PATCH route."""
         return self._add("PATCH", path, needs)
 
-    def delete(self, path: str, *, needs: Permission) -> Callable[[H], H]:
+    def delete(self, path: str, *, needs: Action) -> Callable[[H], H]:
         """Declares a DELETE route."""
         return self._add("DELETE", path, needs)
 
-    def _add(self, method: str, path: str, needs: Permission, **options: Any) -> Callable[[H], H]:
+    def _add(self, method: str, path: str, needs: Action, **options: Any) -> Callable[[H], H]:
         def add(handler: H) -> H:
             whole = self._prefix + path
             self._routes.append(Route(method, whole, needs, handler, self._tag, **options))

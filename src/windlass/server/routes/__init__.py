@@ -1,4 +1,4 @@
-"""The routes, one module per subject; `ALL` lists every one with the permission it needs.
+"""The routes, one module per subject; `ALL` lists every one with the action it is.
 
 A route parses nothing and decides nothing itself: it calls `windlass.api` or the engine.
 """

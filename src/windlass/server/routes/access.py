@@ -1,14 +1,16 @@
 """Routes about tokens and enrolment codes."""
 
 from windlass.api.errors import Forbidden
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import FLEET, Resource, may
 from windlass.domain.access.roles import Identity, Role, parse_role
 from windlass.domain.access.tokens import Token
+from windlass.domain.job.job import check_name
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment
 from windlass.server.http.binding import Body, Id
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import ADMIN, FLEET_OPERATOR
 from windlass.server.http.routes import Routes
 from windlass.wire.access import (
     CodeCreated,
@@ -23,14 +25,14 @@ from windlass.wire.workers import Changed
 routes = Routes("/api/v1", "access")
 
 
-@routes.get("/tokens", needs=ADMIN)
+@routes.get("/tokens", needs=Action.MANAGE_TOKENS)
 async def list_tokens(call: Call) -> TokenList:
     """Returns all tokens within the caller's namespaces, without their secrets."""
     found = await call.services.access.tokens()
     return TokenList([_show(token) for token in found if _within(call.who, token.namespaces)])
 
 
-@routes.post("/tokens", needs=ADMIN, status=201)
+@routes.post("/tokens", needs=Action.MANAGE_TOKENS, status=201)
 async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
     """Creates a token; its secret is shown only now."""
     if not _within(call.who, data.namespaces):
@@ -47,7 +49,7 @@ async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
     return TokenCreated(token=created.secret, info=_show(created.token))
 
 
-@routes.delete("/tokens/{token:int}", needs=ADMIN)
+@routes.delete("/tokens/{token:int}", needs=Action.MANAGE_TOKENS)
 async def revoke(call: Call, token: Id) -> Changed:
     """Revokes a token."""
     found = await call.services.access.tokens()
@@ -56,11 +58,15 @@ async def revoke(call: Call, token: Id) -> Changed:
     return Changed(await call.services.access.revoke(token, call.who.name))
 
 
-@routes.post("/codes", needs=FLEET_OPERATOR, status=201)
+@routes.post("/codes", needs=Action.MANAGE_WORKERS, status=201)
 async def create_code(call: Call, data: Body[CodeRequest]) -> CodeCreated:
     """Creates a code with which one worker may enrol, once."""
     ttl = _ttl(data.expires)
-    code, expires_at = await call.services.access.create_code(ttl, call.who.name)
+    if data.worker is not None:
+        check_name("worker", data.worker)
+    code, expires_at = await call.services.access.create_code(
+        ttl, call.who.name, data.worker or "", data.takeover
+    )
     return CodeCreated(code=code, expires_at=format_moment(expires_at))
 
 
@@ -72,8 +78,9 @@ def _ttl(expires: float | str) -> int:
 
 
 def _within(who: Identity, namespaces: tuple[str, ...]) -> bool:
-    """Returns whether the caller has all of these; none means all that exist."""
-    return not who.namespaces or (bool(namespaces) and set(namespaces) <= set(who.namespaces))
+    """Returns whether the caller manages the tokens of these; none means all that exist."""
+    reached = [Resource(namespace) for namespace in namespaces] or [FLEET]
+    return all(may(who, Action.MANAGE_TOKENS, one) for one in reached)
 
 
 def _show(token: Token) -> TokenInfo:

@@ -3,12 +3,13 @@
 from typing import Any, Final
 
 from windlass.api.children import Children
-from windlass.api.errors import Forbidden
+from windlass.api.rights import authorize
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import Resource
 from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import WORKER
 from windlass.server.http.replies import BINARY, Stream
 from windlass.server.http.routes import Routes
 from windlass.server.routes.files import Number, Size, download
@@ -21,7 +22,7 @@ LOG_CHUNK_LIMIT: Final = 16 * 1024 * 1024
 routes = Routes("/api/v1/workers/{worker:int}/jobs/{job:int}/attempts/{attempt:int}", "attempts")
 
 
-@routes.post("/log", needs=WORKER, body_limit=LOG_CHUNK_LIMIT, raw_body=True)
+@routes.post("/log", needs=Action.WRITE_ATTEMPTS, body_limit=LOG_CHUNK_LIMIT, raw_body=True)
 async def append_log(
     call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number, offset: Size
 ) -> LogNext:
@@ -30,7 +31,7 @@ async def append_log(
     return LogNext(await call.services.files.append_log(holder, offset, await call.body()))
 
 
-@routes.post("/log/end", needs=WORKER)
+@routes.post("/log/end", needs=Action.WRITE_ATTEMPTS)
 async def end_log(
     call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
     data: Body[LogEnd],
@@ -41,7 +42,7 @@ async def end_log(
     return Changed(True)
 
 
-@routes.post("/progress", needs=WORKER)
+@routes.post("/progress", needs=Action.WRITE_ATTEMPTS)
 async def progress(
     call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
     data: Body[dict[str, Any]],
@@ -52,7 +53,7 @@ async def progress(
     return Changed(True)
 
 
-@routes.post("/duration", needs=WORKER)
+@routes.post("/duration", needs=Action.WRITE_ATTEMPTS)
 async def measured(
     call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
     data: Body[MediaDuration],
@@ -62,7 +63,7 @@ async def measured(
     return RunLimit(await call.services.files.measured(holder, data.duration_ms))
 
 
-@routes.post("/jobs", needs=WORKER, status=201)
+@routes.post("/jobs", needs=Action.SUBMIT_CHILDREN, status=201)
 async def submit_children(
     call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
     data: Body[SubmitRequest],
@@ -72,7 +73,7 @@ async def submit_children(
     return await Children(call.services.engine).submit(holder, data)
 
 
-@routes.get("/inputs/{source:int}/{name:path}", needs=WORKER, media_type=BINARY)
+@routes.get("/inputs/{source:int}/{name:path}", needs=Action.READ_INPUTS, media_type=BINARY)
 async def get_input(
     call: Call, worker: Number, job: Number, attempt: Number, source: Number, name: str,
     incarnation: Number,
@@ -82,7 +83,7 @@ async def get_input(
     return download(*await call.services.files.open_input(holder, source, name))
 
 
-@routes.put("/artifacts/{name:path}", needs=WORKER, raw_body=True)
+@routes.put("/artifacts/{name:path}", needs=Action.WRITE_ATTEMPTS, raw_body=True)
 async def put_artifact(
     call: Call, worker: Number, job: Number, attempt: Number, name: str, incarnation: Number,
     sha256: str, size: Size, content_type: str = "",
@@ -97,7 +98,7 @@ async def put_artifact(
     return Changed(True)
 
 
-@routes.post("/artifacts/{name:path}", needs=WORKER, raw_body=True)
+@routes.post("/artifacts/{name:path}", needs=Action.WRITE_ATTEMPTS, raw_body=True)
 async def presign(
     call: Call, worker: Number, job: Number, attempt: Number, name: str, incarnation: Number
 ) -> Upload:
@@ -110,6 +111,6 @@ async def presign(
 
 
 def _holder(call: Call, worker: int, incarnation: int, job: int, attempt: int) -> Holder:
-    if call.who.worker != worker:
-        raise Forbidden("a worker may write only about its own attempts")
+    held = Resource(worker=worker, incarnation=incarnation)
+    authorize(call.who, Action.WRITE_ATTEMPTS, held)
     return Holder(worker, incarnation, job, attempt)

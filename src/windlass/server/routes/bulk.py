@@ -1,15 +1,15 @@
 """The route that changes many jobs at once."""
 
+from windlass.domain.access.actions import Action
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import SUBMITTER
 from windlass.server.http.routes import Routes
 from windlass.wire.bulk import BulkReply, BulkRequest
 
 routes = Routes("/api/v1/jobs", "jobs")
 
 
-@routes.post("/bulk", needs=SUBMITTER)
+@routes.post("/bulk", needs=Action.CHANGE_JOBS)
 async def edit_many(call: Call, data: Body[BulkRequest]) -> BulkReply:
     """Cancels, retries or reprioritises the next page of jobs that a filter finds."""
     return await call.services.jobs.edit_many(data, call.who)

@@ -7,6 +7,7 @@ import msgspec
 
 from windlass.api.events import event_filter, moment_since
 from windlass.api.render import show_event
+from windlass.domain.access.actions import Action
 from windlass.domain.access.roles import Identity
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.errors import NotFound
@@ -18,7 +19,6 @@ from windlass.engine.history.read_events import (
 )
 from windlass.server.http.binding import Cursor, Id
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import VIEWER
 from windlass.server.http.replies import EVENTS, ServerSentEvent, Stream
 from windlass.server.http.routes import Routes
 from windlass.server.services import Services
@@ -35,7 +35,7 @@ _encode = msgspec.json.Encoder().encode
 routes = Routes("/api/v1/events", "events")
 
 
-@routes.get("", needs=VIEWER, media_type=EVENTS)
+@routes.get("", needs=Action.READ_EVENTS, media_type=EVENTS)
 async def follow_events(
     call: Call,
     after: Cursor = 0,

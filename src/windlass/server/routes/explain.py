@@ -1,28 +1,31 @@
 """Routes that explain: why a job waits, why a worker is idle, where a job's time went."""
 
+from functools import partial
+
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import sees
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.server.http.binding import Id
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import VIEWER
 from windlass.server.http.routes import Routes
 
 routes = Routes("/api/v1", "explain")
 
 
-@routes.get("/jobs/{job:int}/explain", needs=VIEWER)
+@routes.get("/jobs/{job:int}/explain", needs=Action.READ_JOBS)
 async def explain(call: Call, job: Id) -> Explanation:
     """Explains why a job is waiting, which workers could run it, and what would help."""
-    return await call.services.engine.explain.job(job, call.who.sees)
+    return await call.services.engine.explain.job(job, partial(sees, call.who))
 
 
-@routes.get("/jobs/{job:int}/time", needs=VIEWER)
+@routes.get("/jobs/{job:int}/time", needs=Action.READ_JOBS)
 async def time_spent(call: Call, job: Id) -> TimeSpent:
     """Shows where a job's time went, by cause."""
-    return await call.services.engine.explain.time_spent(job, call.who.sees)
+    return await call.services.engine.explain.time_spent(job, partial(sees, call.who))
 
 
-@routes.get("/workers/{worker:int}/explain", needs=VIEWER)
+@routes.get("/workers/{worker:int}/explain", needs=Action.READ_FLEET)
 async def explain_worker(call: Call, worker: Id) -> WorkerExplanation:
     """Explains why a worker is idle."""
-    return await call.services.engine.explain.worker(worker, call.who.sees)
+    return await call.services.engine.explain.worker(worker, partial(sees, call.who))

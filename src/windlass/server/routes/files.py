@@ -7,6 +7,7 @@ from urllib.parse import quote
 import msgspec
 
 from windlass.api.render import show_artifact
+from windlass.domain.access.actions import Action
 from windlass.domain.rows.files import ArtifactRow, LogState
 from windlass.engine.files.follow_log import (
     READ_LIMIT,
@@ -17,7 +18,6 @@ from windlass.engine.files.follow_log import (
 )
 from windlass.engine.files.logs import LARGEST, LogReading
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import VIEWER
 from windlass.server.http.replies import BINARY, TEXT, Stream
 from windlass.server.http.routes import Routes
 from windlass.wire.files import ArtifactList
@@ -36,7 +36,7 @@ SAFE_HEADERS: Final = {
 routes = Routes("/api/v1/jobs/{job:int}", "files")
 
 
-@routes.get("/log", needs=VIEWER, media_type=TEXT)
+@routes.get("/log", needs=Action.READ_FILES, media_type=TEXT)
 async def log(
     call: Call,
     job: Number,
@@ -70,7 +70,7 @@ async def log(
     return Stream(reading.chunks, TEXT, _log_headers(reading))
 
 
-@routes.get("/artifacts", needs=VIEWER)
+@routes.get("/artifacts", needs=Action.READ_FILES)
 async def artifacts(call: Call, job: Number) -> ArtifactList:
     """Returns the artifacts of the accepted attempt."""
     await call.services.queries.check_visible([job], call.who)
@@ -78,7 +78,7 @@ async def artifacts(call: Call, job: Number) -> ArtifactList:
     return ArtifactList([show_artifact(row) for row in found])
 
 
-@routes.get("/artifacts/{name:path}", needs=VIEWER, media_type=BINARY)
+@routes.get("/artifacts/{name:path}", needs=Action.READ_FILES, media_type=BINARY)
 async def artifact(call: Call, job: Number, name: str) -> Stream:
     """Streams one artifact, for people; workers read the inputs of their attempts."""
     await call.services.queries.check_visible([job], call.who)

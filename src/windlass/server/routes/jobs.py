@@ -7,9 +7,9 @@ import msgspec
 from windlass.api.parse import job_filter
 from windlass.api.queries import PAGE_LIMIT
 from windlass.api.render import show_event
+from windlass.domain.access.actions import Action
 from windlass.server.http.binding import Body, Cursor, Id
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import OPERATOR, SUBMITTER, VIEWER
 from windlass.server.http.routes import Routes
 from windlass.wire.jobs import (
     CanceledJob,
@@ -33,13 +33,13 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
 routes = Routes("/api/v1/jobs", "jobs")
 
 
-@routes.post("", needs=SUBMITTER, status=201)
+@routes.post("", needs=Action.SUBMIT_JOBS, status=201)
 async def submit(call: Call, data: Body[SubmitRequest]) -> SubmitReply:
     """Submits jobs, all or none of them."""
     return await call.services.jobs.submit(data, call.who)
 
 
-@routes.get("", needs=VIEWER)
+@routes.get("", needs=Action.READ_JOBS)
 async def list_jobs(
     call: Call,
     state: list[str] | None = None,
@@ -63,19 +63,19 @@ async def list_jobs(
     return await call.services.queries.jobs(wanted, after, limit)
 
 
-@routes.get("/{job:int}", needs=VIEWER)
+@routes.get("/{job:int}", needs=Action.READ_JOBS)
 async def show(call: Call, job: Id) -> Job:
     """Returns one job with its attempts and transitions."""
     return await call.services.queries.job(job, call.who)
 
 
-@routes.get("/{job:int}/wait", needs=VIEWER)
+@routes.get("/{job:int}/wait", needs=Action.READ_JOBS)
 async def wait(call: Call, job: Id, timeout: Seconds = 30) -> Job:
     """Returns the job when it has ended, or as it is when the time is up."""
     return await call.services.jobs.wait(job, timeout, call.who)
 
 
-@routes.get("/{job:int}/events", needs=VIEWER)
+@routes.get("/{job:int}/events", needs=Action.READ_JOBS)
 async def events(call: Call, job: Id) -> EventList:
     """Returns all events of one job."""
     found = await call.services.queries.events(job, call.who)
@@ -84,31 +84,31 @@ async def events(call: Call, job: Id) -> EventList:
     return EventList([show_event(event, names.known) for event in found])
 
 
-@routes.post("/cancel", needs=SUBMITTER)
+@routes.post("/cancel", needs=Action.CHANGE_JOBS)
 async def cancel_many(call: Call, data: Body[CancelRequest]) -> CancelReply:
     """Cancels jobs."""
     return await call.services.jobs.cancel(data, call.who)
 
 
-@routes.post("/{job:int}/cancel", needs=SUBMITTER)
+@routes.post("/{job:int}/cancel", needs=Action.CHANGE_JOBS)
 async def cancel(call: Call, job: Id, reason: str = "Canceled") -> CanceledJob:
     """Cancels one job."""
     return await call.services.jobs.cancel_one(job, reason, call.who)
 
 
-@routes.post("/{job:int}/retry", needs=SUBMITTER)
+@routes.post("/{job:int}/retry", needs=Action.CHANGE_JOBS)
 async def retry(call: Call, job: Id) -> RetryReply:
     """Replaces an ended job with a new one."""
     return await call.services.jobs.retry(job, call.who)
 
 
-@routes.post("/{job:int}/unblock", needs=OPERATOR)
+@routes.post("/{job:int}/unblock", needs=Action.UNBLOCK_JOBS)
 async def unblock(call: Call, job: Id, data: Body[UnblockRequest]) -> Changed:
     """Accepts or rejects a job that waits for an operator."""
     return Changed(await call.services.jobs.unblock(job, data, call.who))
 
 
-@routes.post("/{job:int}/priority", needs=SUBMITTER)
+@routes.post("/{job:int}/priority", needs=Action.CHANGE_JOBS)
 async def prioritize(call: Call, job: Id, data: Body[PriorityRequest]) -> PriorityReply:
     """Sets a job's priority adjustment; submitters may only lower that of their own jobs."""
     return await call.services.jobs.prioritize(job, data, call.who)

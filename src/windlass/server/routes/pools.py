@@ -3,14 +3,15 @@
 from typing import Any
 
 from windlass.api.render_pools import show_costs, show_plan, show_pool
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import FLEET, may, sees
+from windlass.domain.access.roles import Identity
 from windlass.domain.pools.pools import MOST_WORKERS
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import month_of
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import FLEET_ADMIN, VIEWER
 from windlass.server.http.routes import Routes
 from windlass.server.services import Services
 from windlass.wire.pools import CostList, Plan, PoolApplied, PoolInfo, PoolList
@@ -19,13 +20,13 @@ from windlass.wire.workers import Changed
 routes = Routes("/api/v1/pools", "pools")
 
 
-@routes.get("", needs=VIEWER)
+@routes.get("", needs=Action.READ_FLEET)
 async def list_pools(call: Call) -> PoolList:
     """Returns all pools with their workers."""
     return PoolList(await _pools(call.services, call.who))
 
 
-@routes.get("/plan", needs=VIEWER)
+@routes.get("/plan", needs=Action.READ_FLEET)
 async def plan(call: Call, workers: int | None = None, target: str | None = None) -> Plan:
     """Shows what the pools would do now and why; or with so many workers, or another target."""
     if workers is not None and not 0 <= workers <= MOST_WORKERS:
@@ -33,26 +34,26 @@ async def plan(call: Call, workers: int | None = None, target: str | None = None
     target_ms = None if target is None else parse_duration_ms(target, "target")
     if target_ms == 0:
         raise InvalidInput("target", "more than 0", target)
-    named = not call.who.namespaces
+    named = may(call.who, Action.READ_FLEET, FLEET)
     return show_plan(await call.services.pools.plan(workers, target_ms), named)
 
 
-@routes.get("/costs", needs=VIEWER)
+@routes.get("/costs", needs=Action.READ_FLEET)
 async def costs(call: Call, month: str | None = None) -> CostList:
     """Returns what a month (2026-11) has cost so far, by pool, namespace and queue."""
     number = _month(month) if month else month_of(await call.services.engine.now())
     found = await call.services.pools.costs(number)
-    rows = [row for row in found if call.who.sees(row.namespace)]
+    rows = [row for row in found if sees(call.who, row.namespace, Action.READ_FLEET)]
     return CostList(month=f"{number // 100:04d}-{number % 100:02d}", costs=show_costs(rows))
 
 
-@routes.get("/{name:str}", needs=VIEWER)
+@routes.get("/{name:str}", needs=Action.READ_FLEET)
 async def show(call: Call, name: str) -> PoolInfo:
     """Returns one pool."""
     return await _pool(call.services, name, call.who)
 
 
-@routes.put("/{name:str}", needs=FLEET_ADMIN)
+@routes.put("/{name:str}", needs=Action.MANAGE_POOLS)
 async def apply(call: Call, name: str, data: Body[dict[str, Any]]) -> PoolApplied:
     """Creates or changes a pool. Its options may name programs that the server runs."""
     if data.get("name", name) != name:
@@ -61,7 +62,7 @@ async def apply(call: Call, name: str, data: Body[dict[str, Any]]) -> PoolApplie
     return PoolApplied(applied=applied, pool=await _pool(call.services, name, call.who))
 
 
-@routes.delete("/{name:str}", needs=FLEET_ADMIN)
+@routes.delete("/{name:str}", needs=Action.MANAGE_POOLS)
 async def remove(call: Call, name: str) -> Changed:
     """Drains a pool; it is deleted when its workers are gone."""
     return Changed(await call.services.pools.delete(name, call.who.name))
@@ -72,7 +73,7 @@ async def _pools(services: Services, who: Identity) -> list[PoolInfo]:
     secrets."""
     now = await services.engine.now()
     shown = await services.pools.all()
-    return [show_pool(one, now, who.may_fleet(Role.ADMIN)) for one in shown]
+    return [show_pool(one, now, may(who, Action.MANAGE_POOLS)) for one in shown]
 
 
 async def _pool(services: Services, name: str, who: Identity) -> PoolInfo:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import FLEET, may
 from windlass.domain.job.job import check_name
 from windlass.domain.lifecycle.rank import queue_weight
 from windlass.domain.rows.records import LimitRow, QueueRow
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import FLEET_OPERATOR, VIEWER
 from windlass.server.http.routes import Routes
 from windlass.wire.workers import (
     Changed,
@@ -24,39 +25,42 @@ routes = Routes("/api/v1/queues", "queues")
 namespace_routes = Routes("/api/v1/namespaces", "queues")
 
 
-@routes.get("", needs=VIEWER)
+@routes.get("", needs=Action.READ_FLEET)
 async def list_queues(call: Call) -> QueueList:
-    """Returns all queues that have jobs or settings."""
+    """Returns the queues that have jobs or settings, and that the caller's namespaces use."""
     engine = call.services.engine
     rows = await engine.store.read(lambda tx: tx.catalog.queues())
     depths = (await engine.metrics()).queue_depth
     known = {row.name: row for row in rows}
-    counted = [row.limit for row in rows if row.max_running]
+    names = {*known, *depths}
+    if not may(call.who, Action.READ_FLEET, FLEET):
+        names &= await call.services.queries.queues(call.who)
+    counted = [row.limit for row in rows if row.max_running and row.limit is not None]
     limits = await engine.store.read(lambda tx: tx.limits.read(counted))
     return QueueList(
         [
             _info(known.get(name, QueueRow(name, queue_weight(name), 0)), limits, depth)
-            for name in sorted({*known, *depths})
+            for name in sorted(names)
             for depth in (depths.get(name, 0),)
         ]
     )
 
 
-@routes.post("/{name:str}/pause", needs=FLEET_OPERATOR)
+@routes.post("/{name:str}/pause", needs=Action.MANAGE_QUEUES)
 async def pause(call: Call, name: str) -> Changed:
     """Pauses a queue: workers get no more jobs from it."""
     check_name("queue", name)
     return Changed((await call.services.engine.queues.pause(name, call.who.name)).applied)
 
 
-@routes.post("/{name:str}/resume", needs=FLEET_OPERATOR)
+@routes.post("/{name:str}/resume", needs=Action.MANAGE_QUEUES)
 async def resume(call: Call, name: str) -> Changed:
     """Resumes a queue."""
     check_name("queue", name)
     return Changed((await call.services.engine.queues.resume(name, call.who.name)).applied)
 
 
-@routes.post("/{name:str}/limits", needs=FLEET_OPERATOR)
+@routes.post("/{name:str}/limits", needs=Action.MANAGE_QUEUES)
 async def limit(call: Call, name: str, data: Body[QueueLimitsRequest]) -> Changed:
     """Sets how many jobs of a queue may run, in total and per worker."""
     check_name("queue", name)
@@ -65,7 +69,7 @@ async def limit(call: Call, name: str, data: Body[QueueLimitsRequest]) -> Change
     return Changed(done.applied)
 
 
-@namespace_routes.get("/weights", needs=FLEET_OPERATOR)
+@namespace_routes.get("/weights", needs=Action.MANAGE_QUEUES)
 async def list_weights(call: Call) -> NamespaceWeights:
     """Returns the namespaces whose weight was set; all others have weight 1."""
     store = call.services.engine.store
@@ -73,7 +77,7 @@ async def list_weights(call: Call) -> NamespaceWeights:
     return NamespaceWeights([NamespaceInfo(*pair) for pair in weights.items()])
 
 
-@namespace_routes.post("/{name:str}/weight", needs=FLEET_OPERATOR)
+@namespace_routes.post("/{name:str}/weight", needs=Action.MANAGE_QUEUES)
 async def set_weight(call: Call, name: str, data: Body[WeightRequest]) -> Changed:
     """Sets the weight of a namespace."""
     check_name("namespace", name)
@@ -83,8 +87,8 @@ async def set_weight(call: Call, name: str, data: Body[WeightRequest]) -> Change
 
 
 def _info(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInfo:
-    counted = limits.get(row.limit) if row.max_running else None
+    counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
     return QueueInfo(
         row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
-        bool(row.preempts), None if counted is None else counted.leased, row.isolation or None,
+        bool(row.preempts), None if counted is None else counted.leased, row.isolation,
     )  # fmt: skip

@@ -1,11 +1,12 @@
 """Routes about the server itself: health, metrics, verification, namespaces, names."""
 
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import sees
 from windlass.domain.rows.files import NameRow
 from windlass.domain.values.times import format_moment
 from windlass.engine.verify import verify as verify_store
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import FLEET_ADMIN, OPEN, SUBMITTER, VIEWER
 from windlass.server.http.replies import TEXT, Reply
 from windlass.server.http.routes import Routes
 from windlass.wire.files import NameInfo, NameList, NameRequest
@@ -14,14 +15,14 @@ from windlass.wire.system import Health, NamespaceList, Verified, ViolationInfo
 routes = Routes("", "system")
 
 
-@routes.get("/healthz", needs=OPEN)
+@routes.get("/healthz", needs=Action.CHECK_HEALTH)
 async def healthz(call: Call) -> Health:
     """Answers as long as the process is alive."""
     del call
     return Health("ok")
 
 
-@routes.get("/readyz", needs=OPEN)
+@routes.get("/readyz", needs=Action.CHECK_HEALTH)
 async def readyz(call: Call) -> Reply[Health]:
     """Checks that jobs can be recorded: the store and the blobs take what is written.
 
@@ -33,35 +34,37 @@ async def readyz(call: Call) -> Reply[Health]:
     return Reply(Health(problem.summary if call.caller is None else problem.details), 503)
 
 
-@routes.get("/metrics", needs=VIEWER, media_type=TEXT)
+@routes.get("/metrics", needs=Action.READ_METRICS, media_type=TEXT)
 async def metrics(call: Call) -> bytes:
     """Returns the metrics for Prometheus."""
     pool = getattr(call.services.engine.store, "pool", None)
     return call.services.meters.render(await call.services.engine.metrics(), pool)
 
 
-@routes.post("/api/v1/verify", needs=FLEET_ADMIN)
+@routes.post("/api/v1/verify", needs=Action.VERIFY)
 async def verify(call: Call) -> Verified:
     """Replays the event log, compares it with the state and checks the invariants."""
     found = await verify_store(call.services.engine.store, call.services.engine.config)
     return Verified([ViolationInfo(v.invariant, v.message, v.job, v.seq) for v in found])
 
 
-@routes.get("/api/v1/namespaces", needs=VIEWER)
+@routes.get("/api/v1/namespaces", needs=Action.READ_JOBS)
 async def namespaces(call: Call) -> NamespaceList:
     """Returns the namespaces that have jobs and that the caller may see."""
     found = await call.services.queries.namespaces()
-    return NamespaceList([name for name in found if call.who.sees(name)])
+    return NamespaceList([name for name in found if sees(call.who, name)])
 
 
-@routes.get("/api/v1/names", needs=VIEWER)
+@routes.get("/api/v1/names", needs=Action.READ_NAMES)
 async def names(call: Call) -> NameList:
     """Returns the names that `$lookup` finds."""
     rows = await call.services.engine.store.read(lambda tx: tx.files.names(None))
-    return NameList([_show(row) for row in rows if call.who.sees(row.namespace)])
+    return NameList(
+        [_show(row) for row in rows if sees(call.who, row.namespace, Action.READ_NAMES)]
+    )
 
 
-@routes.put("/api/v1/names/{name:path}", needs=SUBMITTER)
+@routes.put("/api/v1/names/{name:path}", needs=Action.SET_NAMES)
 async def set_name(call: Call, name: str, data: Body[NameRequest]) -> NameInfo:
     """Lets a name point to an artifact."""
     await call.services.queries.check_visible([data.job], call.who)

@@ -3,23 +3,19 @@
 from typing import Any, Final, NamedTuple
 
 from windlass.api.errors import Forbidden, Unauthorized
+from windlass.api.rights import authorize
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import PENDING, Resource, may
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.access.tokens import check_own_token
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.access import digest_of
 from windlass.engine.fleet.credentials import CODE_REFUSED
-from windlass.engine.fleet.workers import ANYONE, Enrolment
+from windlass.engine.fleet.enrolment import ANYONE, Enrolment
 from windlass.ports.store import ReadTx
 from windlass.server.http.binding import Body, Id
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import (
-    FLEET_OPERATOR,
-    OPEN,
-    VIEWER,
-    WORKER,
-    WORKER_OR_PENDING,
-)
 from windlass.server.http.routes import Routes
 from windlass.server.services import Services
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, LeaveRequest
@@ -38,13 +34,13 @@ _ACTIONS: Final = {
 routes = Routes("/api/v1/workers", "workers")
 
 
-@routes.post("/enrol", needs=OPEN)
+@routes.post("/enrol", needs=Action.ENROL)
 async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
     """Enrols a worker by code or by token, or lets it wait for approval."""
     services = call.services
     who = await _enrolling(call, data)
     rights = await _rights(services, who, data)
-    token = data.token or services.access.make_token()
+    session = services.access.make_token()
     try:
         done = await services.engine.workers.enrol(
             Enrolment(
@@ -55,9 +51,10 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
                 replaces=data.replaces,
                 approved=rights.approved,
                 holder=rights.holder,
+                proven=rights.proven,
                 code=digest_of(data.code) if rights.by_code and data.code else None,
-                token=digest_of(token),
-                renews=data.token is not None,
+                secret=None if data.token is None else digest_of(data.token),
+                session=digest_of(session),
                 stopped=data.stopped,
             )
         )
@@ -65,14 +62,12 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
         if error.code == CODE_REFUSED:
             raise Forbidden(error.message) from None
         raise
-    if done.has_new_token:
-        services.access.forget()
     config = services.engine.config
     return EnrolReply(
         worker=done.worker,
         incarnation=done.incarnation,
         status=WorkerStatus(done.status).name.lower(),
-        token=token if done.has_new_token else None,
+        token=session,
         heartbeat_interval_ms=config.heartbeat_interval_ms,
         lease_ms=config.heartbeat_timeout_ms,
         term_grace_ms=config.term_grace_ms,
@@ -82,33 +77,33 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
     )
 
 
-@routes.get("", needs=VIEWER)
+@routes.get("", needs=Action.READ_FLEET)
 async def list_workers(call: Call) -> WorkerList:
     """Returns all workers."""
-    return WorkerList(await call.services.queries.workers())
+    return WorkerList(await call.services.queries.workers(call.who))
 
 
-@routes.get("/{worker:int}", needs=VIEWER)
+@routes.get("/{worker:int}", needs=Action.READ_FLEET)
 async def show(call: Call, worker: Id) -> WorkerInfo:
     """Returns one worker."""
-    return await call.services.queries.worker(worker)
+    return await call.services.queries.worker(worker, call.who)
 
 
-@routes.put("/{worker:int}/static", needs=FLEET_OPERATOR)
+@routes.put("/{worker:int}/static", needs=Action.MANAGE_WORKERS)
 async def set_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Changed:
     """Sets the metadata that operators decide."""
     done = await call.services.engine.workers.set_metadata(worker, data, call.who.name)
     return Changed(done)
 
 
-@routes.patch("/{worker:int}/static", needs=FLEET_OPERATOR)
+@routes.patch("/{worker:int}/static", needs=Action.MANAGE_WORKERS)
 async def change_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Changed:
     """Changes single entries of the metadata that operators decide; null removes one."""
     done = await call.services.engine.workers.change_metadata(worker, data, call.who.name)
     return Changed(done)
 
 
-@routes.post("/{worker:int}/{action:str}", needs=FLEET_OPERATOR)
+@routes.post("/{worker:int}/{action:str}", needs=Action.MANAGE_WORKERS)
 async def act(call: Call, worker: Id, action: str) -> Changed:
     """Drains, enables, disables or approves a worker."""
     status = _ACTIONS.get(action)
@@ -121,25 +116,25 @@ async def act(call: Call, worker: Id, action: str) -> Changed:
     return Changed(done)
 
 
-@routes.post("/{worker:int}/sync", needs=WORKER_OR_PENDING, body_limit=SYNC_LIMIT)
+@routes.post("/{worker:int}/sync", needs=Action.SYNC, body_limit=SYNC_LIMIT)
 async def sync(call: Call, worker: Id, data: Body[SyncRequest]) -> SyncReply:
     """Takes a worker's heartbeat and reports, and returns its new jobs and cancellations.
 
     A connection that closes ends the wait for jobs.
     """
-    check_speaks_for(call.who, worker)
+    authorize(call.who, Action.SYNC, Resource(worker=worker, incarnation=data.incarnation))
     syncing = call.services.engine.sync(worker, data)
     return await (call.unless_gone(syncing) if data.wait_ms else syncing)
 
 
-@routes.post("/{worker:int}/leave", needs=WORKER)
+@routes.post("/{worker:int}/leave", needs=Action.LEAVE)
 async def leave(call: Call, worker: Id, data: Body[LeaveRequest]) -> Changed:
     """Ends a worker's incarnation at once, without waiting for its heartbeat to expire."""
-    check_speaks_for(call.who, worker)
+    authorize(call.who, Action.LEAVE, Resource(worker=worker, incarnation=data.incarnation))
     return Changed(await call.services.engine.workers.leave(worker, data.incarnation))
 
 
-@routes.delete("/{worker:int}", needs=FLEET_OPERATOR)
+@routes.delete("/{worker:int}", needs=Action.MANAGE_WORKERS)
 async def remove(call: Call, worker: Id, force: bool = False) -> Changed:
     """Deletes a worker and revokes its tokens; refused while it is busy."""
     done = await call.services.engine.workers.remove(worker, force, call.who.name)
@@ -147,48 +142,44 @@ async def remove(call: Call, worker: Id, force: bool = False) -> Changed:
     return Changed(done)
 
 
-def check_speaks_for(who: Identity, worker: int) -> None:
-    """Raises `Forbidden` unless the caller is the worker itself."""
-    if who.role is not Role.WORKER or who.worker != worker:
-        raise Forbidden("a worker may call this only for itself")
-
-
 async def _enrolling(call: Call, data: EnrolRequest) -> Identity | None:
-    """Returns who enrols: a worker whose last answer was lost is known by the token it sent."""
-    who = call.caller
+    """Returns who enrols: a worker whose last answer was lost is known by the secret it sent."""
     if data.token is not None:
         check_own_token(data.token)
-        known = await call.services.access.identify(data.token)
+        known = await call.services.access.identify(data.token, 0)
         if known is not None and known.role is Role.WORKER:
             return known
+    who = await call.identify()
     if who is None and data.code is None and call.has_token:
         raise Unauthorized("this token is not valid: present another one, a code, or none")
     return who
 
 
 class _Rights(NamedTuple):
-    """What an enrolment may do: get jobs at once, and speak for which worker."""
+    """What an enrolment may do: get jobs at once, speak for which worker, and end a living one."""
 
     approved: bool
     holder: int
+    proven: bool
     by_code: bool = False
 
 
 async def _rights(services: Services, who: Identity | None, data: EnrolRequest) -> _Rights:
     """Returns what the token or the code allows.
 
-    A worker's token is good for that worker only, and approves nothing: a worker that is
-    pending or disabled stays so.
+    A worker's token is good for that worker only, and approves nothing: a worker that is pending
+    or disabled stays so. A code approves, but only one that says so ends a living worker.
     """
     is_worker = who is not None and who.role is Role.WORKER
     if is_worker and who is not None and await _is_named(services, who.worker, data.name):
-        return _Rights(False, who.worker)
+        by_code = data.code is not None and who.shut_out == PENDING
+        return _Rights(by_code, who.worker, proven=True, by_code=by_code)
     if data.code is not None:
-        return _Rights(True, ANYONE, by_code=True)
+        return _Rights(True, ANYONE, proven=False, by_code=True)
     if is_worker and not await _is_taken(services, data.name):
         raise Forbidden("a worker's token enrols that worker only: present a code for another")
-    approved = who is not None and who.may_fleet(Role.OPERATOR)
-    return _Rights(approved, ANYONE if approved else 0)
+    approved = may(who, Action.MANAGE_WORKERS)
+    return _Rights(approved, ANYONE if approved else 0, proven=approved)
 
 
 async def _is_named(services: Services, worker: int, name: str) -> bool:

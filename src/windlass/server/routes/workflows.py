@@ -1,10 +1,10 @@
 """Routes about workflows; they are created by submitting jobs."""
 
 from windlass.api.parse import workflow_filter
+from windlass.domain.access.actions import Action
 from windlass.domain.rows.views import JobFilter
 from windlass.server.http.binding import Body, Cursor, Id
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import SUBMITTER, VIEWER
 from windlass.server.http.routes import Routes
 from windlass.server.routes.jobs import PageSize, Seconds
 from windlass.wire.jobs import JobList
@@ -21,7 +21,7 @@ from windlass.wire.workflows import (
 routes = Routes("/api/v1/workflows", "workflows")
 
 
-@routes.get("", needs=VIEWER)
+@routes.get("", needs=Action.READ_JOBS)
 async def list_workflows(
     call: Call,
     state: list[str] | None = None,
@@ -39,39 +39,39 @@ async def list_workflows(
     return await call.services.workflows.workflows(wanted, after, limit)
 
 
-@routes.get("/{workflow:int}", needs=VIEWER)
+@routes.get("/{workflow:int}", needs=Action.READ_JOBS)
 async def show(call: Call, workflow: Id) -> Workflow:
     """Returns one workflow."""
     return await call.services.workflows.workflow(workflow, call.who)
 
 
-@routes.get("/{workflow:int}/jobs", needs=VIEWER)
+@routes.get("/{workflow:int}/jobs", needs=Action.READ_JOBS)
 async def jobs(call: Call, workflow: Id, after: Cursor = 0, limit: PageSize = 100) -> JobList:
     """Returns a page of the workflow's jobs, newest first, with those that were superseded."""
     await call.services.workflows.workflow(workflow, call.who)
     return await call.services.queries.jobs(JobFilter(workflow=workflow), after, limit)
 
 
-@routes.get("/{workflow:int}/wait", needs=VIEWER)
+@routes.get("/{workflow:int}/wait", needs=Action.READ_JOBS)
 async def wait(call: Call, workflow: Id, timeout: Seconds = 30) -> Workflow:
     """Returns the workflow when it has ended, or as it is when the time is up."""
     return await call.services.workflows.wait(workflow, timeout, call.who)
 
 
-@routes.get("/{workflow:int}/reactions", needs=VIEWER)
+@routes.get("/{workflow:int}/reactions", needs=Action.READ_JOBS)
 async def list_reactions(call: Call, workflow: Id) -> ReactionList:
     """Returns the follow-ups, webhooks and retries of a workflow and their outcome."""
     await call.services.queries.check_workflows([workflow], call.who)
     return ReactionList(await call.services.planning(call.who).reactions(workflow))
 
 
-@routes.post("/{workflow:int}/cancel", needs=SUBMITTER)
+@routes.post("/{workflow:int}/cancel", needs=Action.CHANGE_JOBS)
 async def cancel(call: Call, workflow: Id, data: Body[CancelWorkflow]) -> CanceledWorkflow:
     """Cancels a workflow: nothing new starts, and running jobs are told to stop."""
     return await call.services.workflows.cancel(workflow, data.reason, call.who)
 
 
-@routes.post("/{workflow:int}/retry", needs=SUBMITTER)
+@routes.post("/{workflow:int}/retry", needs=Action.CHANGE_JOBS)
 async def retry(call: Call, workflow: Id, data: Body[RetryWorkflow]) -> RetriedWorkflow:
     """Retries the failed jobs of a workflow, or all of it as a new workflow."""
     return await call.services.workflows.retry(workflow, data.failed, call.who)

@@ -163,8 +163,8 @@ class Client:
         """Returns the jobs whose place this one took."""
         rows = {row.facts.id: row.facts for row in await self._jobs()}
         chain: list[int] = []
-        while job in rows and rows[job].supersedes:
-            job = rows[job].supersedes
+        while job in rows and (before := rows[job].supersedes):
+            job = before
             chain.append(job)
         return chain
 
@@ -182,7 +182,7 @@ class Client:
         if not isinstance(answer, Submitted):
             return None
         self.acknowledged += answer.ids
-        if answer.workflow:
+        if answer.workflow is not None:
             self.workflows.append(answer.workflow)
         return answer
 

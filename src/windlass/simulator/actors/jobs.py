@@ -89,9 +89,10 @@ class FaultyStarter:
     def make(self, assignment: Assignment, ended: AttemptEnded) -> RunningAttempt | Report:
         if self._world.fault("given_back", self._traits.declines):
             return Released(assignment.job, assignment.attempt)
-        late = 0 < assignment.timeout_ms < _read_plan(assignment.spec).args.ms
+        timeout_ms = assignment.timeout_ms
+        late = timeout_ms is not None and timeout_ms < _read_plan(assignment.spec).args.ms
         if late and self._world.fault("timeout_forgotten", self._traits.forgets_timeouts):
-            assignment = msgspec.structs.replace(assignment, timeout_ms=0, idle_timeout_ms=0)
+            assignment = msgspec.structs.replace(assignment, timeout_ms=None, idle_timeout_ms=None)
         return self._inner.make(assignment, ended)
 
 

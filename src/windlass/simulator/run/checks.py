@@ -26,7 +26,7 @@ def find_leftovers(snapshot: Snapshot) -> list[Violation]:
         message = f"a cascade was never finished: {cascade}"
         found.append(Violation("L3", message, cascade.job or 0))
     for record in snapshot.jobs:
-        if not record.facts.state:
+        if record.facts.is_open:
             found.append(Violation("L7", "never ended", record.facts.id))
     for workflow in snapshot.workflows:
         if workflow.state not in ENDED:

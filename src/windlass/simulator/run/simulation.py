@@ -158,7 +158,7 @@ class _Run:
         end = self._world.loop.time() + CALM_LIMIT_MS / 1000
         while self._world.loop.time() < end:
             snapshot = await self._stores.view.snapshot()
-            if all(row.facts.state for row in snapshot.jobs) and not snapshot.cascades:
+            if not any(row.facts.is_open for row in snapshot.jobs) and not snapshot.cascades:
                 return
             await self._operate(snapshot)
             await self._world.clock.sleep_ms(LOOK_MS)

@@ -48,7 +48,7 @@ class Tables:
         self.waits: Table[int, Wait] = Table(journal)
         self.due: SortedTable[int, Due] = SortedTable(journal, lambda row: (row.at, row.job))
         self.parked: SortedTable[Order, Ticket] = SortedTable(
-            journal, lambda row: (row.limit, row.shape, row.rank, row.job)
+            journal, lambda row: (row.known_limit, row.shape, row.rank, row.job)
         )
         self.ready: SortedTable[Order, Ticket] = SortedTable(
             journal, lambda row: (row.shape, row.rank, row.job)

@@ -187,7 +187,7 @@ def _synced(now: int, state: int, row: Sequence[Any]) -> PlainSynced:
         columns = zip(jobs, attempts, leases, timeouts, idles, specs, strict=True)
         name, raw = str(STATE_BY_CODE[state]), msgspec.Raw
         granted = [
-            Assignment(job, attempt, lease, name, timeout_ms or 0, idle_ms or 0, raw(spec))
+            Assignment(job, attempt, lease, name, timeout_ms, idle_ms, raw(spec))
             for job, attempt, lease, timeout_ms, idle_ms, spec in columns
         ]
     cursors = [

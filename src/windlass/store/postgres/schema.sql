@@ -40,7 +40,7 @@ CREATE TABLE jobs (
     failed smallint NOT NULL DEFAULT 0,
     lost smallint NOT NULL DEFAULT 0,
     returned smallint NOT NULL DEFAULT 0,
-    state smallint NOT NULL DEFAULT 0,
+    state smallint, -- once it has ended
     spec bytea NOT NULL,
     excluded text,
     assigned_at bigint,
@@ -61,7 +61,7 @@ CREATE TABLE attempts (
     worker bigint NOT NULL,
     incarnation bigint NOT NULL,
     assigned_at bigint NOT NULL,
-    started_at bigint NOT NULL,
+    started_at bigint,
     finished_at bigint NOT NULL,
     number integer NOT NULL,
     exit_code integer,
@@ -90,7 +90,7 @@ CREATE TABLE keys (
 
 CREATE TABLE waits (
     job bigint PRIMARY KEY,
-    not_before bigint NOT NULL,
+    not_before bigint,
     age_from bigint NOT NULL,
     rank bigint NOT NULL,
     workflow bigint,
@@ -146,9 +146,9 @@ CREATE TABLE leases (
     worker bigint NOT NULL,
     incarnation bigint NOT NULL,
     assigned_at bigint NOT NULL,
-    started_at bigint NOT NULL,
-    activity_at bigint NOT NULL,
-    deadline_at bigint NOT NULL,
+    started_at bigint,
+    activity_at bigint,
+    deadline_at bigint,
     timeout_ms bigint,
     idle_ms bigint,
     limit_id bigint,
@@ -185,7 +185,7 @@ CREATE TABLE workers (
 CREATE TABLE workflows (
     id bigint PRIMARY KEY,
     created_at bigint NOT NULL,
-    finished_at bigint NOT NULL,
+    finished_at bigint,
     run integer NOT NULL,
     flags integer NOT NULL,
     state smallint NOT NULL,
@@ -227,8 +227,8 @@ CREATE TABLE queues (
     max_running bigint NOT NULL DEFAULT 0,
     max_per_worker bigint NOT NULL DEFAULT 0,
     preempts smallint NOT NULL DEFAULT 0,
-    limit_id bigint NOT NULL DEFAULT 0, -- the row of `limits` that counts what runs of it
-    isolation text NOT NULL DEFAULT ''
+    limit_id bigint, -- the row of `limits` that counts what runs of it
+    isolation text
 );
 
 CREATE TABLE meta (
@@ -275,6 +275,7 @@ CREATE TABLE tokens (
     created_at bigint NOT NULL,
     expires_at bigint NOT NULL,
     revoked_at bigint NOT NULL,
+    incarnation bigint NOT NULL,
     name text NOT NULL,
     digest text COLLATE "C" NOT NULL UNIQUE,
     role text NOT NULL,
@@ -285,7 +286,9 @@ CREATE TABLE codes (
     digest text COLLATE "C" PRIMARY KEY,
     created_at bigint NOT NULL,
     expires_at bigint NOT NULL,
-    used_at bigint NOT NULL
+    used_at bigint NOT NULL,
+    takeover bigint NOT NULL,
+    worker text NOT NULL
 );
 
 -- What is known of files; their bytes are blobs.
@@ -360,7 +363,7 @@ CREATE INDEX due_retrying ON due (job) WHERE state = {state.retrying};
 -- Templates, each version a row that never changes.
 CREATE TABLE templates (
     created_at bigint NOT NULL,
-    removed_at bigint NOT NULL,
+    removed_at bigint,
     version integer NOT NULL,
     namespace text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
@@ -372,7 +375,7 @@ CREATE TABLE templates (
 
 CREATE TABLE schedules (
     id bigint PRIMARY KEY,
-    next_at bigint NOT NULL,
+    next_at bigint,
     last_slot bigint NOT NULL,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
@@ -388,13 +391,13 @@ CREATE TABLE schedules (
     body bytea NOT NULL,
     UNIQUE (namespace, name)
 );
-CREATE INDEX schedules_due ON schedules (next_at, id) WHERE paused = 0 AND next_at > 0;
+CREATE INDEX schedules_due ON schedules (next_at, id) WHERE paused = 0 AND next_at IS NOT NULL;
 
 CREATE TABLE schedule_runs (
     id bigint PRIMARY KEY,
     schedule bigint NOT NULL,
-    slot bigint NOT NULL,
-    workflow bigint NOT NULL,
+    slot bigint,
+    workflow bigint,
     created_at bigint NOT NULL,
     changed_at bigint NOT NULL,
     state smallint NOT NULL,
@@ -402,7 +405,7 @@ CREATE TABLE schedule_runs (
     actor text
 );
 -- At most one run for each slot; those started by hand have none.
-CREATE UNIQUE INDEX schedule_runs_slot ON schedule_runs (schedule, slot) WHERE slot > 0;
+CREATE UNIQUE INDEX schedule_runs_slot ON schedule_runs (schedule, slot) WHERE slot IS NOT NULL;
 CREATE INDEX schedule_runs_schedule ON schedule_runs (schedule, id);
 CREATE INDEX schedule_runs_waiting ON schedule_runs (schedule) WHERE state = {run.waiting};
 CREATE INDEX schedule_runs_open ON schedule_runs (schedule, state, id) WHERE state < {run.ended};
@@ -413,8 +416,8 @@ CREATE TABLE reactions (
     workflow bigint NOT NULL,
     next_at bigint NOT NULL,
     created_at bigint NOT NULL,
-    finished_at bigint NOT NULL,
-    result bigint NOT NULL,
+    finished_at bigint,
+    result bigint,
     run integer NOT NULL,
     place integer NOT NULL,
     tries integer NOT NULL,
@@ -529,11 +532,11 @@ CREATE TABLE pools (
 CREATE TABLE pool_workers (
     id bigint PRIMARY KEY,
     pool bigint NOT NULL,
-    worker bigint NOT NULL,
+    worker bigint,
     last_lease bigint NOT NULL,
     requested_at bigint NOT NULL,
     changed_at bigint NOT NULL,
-    idle_since bigint NOT NULL,
+    idle_since bigint,
     charged_until bigint NOT NULL,
     tries integer NOT NULL,
     state smallint NOT NULL,

@@ -1,6 +1,6 @@
 -- Version 1 of the schema: what a new file gets. Later versions are in migrations/.
 --
--- Times are milliseconds; 0 means none. Names in braces are codes of domain/ (see store/codes.py).
+-- Times are milliseconds. Names in braces are codes of domain/ (see store/codes.py).
 
 CREATE TABLE sequences (
     name TEXT PRIMARY KEY,
@@ -26,25 +26,25 @@ CREATE TABLE queues (
     max_per_worker INTEGER NOT NULL DEFAULT 0,
     preempts INTEGER NOT NULL DEFAULT 0,
     -- The row of `limits` that counts what runs of a queue.
-    limit_id INTEGER NOT NULL DEFAULT 0,
-    isolation TEXT NOT NULL DEFAULT ''
+    limit_id INTEGER,
+    isolation TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY,
     shape INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
+    workflow INTEGER,
     flags INTEGER NOT NULL,
     rank INTEGER NOT NULL,
     base INTEGER NOT NULL,
     adjustment INTEGER NOT NULL,
     age_from INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    limit_id INTEGER NOT NULL,
-    timeout_ms INTEGER NOT NULL,
-    idle_ms INTEGER NOT NULL,
-    supersedes INTEGER NOT NULL,
-    superseded_by INTEGER NOT NULL DEFAULT 0,
+    limit_id INTEGER,
+    timeout_ms INTEGER,
+    idle_ms INTEGER,
+    supersedes INTEGER,
+    superseded_by INTEGER,
     attempt INTEGER NOT NULL DEFAULT 0,
     failed INTEGER NOT NULL DEFAULT 0,
     lost INTEGER NOT NULL DEFAULT 0,
@@ -60,10 +60,10 @@ CREATE TABLE outcomes (
     attempt INTEGER NOT NULL,
     failed INTEGER NOT NULL,
     lost INTEGER NOT NULL,
-    worker INTEGER NOT NULL,
-    incarnation INTEGER NOT NULL,
-    assigned_at INTEGER NOT NULL,
-    started_at INTEGER NOT NULL,
+    worker INTEGER,
+    incarnation INTEGER,
+    assigned_at INTEGER,
+    started_at INTEGER,
     finished_at INTEGER NOT NULL,
     failure INTEGER NOT NULL,
     exit_code INTEGER,
@@ -82,7 +82,7 @@ CREATE TABLE attempts (
     exit_code INTEGER,
     message TEXT,
     assigned_at INTEGER NOT NULL,
-    started_at INTEGER NOT NULL,
+    started_at INTEGER,
     finished_at INTEGER NOT NULL,
     PRIMARY KEY (job, number)
 ) STRICT, WITHOUT ROWID;
@@ -108,13 +108,13 @@ CREATE TABLE waits (
     job INTEGER PRIMARY KEY,
     unmet INTEGER NOT NULL,
     manual INTEGER NOT NULL,
-    not_before INTEGER NOT NULL,
+    not_before INTEGER,
     age_from INTEGER NOT NULL,
     shape INTEGER NOT NULL,
     rank INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
-    limit_id INTEGER NOT NULL,
+    workflow INTEGER,
+    limit_id INTEGER,
     excluded TEXT
 ) STRICT;
 
@@ -125,8 +125,8 @@ CREATE TABLE due (
     shape INTEGER NOT NULL,
     rank INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
-    limit_id INTEGER NOT NULL,
+    workflow INTEGER,
+    limit_id INTEGER,
     excluded TEXT,
     PRIMARY KEY (at, job)
 ) STRICT, WITHOUT ROWID;
@@ -136,7 +136,7 @@ CREATE TABLE parked (
     rank INTEGER NOT NULL,
     job INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
+    workflow INTEGER,
     limit_id INTEGER NOT NULL,
     excluded TEXT,
     PRIMARY KEY (limit_id, shape, rank, job)
@@ -147,8 +147,8 @@ CREATE TABLE ready (
     rank INTEGER NOT NULL,
     job INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
-    limit_id INTEGER NOT NULL,
+    workflow INTEGER,
+    limit_id INTEGER,
     excluded TEXT,
     PRIMARY KEY (shape, rank, job)
 ) STRICT, WITHOUT ROWID;
@@ -161,15 +161,15 @@ CREATE TABLE leases (
     incarnation INTEGER NOT NULL,
     state INTEGER NOT NULL,
     assigned_at INTEGER NOT NULL,
-    started_at INTEGER NOT NULL,
-    activity_at INTEGER NOT NULL,
-    deadline_at INTEGER NOT NULL,
-    timeout_ms INTEGER NOT NULL,
-    idle_ms INTEGER NOT NULL,
-    limit_id INTEGER NOT NULL,
+    started_at INTEGER,
+    activity_at INTEGER,
+    deadline_at INTEGER,
+    timeout_ms INTEGER,
+    idle_ms INTEGER,
+    limit_id INTEGER,
     reason TEXT,
-    -- The limit of its queue that a lease counts under, 0 if there is none.
-    queue_limit INTEGER NOT NULL DEFAULT 0,
+    -- The limit of its queue that a lease counts under.
+    queue_limit INTEGER,
     -- Above 0 if the job lost a worker on which other jobs ran too: 1 apart from others, 2 alone.
     suspicion INTEGER NOT NULL DEFAULT 0,
     -- JSON {resource: [index, …]}: what it holds of its worker's indexed resources.
@@ -200,7 +200,7 @@ CREATE TABLE workflows (
     run INTEGER NOT NULL,
     flags INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    finished_at INTEGER NOT NULL,
+    finished_at INTEGER,
     counts TEXT NOT NULL
 ) STRICT;
 
@@ -239,14 +239,17 @@ CREATE TABLE tokens (
     worker INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    revoked_at INTEGER NOT NULL
+    revoked_at INTEGER NOT NULL,
+    incarnation INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE codes (
     digest TEXT PRIMARY KEY,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    used_at INTEGER NOT NULL
+    used_at INTEGER NOT NULL,
+    takeover INTEGER NOT NULL,
+    worker TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What is known of files; their bytes are blobs.
@@ -348,7 +351,7 @@ CREATE INDEX leases_worker ON leases (worker);
 -- Told to stop (canceling, timed_out, preempted), or held by a suspect.
 CREATE INDEX leases_marked ON leases (worker) WHERE reason IS NOT NULL OR suspicion > 0;
 
-CREATE INDEX ready_limit ON ready (limit_id, shape) WHERE limit_id > 0;
+CREATE INDEX ready_limit ON ready (limit_id, shape) WHERE limit_id IS NOT NULL;
 
 CREATE UNIQUE INDEX due_job ON due (job);
 
@@ -366,7 +369,7 @@ CREATE INDEX names_sha256 ON names (sha256);
 -- Jobs that ended without completing, of which there are few.
 CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > {state.completed};
 
-CREATE INDEX jobs_workflow ON jobs (workflow) WHERE workflow > 0;
+CREATE INDEX jobs_workflow ON jobs (workflow) WHERE workflow IS NOT NULL;
 
 -- Jobs that back off; planned ones may be many.
 CREATE INDEX due_retrying ON due (job, shape) WHERE state = {state.retrying};
@@ -403,7 +406,7 @@ CREATE TABLE templates (
     digest TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     created_by TEXT,
-    removed_at INTEGER NOT NULL,
+    removed_at INTEGER,
     PRIMARY KEY (namespace, name, version)
 ) STRICT, WITHOUT ROWID;
 
@@ -417,7 +420,7 @@ CREATE TABLE schedules (
     catch_up TEXT NOT NULL,
     catch_up_limit INTEGER NOT NULL,
     paused INTEGER NOT NULL,
-    next_at INTEGER NOT NULL,
+    next_at INTEGER,
     last_slot INTEGER NOT NULL,
     body BLOB NOT NULL,
     created_at INTEGER NOT NULL,
@@ -426,14 +429,14 @@ CREATE TABLE schedules (
     UNIQUE (namespace, name)
 ) STRICT;
 
-CREATE INDEX schedules_due ON schedules (next_at) WHERE paused = 0 AND next_at > 0;
+CREATE INDEX schedules_due ON schedules (next_at) WHERE paused = 0 AND next_at IS NOT NULL;
 
 CREATE TABLE schedule_runs (
     id INTEGER PRIMARY KEY,
     schedule INTEGER NOT NULL,
-    slot INTEGER NOT NULL,
+    slot INTEGER,
     state INTEGER NOT NULL,
-    workflow INTEGER NOT NULL,
+    workflow INTEGER,
     created_at INTEGER NOT NULL,
     changed_at INTEGER NOT NULL,
     reason TEXT,
@@ -441,7 +444,7 @@ CREATE TABLE schedule_runs (
 ) STRICT;
 
 -- At most one run for each slot; those started by hand have none.
-CREATE UNIQUE INDEX schedule_runs_slot ON schedule_runs (schedule, slot) WHERE slot > 0;
+CREATE UNIQUE INDEX schedule_runs_slot ON schedule_runs (schedule, slot) WHERE slot IS NOT NULL;
 
 CREATE INDEX schedule_runs_schedule ON schedule_runs (schedule, id);
 
@@ -462,9 +465,9 @@ CREATE TABLE reactions (
     tries INTEGER NOT NULL,
     next_at INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    finished_at INTEGER NOT NULL,
+    finished_at INTEGER,
     outcome INTEGER NOT NULL,
-    result INTEGER NOT NULL,
+    result INTEGER,
     message TEXT,
     UNIQUE (workflow, run, occasion, place)
 ) STRICT;
@@ -550,11 +553,11 @@ CREATE TABLE pool_workers (
     id INTEGER PRIMARY KEY,
     pool INTEGER NOT NULL,
     state INTEGER NOT NULL,
-    worker INTEGER NOT NULL,
+    worker INTEGER,
     last_lease INTEGER NOT NULL,
     requested_at INTEGER NOT NULL,
     changed_at INTEGER NOT NULL,
-    idle_since INTEGER NOT NULL,
+    idle_since INTEGER,
     charged_until INTEGER NOT NULL,
     tries INTEGER NOT NULL,
     spot INTEGER NOT NULL,

@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 
 from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment
 from windlass.ports.gateway import Holder
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.jobs import SubmitReply, SubmitRequest
@@ -28,7 +28,7 @@ class Files(Protocol):
 
     async def progress(self, holder: Holder, value: Any) -> None: ...
 
-    async def measured(self, holder: Holder, duration_ms: int) -> int: ...
+    async def measured(self, holder: Holder, duration_ms: int) -> int | None: ...
 
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str

@@ -14,16 +14,16 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`state` is a directory of the agent's own. `metadata` is told beside what is found.
 
     `secrets` are given to jobs that name them; `imports` are modules whose named functions it
-    runs. `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`. `passes` names environment
-    variables that jobs see as well; `code` is the single-use code of a first enrolment;
-    `drain_limit_ms` is how long a drain waits for jobs (None: as the server says). Without
-    `keeps_token` the worker's token is never written to `state`: it enrols with a new code each
-    time it is started. With `pins`,
-    jobs run only on the processors whose indices they hold. `isolation` is the weakest mode in
-    which it runs jobs, or `auto`; `uids` are those of jobs if it is root. `shares` are folders
-    that jobs in a sandbox can read, `hides` those that they must not see. `limits` are the most
-    that a job may use. `container_engine` is `auto`, `off`, or the engine that runs the containers
-    of jobs.
+    runs, `allowed_imports` patterns of those whose functions jobs may name (empty: all but the
+    standard library and Windlass). `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`.
+    `passes` names environment variables that jobs see as well; `code` is the single-use code of a
+    first enrolment; `drain_limit_ms` is how long a drain waits for jobs (None: as the server
+    says). Without `keeps_token` the worker's secret is never written to `state`: it enrols with a
+    new code each time it is started. With `pins`, jobs run only on the processors whose indices
+    they hold. `isolation` is the weakest mode in which it runs jobs, or `auto`; `uids` are those of
+    jobs if it is root. `shares` are folders that jobs in a sandbox can read, `hides` those that
+    they must not see. `limits` are the most that a job may use. `container_engine` is `auto`,
+    `off`, or the engine that runs the containers of jobs.
     """
 
     name: str
@@ -33,6 +33,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     cgroup: str = "auto"
     passes: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
+    allowed_imports: tuple[str, ...] = ()
     secrets: Secrets = msgspec.field(default_factory=Secrets)
     code: str | None = None
     drain_limit_ms: int | None = None

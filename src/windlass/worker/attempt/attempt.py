@@ -180,7 +180,7 @@ class Attempt:
         return self.isolation != WEAKEST and demanded is not None
 
     @property
-    def timeout_ms(self) -> int:
+    def timeout_ms(self) -> int | None:
         return self._timers.timeout_ms
 
     @property
@@ -267,6 +267,8 @@ class Attempt:
         """Submits jobs into the workflow of this one."""
         self._asked += 1
         context = self._context
+        if self._mask is not None:
+            request = children.conceal(request, self._mask)
         return await children.submit(
             context.gateway, context.clock, self._holder(), request, self._asked
         )

@@ -39,6 +39,7 @@ PATH_LIMIT: Final = 100  # the system takes 107 bytes
 BODY_LIMIT: Final = 64 * 1024 * 1024
 WAITING: Final = 64
 LAST_WORDS_S: Final = 1.0
+FORBIDDEN: Final = "forbidden"  # the code of such errors
 
 _STATUS: Final[dict[type[WindlassError], int]] = {
     InvalidInput: 422,
@@ -164,4 +165,6 @@ class JobSocket:
 
 
 def _status_of(error: WindlassError) -> int:
+    if error.code == FORBIDDEN:  # in the agent's own process, or as the server answered
+        return 403
     return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)

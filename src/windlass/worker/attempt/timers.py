@@ -16,8 +16,10 @@ class Timers:
         "_due_at", "_idle_ms", "_idle_timer", "_late", "_limit", "_seen_at", "_timer", "timeout_ms",
     )  # fmt: skip
 
-    def __init__(self, timeout_ms: int, idle_ms: int, late: Callable[[str], None]) -> None:
-        self.timeout_ms = timeout_ms  # 0: none
+    def __init__(
+        self, timeout_ms: int | None, idle_ms: int | None, late: Callable[[str], None]
+    ) -> None:
+        self.timeout_ms = timeout_ms
         self._idle_ms = idle_ms
         self._late = late
         self._due_at = math.inf
@@ -30,11 +32,11 @@ class Timers:
         """Starts counting."""
         loop = asyncio.get_running_loop()
         timeout = self.timeout_ms
-        if timeout > COARSE_MS:
+        if timeout is not None and timeout > COARSE_MS:
             self._due_at = loop.time() + timeout / 1000
-        elif timeout:
+        elif timeout is not None:
             self._timer = loop.call_later(timeout / 1000, self._time_out)
-        if self._idle_ms:
+        if self._idle_ms is not None:
             self._seen_at = loop.time()
             self._look_idle()
 
@@ -43,10 +45,10 @@ class Timers:
         if now >= self._due_at:
             self._time_out()
 
-    def change_timeout(self, timeout_ms: int) -> None:
+    def change_timeout(self, timeout_ms: int | None) -> None:
         """Replaces the timeout, counted from the start; no timeout stays none."""
         due_at = self._due_at if self._timer is None else self._timer.when()
-        if not timeout_ms or due_at == math.inf:
+        if timeout_ms is None or self.timeout_ms is None or due_at == math.inf:
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -73,9 +75,12 @@ class Timers:
                 timer.cancel()
 
     def _time_out(self) -> None:
-        self._late(f"Timed out after {format_duration(self.timeout_ms)}")
+        if self.timeout_ms is not None:
+            self._late(f"Timed out after {format_duration(self.timeout_ms)}")
 
     def _look_idle(self) -> None:
+        if self._idle_ms is None:
+            return
         loop = asyncio.get_running_loop()
         due = self._seen_at + self._idle_ms / 1000
         if loop.time() >= due:

@@ -24,8 +24,8 @@ from windlass.worker.isolation.uids import DEFAULT_RANGE, Uids, parse_range
 from windlass.worker.isolation.user import UserMode
 from windlass.worker.keeper.scratch import Scratch
 
-AUTO: Final = "auto"  # the mode that `AUTOMATIC` names first and that works here
-AUTOMATIC: Final[tuple[Isolation, ...]] = ("process",)
+AUTO: Final = "auto"  # the first of `AUTOMATIC` that works here
+AUTOMATIC: Final[tuple[Isolation, ...]] = ("sandbox", "process")
 
 LAST_WORDS_S: Final = 5
 
@@ -98,6 +98,8 @@ class Modes:
         self.lacking = lacking
         if setting == AUTO:
             self.default = next(mode for mode in AUTOMATIC if mode in self._offered)
+            if self.default == WEAKEST:
+                log.warning("jobs_not_isolated", reason=lacking.get(AUTOMATIC[0]))
             return
         named = next((mode for mode in MODES if mode == setting), None)
         if named is None:

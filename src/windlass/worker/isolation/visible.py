@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from windlass.worker.isolation.sandbox import Visible
+from windlass.worker.isolation.sandbox import SYSTEM, Visible
 
 SOURCES: Final = Path(__file__).parents[3]
 
@@ -22,8 +22,17 @@ def visible_folders(shared: Iterable[Path], hidden: Iterable[Path]) -> Visible:
     found += [Path(entry) for entry in sys.path if entry and Path(entry) != here]
     found += [] if _holds_home(here) else [here]
     found += shared
-    kept = {path.absolute(): None for path in found if os.path.exists(path) and path != Path("/")}
-    return Visible(tuple(kept), tuple(path.absolute() for path in hidden))
+    return Visible(_outermost(found), tuple(path.absolute() for path in hidden))
+
+
+def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """Returns those that no other shows already: each costs the start of a job some time."""
+    there = {folder.absolute() for folder in folders if os.path.exists(folder)} - {Path("/")}
+    kept: list[Path] = []
+    for folder in sorted(there, key=lambda path: (len(path.parts), path)):
+        if not any(folder.is_relative_to(other) for other in (*map(Path, SYSTEM), *kept)):
+            kept.append(folder)
+    return tuple(kept)
 
 
 def _holds_home(folder: Path) -> bool:

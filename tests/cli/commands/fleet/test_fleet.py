@@ -20,6 +20,7 @@ def test_the_worker_is_shown_and_managed(up: Program) -> None:
     assert unknown.returncode == 4
     assert f"worker nobody does not exist; known: {worker['name']}" in unknown.stderr
     assert up.text("workers", "code").startswith("enrol_")
+    assert up.text("workers", "code", "--worker", "w", "--takeover").startswith("enrol_")
 
 
 def test_tokens_are_made_used_and_revoked(up: Program) -> None:
@@ -70,3 +71,5 @@ def test_verify_and_doctor_find_nothing_wrong(up: Program) -> None:
     assert "problem" not in findings.values()
     sound = {"python", "sqlite", "configuration", "data directory", "disk", "workers"}
     assert {findings[check] for check in sound} == {"ok"}
+    assert findings["isolation process"] == "ok"
+    assert {"isolation user", "isolation sandbox", "limits of jobs"} <= findings.keys()

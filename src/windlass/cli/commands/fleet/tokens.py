@@ -49,9 +49,9 @@ def create(
     Parameters
     ----------
     name
-        Its name in lists and in the audit log.
+        Its name in lists and in the log. Jobs belong to it; no two living tokens have one name.
     role
-        viewer, submitter, operator, admin or worker.
+        viewer, submitter, operator or admin.
     namespace
         A namespace that it gives access to. Repeatable. Default: all.
     expires
@@ -67,5 +67,5 @@ def create(
 
 @tokens.command
 def revoke(token: Token, /, *, at: Connection = HERE, json: Json = False) -> None:
-    """Revoke a token; it stops working within one heartbeat."""
+    """Revoke a token; it stops working within 5 s. A worker loses all its tokens."""
     print_change(at.call("DELETE", f"/api/v1/tokens/{token}", Changed), json)

@@ -159,15 +159,28 @@ def set_metadata(
 
 
 @workers.command
-def code(*, expires: str = "1h", at: Connection = HERE, json: Json = False) -> None:
+def code(
+    *,
+    expires: str = "1h",
+    worker: str | None = None,
+    takeover: Flag = False,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
     """Create a single-use code with which one worker may enrol.
 
     Parameters
     ----------
     expires
         How long the code is valid.
+    worker
+        The only name under which a worker may enrol with it. Default: any.
+    takeover
+        Also end a worker of that name that is still alive. Its process must be dead, or it will
+        be told to stop; what it was running runs again.
     """
-    made = at.call("POST", "/api/v1/codes", CodeCreated, CodeRequest(expires=expires))
+    asked = CodeRequest(expires=expires, worker=worker, takeover=takeover)
+    made = at.call("POST", "/api/v1/codes", CodeCreated, asked)
     if json:
         print_json(made)
     else:

@@ -132,7 +132,10 @@ class OwnWorkers(NamedTuple):
         return None
 
     async def _start(self, number: int) -> Running:
-        code, _ = await self.access.create_code(CODE_MS, "windlass up")
+        # The old process is a child that has died, or was left by an earlier `windlass up`.
+        code, _ = await self.access.create_code(
+            CODE_MS, "windlass up", worker=self._name(number), takeover=True
+        )
         given = {name: value for name, value in secrets_of(os.environ).items() if name != TOKEN}
         held = hold({**given, CODE: code, KEEPS_NO_TOKEN: "1"})
         try:
@@ -144,10 +147,13 @@ class OwnWorkers(NamedTuple):
         finally:
             os.close(held)
 
+    def _name(self, number: int) -> str:
+        return f"{os.uname().nodename}-{number + 1}"
+
     def _command(self, number: int) -> Sequence[str]:
         return [
             "-m", "windlass", "worker", "--server", self.address,
-            "--name", f"{os.uname().nodename}-{number + 1}", "--slots", str(self.slots),
+            "--name", self._name(number), "--slots", str(self.slots),
             "--state", str(self.directory.absolute() / WORKERS / str(number + 1)),
         ]  # fmt: skip
 

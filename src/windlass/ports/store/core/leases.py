@@ -63,9 +63,9 @@ class LeasesWrite(LeasesRead, Protocol):
 
         Each becomes the job's next attempt, or `least_attempt` if that is higher.
 
-        `started_at` is `now` when the state is running, else 0. `deadline_at` is, when
-        running, now + the smaller of the job's two timeouts that are not 0 + `slack_ms`
-        (0 if both are 0); when assigned, now + `slack_ms`.
+        `started_at` is `now` when the state is running, else None. `deadline_at` is, when
+        running, now + the smaller of the job's timeouts + `slack_ms` (None if it has none);
+        when assigned, now + `slack_ms`.
         """
         ...
 
@@ -73,7 +73,7 @@ class LeasesWrite(LeasesRead, Protocol):
         """Locks and reads the leases of these jobs, ascending by job."""
         ...
 
-    async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def start(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
         """Marks assigned leases as running, given as (job, started_at, deadline_at)."""
         ...
 
@@ -85,11 +85,11 @@ class LeasesWrite(LeasesRead, Protocol):
         """Notes how much the jobs of these leases are suspected."""
         ...
 
-    async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def touch(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
         """Writes (job, activity_at, deadline_at)."""
         ...
 
-    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
         """Changes how long attempts may take, given as (job, timeout_ms, deadline_at)."""
         ...
 

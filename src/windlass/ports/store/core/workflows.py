@@ -59,7 +59,7 @@ class WorkflowsWrite(WorkflowsRead, Protocol):
         """Adds to the counts (workflow → state code → delta), ascending; returns the new rows."""
         ...
 
-    async def set_state(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
+    async def set_state(self, rows: Sequence[tuple[int, int, int, int | None]]) -> None:
         """Writes (workflow, state, run, finished_at)."""
         ...
 

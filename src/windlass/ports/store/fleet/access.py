@@ -30,12 +30,20 @@ class AccessWrite(AccessRead, Protocol):
         """Removes the tokens of a worker that is gone for good; returns how many."""
         ...
 
+    async def end_sessions(self, worker: int) -> None:
+        """Removes the tokens of a worker's incarnations; the secret it enrols with stays."""
+        ...
+
+    async def lock(self) -> None:
+        """Keeps others from adding tokens until this transaction ends."""
+        ...
+
     async def add_code(self, row: Code) -> None: ...
 
     async def trim_codes(self, before: int, count: int) -> int:
         """Removes at most so many codes that expired before this time; returns how many."""
         ...
 
-    async def use_code(self, digest: str, now: int) -> bool:
-        """Uses a code up: True for exactly one caller, and only before it expires."""
+    async def use_code(self, digest: str, now: int) -> Code | None:
+        """Uses a code up and returns it: to exactly one caller, and only before it expires."""
         ...

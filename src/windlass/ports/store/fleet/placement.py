@@ -69,7 +69,7 @@ class PlacementWrite(PlacementRead, Protocol):
         """Locks leases of these shapes that count under no queue's limit; their jobs, ascending."""
         ...
 
-    async def bind(self, jobs: Sequence[int], limit: int) -> None:
+    async def bind(self, jobs: Sequence[int], limit: int | None) -> None:
         """Counts these leases under the limit of their queue."""
         ...
 

@@ -12,7 +12,7 @@ class Ended(NamedTuple):
 
     job: int
     shape: int
-    workflow: int
+    workflow: int | None
     finished_at: int
 
 

@@ -45,7 +45,7 @@ class MemoryFlow:
         rows = zip(map(NewJob._make, jobs), unmet, strict=True)
         await self._places.add_waits(
             [
-                Wait(r.id, left, 0, 0, r.age_from,
+                Wait(r.id, left, 0, None, r.age_from,
                      Ticket(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None))
                 for r, left in rows
             ]
@@ -64,7 +64,7 @@ class MemoryFlow:
             for worker, item in done
             if item.job in leases
             and item.job not in tied
-            and not facts[item.job].workflow
+            and facts[item.job].workflow is None
             and is_free_of_limits(leases[item.job], worker, item)
         }
         ended = sorted(plain)

@@ -37,7 +37,7 @@ class MemoryJobs:
     async def insert(self, rows: Sequence[JobColumns]) -> None:
         for row in map(NewJob._make, rows):
             self._jobs.insert(row.id, new_record(row))
-            if row.workflow:
+            if row.workflow is not None:
                 self._tables.grouped.insert((row.workflow, row.id), (row.workflow, row.id))
 
     async def read(self, ids: Sequence[int]) -> dict[int, JobFacts]:
@@ -105,7 +105,7 @@ class MemoryJobs:
                 adjustment=adjustment,
                 age_from=age_from,
                 rank=rank,
-                flags=facts.flags if facts.state else flags,
+                flags=flags if facts.is_open else facts.flags,
             ),
         )
 
@@ -161,7 +161,7 @@ def new_record(row: NewJob) -> JobRecord:
         id=row.id,
         shape=row.shape,
         workflow=row.workflow,
-        state=0,
+        state=None,
         flags=row.flags,
         rank=row.rank,
         base=row.base,
@@ -172,16 +172,16 @@ def new_record(row: NewJob) -> JobRecord:
         timeout_ms=row.timeout_ms,
         idle_ms=row.idle_ms,
         supersedes=row.supersedes,
-        superseded_by=0,
+        superseded_by=None,
         attempt=0,
         failed=0,
         lost=0,
         returned=0,
-        worker=0,
-        incarnation=0,
+        worker=None,
+        incarnation=None,
         excluded=None,
     )
-    return JobRecord(facts, 0, 0, 0, 0, None, None, None, None, row.spec)
+    return JobRecord(facts, None, None, None, 0, None, None, None, None, row.spec)
 
 
 def tried(row: JobTry, facts: JobFacts) -> JobFacts:

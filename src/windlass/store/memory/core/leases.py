@@ -47,8 +47,8 @@ class MemoryLeases:
                 incarnation=demand.incarnation,
                 state=state,
                 assigned_at=now,
-                started_at=now if state == RUNNING else 0,
-                activity_at=0,  # until the first `touch`
+                started_at=now if state == RUNNING else None,
+                activity_at=None,  # until the first `touch`
                 deadline_at=deadline_at,
                 timeout_ms=job.facts.timeout_ms,
                 idle_ms=job.facts.idle_ms,
@@ -97,19 +97,21 @@ class MemoryLeases:
         ]  # fmt: skip
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
-        """Returns the earliest deadline first, equal ones by job; a deadline of 0 never comes."""
+        """Returns the earliest deadline first, equal ones by job."""
         late = [
-            row
+            (row.deadline_at, row.job)
             for row in self._leases
-            if row.state in (ASSIGNED, RUNNING) and 0 < row.deadline_at <= now
+            if row.state in (ASSIGNED, RUNNING)
+            and row.deadline_at is not None
+            and row.deadline_at <= now
         ]
-        return sorted(late, key=lambda row: (row.deadline_at, row.job))[:count]
+        return [self._leases[job] for _, job in sorted(late)[:count]]
 
     async def orphans(self, count: int) -> list[Lease]:
         """Returns them ascending by job."""
         return sorted(row for row in self._leases if self._is_orphan(row))[:count]
 
-    async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def start(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
         for job, started_at, deadline_at in rows:
             row = self._leases.get(job)
             if row is not None and row.state == ASSIGNED:
@@ -130,14 +132,14 @@ class MemoryLeases:
             if row is not None:
                 self._leases.put(job, row._replace(suspicion=suspicion))
 
-    async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def touch(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
         for job, activity_at, deadline_at in rows:
             row = self._leases.get(job)
             if row is not None:
                 touched = row._replace(activity_at=activity_at, deadline_at=deadline_at)
                 self._leases.put(job, touched)
 
-    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
         for job, timeout_ms, deadline_at in rows:
             row = self._leases.get(job)
             if row is not None:
@@ -153,9 +155,9 @@ class MemoryLeases:
         return worker is None or worker.incarnation > lease.incarnation
 
 
-def first_deadline(job: JobFacts, state: int, now: int, slack_ms: int) -> int:
-    """Returns when a new lease is overdue, or 0 if it may run for ever."""
+def first_deadline(job: JobFacts, state: int, now: int, slack_ms: int) -> int | None:
+    """Returns when a new lease is overdue, or None if it may run for ever."""
     if state != RUNNING:
         return now + slack_ms
-    limits = [limit for limit in (job.idle_ms, job.timeout_ms) if limit]
-    return now + min(limits) + slack_ms if limits else 0
+    limits = [limit for limit in (job.idle_ms, job.timeout_ms) if limit is not None]
+    return now + min(limits) + slack_ms if limits else None

@@ -32,7 +32,7 @@ class MemoryPlaces:
 
     async def add_parked(self, tickets: Sequence[Ticket]) -> None:
         for ticket in tickets:
-            place = (ticket.limit, ticket.shape, ticket.rank, ticket.job)
+            place = (ticket.known_limit, ticket.shape, ticket.rank, ticket.job)
             self._parked.insert(place, ticket)
 
     async def meet(self, met: Mapping[int, int], manual: bool = False) -> list[Wait]:
@@ -69,7 +69,11 @@ class MemoryPlaces:
         return [row for row in taken if row is not None]
 
     async def take_parked(self, facts: Sequence[JobFacts]) -> list[Ticket]:
-        places = ((fact.limit, fact.shape, fact.rank, fact.id) for fact in sorted(facts))
+        places = (
+            (fact.limit, fact.shape, fact.rank, fact.id)
+            for fact in sorted(facts)
+            if fact.limit is not None
+        )
         taken = (self._parked.pop(place) for place in places)
         return [ticket for ticket in taken if ticket is not None]
 
@@ -124,7 +128,7 @@ class MemoryPlaces:
 
     async def unpark(self, tickets: Sequence[Ticket]) -> None:
         for ticket in tickets:
-            self._parked.pop((ticket.limit, ticket.shape, ticket.rank, ticket.job))
+            self._parked.pop((ticket.known_limit, ticket.shape, ticket.rank, ticket.job))
 
 
 def add_ready(tables: Tables, ticket: Ticket) -> None:
@@ -148,5 +152,7 @@ def pick_ready(tables: Tables, ticket: Ticket) -> None:
 
 
 def _count(tables: Tables, ticket: Ticket, delta: int) -> None:
+    if ticket.limit is None:
+        return
     place = (ticket.limit, ticket.shape)
     tables.ready_counts.put(place, (tables.ready_counts.get(place) or 0) + delta)

@@ -41,7 +41,7 @@ class MemoryWorkflows:
             self._workflows.put(row.id, row)
         return changed
 
-    async def set_state(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
+    async def set_state(self, rows: Sequence[tuple[int, int, int, int | None]]) -> None:
         for workflow, state, run, finished_at in rows:
             row = self._workflows.get(workflow)
             if row is not None:
@@ -101,7 +101,7 @@ class MemoryWorkflows:
             page = await self.jobs_of(workflow, after, count)
             if not page:
                 break
-            found += [facts.id for facts in page if not facts.state]
+            found += [facts.id for facts in page if facts.is_open]
             after = page[-1].id
         return found[:count]
 
@@ -123,8 +123,8 @@ class MemoryWorkflows:
             facts = self._tables.jobs[job].facts
             if facts.superseded_by:
                 continue
-            counts[facts.state or self._place(facts)] += 1
-            if facts.state and facts.state != COMPLETED and facts.flags & ALLOW_FAILURE:
+            counts[self._place(facts) if facts.state is None else facts.state] += 1
+            if facts.state not in (None, COMPLETED) and facts.flags & ALLOW_FAILURE:
                 counts[FORGIVEN] += 1
         return tuple(counts)
 
@@ -137,7 +137,8 @@ class MemoryWorkflows:
         if due is not None:
             return due.state
         here = (facts.shape, facts.rank, facts.id)
-        queued = here in tables.ready or (facts.limit, *here) in tables.parked
+        parked = facts.limit is not None and (facts.limit, *here) in tables.parked
+        queued = here in tables.ready or parked
         return QUEUED if queued else BLOCKED
 
     def _known(self, ids: Sequence[int]) -> list[WorkflowRow]:

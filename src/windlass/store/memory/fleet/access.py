@@ -37,6 +37,15 @@ class MemoryAccess:
             self._tables.token_ids.pop(row.digest)
         return len(mine)
 
+    async def end_sessions(self, worker: int) -> None:
+        mine = [row for row in self._tables.tokens if row.worker == worker > 0 and row.incarnation]
+        for row in mine:
+            self._tables.tokens.pop(row.id)
+            self._tables.token_ids.pop(row.digest)
+
+    async def lock(self) -> None:
+        """Does nothing: nobody else writes during a transaction."""
+
     async def add_code(self, row: Code) -> None:
         self._tables.codes.insert(row.digest, row)
 
@@ -49,9 +58,10 @@ class MemoryAccess:
             self._tables.codes.pop(row.digest)
         return min(len(old), count)
 
-    async def use_code(self, digest: str, now: int) -> bool:
+    async def use_code(self, digest: str, now: int) -> Code | None:
         row = self._tables.codes.get(digest)
         if row is None or row.used_at or row.expires_at <= now:
-            return False
-        self._tables.codes.put(digest, row._replace(used_at=now))
-        return True
+            return None
+        used = row._replace(used_at=now)
+        self._tables.codes.put(digest, used)
+        return used

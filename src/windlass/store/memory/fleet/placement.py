@@ -48,10 +48,10 @@ class MemoryPlacement:
     async def unbound(self, shapes: Sequence[int]) -> list[int]:
         leases = self._tables.leases
         return sorted(
-            row.job for row in leases if not row.queue_limit and self._shape(row.job) in shapes
+            row.job for row in leases if row.queue_limit is None and self._shape(row.job) in shapes
         )
 
-    async def bind(self, jobs: Sequence[int], limit: int) -> None:
+    async def bind(self, jobs: Sequence[int], limit: int | None) -> None:
         for job in jobs:
             row = self._tables.leases.get(job)
             if row is not None:

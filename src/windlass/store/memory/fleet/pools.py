@@ -107,13 +107,14 @@ class MemoryPools:
             if not ended or event.worker not in workers or job is None:
                 continue
             attempt = self._tables.attempts.get((event.job, event.attempt))
-            if attempt is None and job.facts.state and job.facts.attempt == event.attempt:
+            if attempt is None and not job.facts.is_open and job.facts.attempt == event.attempt:
                 since = job.started_at or job.assigned_at
             elif attempt is not None:
                 since = attempt.started_at or attempt.assigned_at
             else:
                 continue
-            found.append(Spell(event.worker, job.facts.shape, since, event.at))
+            if since is not None:
+                found.append(Spell(event.worker, job.facts.shape, since, event.at))
         return sorted(found)
 
     async def span(self, shape: int, rank: int, job: int, most: int) -> Span:

@@ -47,7 +47,7 @@ class MemoryRetention:
             for log in tables.logs.between((job,), (job + 1,)):
                 tables.logs.pop((job, log.attempt))
             row = tables.jobs.pop(job)
-            if row is not None:
+            if row is not None and row.facts.workflow is not None:
                 tables.grouped.pop((row.facts.workflow, job))
             tables.artifacts.pop(job)
             tables.progress.pop(job)

@@ -38,12 +38,12 @@ class MemoryTemplates:
     async def all(self, namespace: str | None) -> list[TemplateRow]:
         newest: dict[tuple[str, str], TemplateRow] = {}
         for row in sorted(self._templates):
-            if not row.removed_at and namespace in (None, row.namespace):
+            if row.removed_at is None and namespace in (None, row.namespace):
                 newest[row.namespace, row.name] = row
         return list(newest.values())
 
     async def remove(self, namespace: str, name: str, at: int) -> bool:
-        standing = [row for row in self._versions(namespace, name) if not row.removed_at]
+        standing = [row for row in self._versions(namespace, name) if row.removed_at is None]
         for row in standing:
             key = (row.namespace, row.name, row.version)
             self._templates.put(key, row._replace(removed_at=at))
@@ -97,18 +97,20 @@ class MemorySchedules:
         return sorted(rows, key=lambda row: (row.namespace, row.name))
 
     async def due(self, now: int, count: int) -> list[int]:
-        rows = [r for r in self._schedules if not r.paused and r.next_at and r.next_at <= now]
-        return [row.id for row in sorted(rows, key=lambda r: (r.next_at, r.id))[:count]]
+        active = [
+            (r.next_at, r.id) for r in self._schedules if not r.paused and r.next_at is not None
+        ]
+        return [number for at, number in sorted(active) if at <= now][:count]
 
     async def add_runs(self, rows: Sequence[RunRow]) -> list[RunRow]:
-        taken = {(run.schedule, run.slot) for run in self._runs if run.slot}
+        taken = {(run.schedule, run.slot) for run in self._runs if run.slot is not None}
         added: list[RunRow] = []
         for row in rows:
             if (row.schedule, row.slot) not in taken:
                 (number,) = self._tables.number("run")
                 added.append(row._replace(id=number))
                 self._runs.insert(number, added[-1])
-                taken |= {(row.schedule, row.slot)} if row.slot else set()
+                taken |= {(row.schedule, row.slot)} if row.slot is not None else set()
         return added
 
     async def update_runs(self, rows: Sequence[RunRow]) -> None:
@@ -190,8 +192,8 @@ class MemoryReactions:
         done = [
             r
             for r in self._reactions
-            if r.state != ReactionState.PENDING and r.finished_at < before
+            if r.state != ReactionState.PENDING and (r.finished_at or before) < before
         ]
-        for row in sorted(done, key=lambda r: (r.finished_at, r.id))[:count]:
+        for row in sorted(done, key=lambda r: (r.finished_at or 0, r.id))[:count]:
             self._reactions.pop(row.id)
         return min(len(done), count)

@@ -25,7 +25,9 @@ class MemoryStatistics:
         for event in events:
             job = self._tables.jobs.get(event.job)
             done = event.kind == EventKind.JOB and event.to == COMPLETED
-            if done and event.seq <= upto and job is not None:
+            if not done or event.seq > upto or job is None:
+                continue
+            if job.started_at is not None and job.finished_at is not None:
                 used = self._tables.usage.get(event.job)
                 peak = used.peak_memory if used and used.attempt == event.attempt else 0
                 run_ms = job.finished_at - job.started_at

@@ -41,7 +41,9 @@ class MemoryViews(Views):
         self._log = log
         self._files = files
 
-    async def _scan(self, source: Source, below: int, count: int, workflow: int) -> list[Candidate]:
+    async def _scan(
+        self, source: Source, below: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
         tables = self._tables
         holds: dict[Source, Callable[[], Iterable[int]]] = {
             Source.JOBS: lambda: (row.facts.id for row in tables.jobs),

@@ -29,9 +29,9 @@ class PostgresFlow:
         """Runs the statement of `add_waits` with columns instead of a record for each job."""
         if jobs:
             columns = list(zip(*jobs, strict=True))
-            ids, none = columns[0], (0,) * len(jobs)
-            ticket = columns[1], columns[4], none, columns[2], columns[9], (None,) * len(jobs)
-            args = spread(TICKET + "iiii", [*ticket, unmet, none, none, columns[7]])
+            ids, zero, none = columns[0], (0,) * len(jobs), (None,) * len(jobs)
+            ticket = columns[1], columns[4], zero, columns[2], columns[9], none
+            args = spread(TICKET + "iiii", [*ticket, unmet, zero, none, columns[7]])
             await self._session.execute("add_waits", integers(ids), *args)
 
     async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:

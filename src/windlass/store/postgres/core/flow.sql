@@ -20,11 +20,11 @@ SELECT pg_current_xact_id()::text
 WITH entered AS (
     INSERT INTO jobs (id, spec, shape, workflow, flags, rank, base, adjustment, age_from,
                       created_at, limit_id, timeout_ms, idle_ms, supersedes)
-    SELECT u.id, u.spec, coalesce(u.shape, $15), nullif(coalesce(u.workflow, $16), 0),
+    SELECT u.id, u.spec, coalesce(u.shape, $15), coalesce(u.workflow, $16),
            coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
            coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
-           nullif(coalesce(u.limit_id, $23), 0), nullif(coalesce(u.timeout_ms, $24), 0),
-           nullif(coalesce(u.idle_ms, $25), 0), nullif(coalesce(u.supersedes, $26), 0)
+           coalesce(u.limit_id, $23), coalesce(u.timeout_ms, $24),
+           coalesce(u.idle_ms, $25), coalesce(u.supersedes, $26)
     FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
                 $5::text::integer[], $6::text::bigint[], $7::text::integer[], $8::text::integer[],
                 $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],
@@ -92,7 +92,7 @@ UPDATE jobs j SET state = {state.completed}, attempt = g.attempt, worker = g.wor
     finished_at = $13, failure = {failure.none}, exit_code = g.exit_code, message = NULL,
     reason = NULL, result = g.result
 FROM gone g WHERE j.id = g.job
-RETURNING j.id, j.shape, coalesce(j.workflow, 0)
+RETURNING j.id, j.shape, j.workflow
 
 -- name: end_blocked
 -- Jobs that wait end, but for one that keeps a wait (2) while it runs. The lock comes first and
@@ -103,8 +103,8 @@ WITH locked AS MATERIALIZED (
     DELETE FROM waits w USING locked l WHERE w.job = l.job
         AND w.manual <> {manual.kept_while_running} RETURNING w.job
 ), ended AS (
-    UPDATE jobs j SET state = $2::smallint, worker = 0, incarnation = 0, assigned_at = 0,
-        started_at = 0, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
+    UPDATE jobs j SET state = $2::smallint, worker = NULL, incarnation = NULL,
+        assigned_at = NULL, started_at = NULL, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
         message = NULL, reason = $4::text, result = NULL
     FROM gone g WHERE j.id = g.job
     RETURNING j.id, j.shape, j.workflow, j.limit_id, j.flags, j.attempt
@@ -112,7 +112,7 @@ WITH locked AS MATERIALIZED (
     INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > {state.completed}
     ON CONFLICT (job) DO UPDATE SET state = excluded.state
 )
-SELECT id, {state.blocked}, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt
+SELECT id, {state.blocked}, shape, workflow, limit_id, flags, attempt
 FROM ended
 
 -- name: end_queued
@@ -125,8 +125,8 @@ WITH locked AS MATERIALIZED (
     DELETE FROM ready r USING locked l
     WHERE r.shape = l.shape AND r.rank = l.rank AND r.job = l.job RETURNING r.job
 ), ended AS (
-    UPDATE jobs j SET state = $2::smallint, worker = 0, incarnation = 0, assigned_at = 0,
-        started_at = 0, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
+    UPDATE jobs j SET state = $2::smallint, worker = NULL, incarnation = NULL,
+        assigned_at = NULL, started_at = NULL, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
         message = NULL, reason = $4::text, result = NULL
     FROM gone g WHERE j.id = g.job
     RETURNING j.id, j.shape, j.workflow, j.limit_id, j.flags, j.attempt
@@ -134,5 +134,5 @@ WITH locked AS MATERIALIZED (
     INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > {state.completed}
     ON CONFLICT (job) DO UPDATE SET state = excluded.state
 )
-SELECT id, {state.queued}, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt
+SELECT id, {state.queued}, shape, workflow, limit_id, flags, attempt
 FROM ended

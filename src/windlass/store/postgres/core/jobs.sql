@@ -8,11 +8,11 @@ SELECT coalesce(array_agg(nextval('job_ids')), '{}') FROM generate_series(1, $1)
 -- Columns that stay empty until an attempt closes are not named, so that they take no room.
 INSERT INTO jobs (id, spec, shape, workflow, flags, rank, base, adjustment, age_from,
                   created_at, limit_id, timeout_ms, idle_ms, supersedes)
-SELECT u.id, u.spec, coalesce(u.shape, $15), nullif(coalesce(u.workflow, $16), 0),
+SELECT u.id, u.spec, coalesce(u.shape, $15), coalesce(u.workflow, $16),
        coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
        coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
-       nullif(coalesce(u.limit_id, $23), 0), nullif(coalesce(u.timeout_ms, $24), 0),
-       nullif(coalesce(u.idle_ms, $25), 0), nullif(coalesce(u.supersedes, $26), 0)
+       coalesce(u.limit_id, $23), coalesce(u.timeout_ms, $24),
+       coalesce(u.idle_ms, $25), coalesce(u.supersedes, $26)
 FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
             $5::text::integer[], $6::text::bigint[], $7::text::integer[], $8::text::integer[],
             $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],
@@ -22,10 +22,10 @@ FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigi
 
 -- name: lock_jobs
 -- Against every other writer, in the one order in which all lock.
-SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
-       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
-       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
+       created_at, limit_id, timeout_ms, idle_ms,
+       supersedes, superseded_by, attempt, failed, lost, returned,
+       worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
 
 -- name: hold_jobs
@@ -34,18 +34,18 @@ SELECT id FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY U
 
 -- name: share_jobs
 -- Against writers only: a job that gets a dependent must not end unseen.
-SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
-       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
-       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
+       created_at, limit_id, timeout_ms, idle_ms,
+       supersedes, superseded_by, attempt, failed, lost, returned,
+       worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR SHARE
 
 -- name: read_jobs
 -- As they are now, for those who do not decide by it.
-SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
-       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
-       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
+       created_at, limit_id, timeout_ms, idle_ms,
+       supersedes, superseded_by, attempt, failed, lost, returned,
+       worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
 
 -- name: job_specs
@@ -103,7 +103,7 @@ FROM attempts WHERE job = ANY ($1::text::bigint[]) ORDER BY job, number
 -- name: set_priority
 -- `lock_jobs` holds the row.
 UPDATE jobs SET adjustment = $2, age_from = $3, rank = $4,
-    flags = CASE WHEN state = {state.open} THEN $5 ELSE flags END
+    flags = CASE WHEN state IS NULL THEN $5 ELSE flags END
 WHERE id = $1
 
 -- name: set_superseded

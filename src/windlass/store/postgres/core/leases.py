@@ -83,7 +83,7 @@ class PostgresLeases:
     async def orphans(self, count: int) -> list[Lease]:
         return leases_of(await self._session.fetch("orphaned_leases", count))
 
-    async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def start(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
         if rows:
             columns = map(integers, zip(*sorted(rows), strict=True))
             await self._session.execute("start_leases", *columns)
@@ -96,12 +96,12 @@ class PostgresLeases:
         if jobs:
             await self._session.execute("suspect_leases", ascending(jobs), suspicion)
 
-    async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def touch(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
         if rows:
             columns = map(integers, zip(*sorted(rows), strict=True))
             await self._session.execute("touch_leases", *columns)
 
-    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
         if rows:
             columns = map(integers, zip(*sorted(rows), strict=True))
             await self._session.execute("allow_leases", *columns)

@@ -3,7 +3,7 @@
 -- name: grant
 -- One statement turns ready jobs into leases: `peek` holds the rows of `ready`, `jobs` is
 -- only read, and the lease's number comes back beside its job. Numbers are drawn first and
--- once, for a join may take its rows in any order, and several times. State 4 is running.
+-- once, for a join may take its rows in any order, and several times.
 WITH numbered AS MATERIALIZED (
     SELECT *, nextval('lease_numbers') AS lease
     FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
@@ -14,43 +14,43 @@ WITH numbered AS MATERIALIZED (
     SELECT u.job, coalesce(u.attempt, $10) AS attempt, u.lease,
            coalesce(u.worker, $11) AS worker, coalesce(u.incarnation, $12) AS incarnation,
            coalesce(u.shape, $13) AS shape, coalesce(u.rank, $14) AS rank,
-           nullif(coalesce(u.limit_id, $15), 0) AS limit_id, j.timeout_ms, j.idle_ms, j.spec
+           coalesce(u.limit_id, $15) AS limit_id, j.timeout_ms, j.idle_ms, j.spec
     FROM numbered u JOIN jobs j ON j.id = u.job
 ), taken AS (
     DELETE FROM ready r USING given g
     WHERE r.shape = g.shape AND r.rank = g.rank AND r.job = g.job
 ), leased AS (
     INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,
-                        started_at, activity_at, deadline_at, timeout_ms, idle_ms, limit_id)
+                        started_at, deadline_at, timeout_ms, idle_ms, limit_id)
     SELECT job, attempt, lease, worker, incarnation, $8::smallint, $9::bigint,
-           CASE WHEN $8 = 4 THEN $9 ELSE 0 END, 0,
-           CASE WHEN $8 = 4 THEN coalesce($9 + least(timeout_ms, idle_ms) + $16::bigint, 0)
+           CASE WHEN $8 = {state.running} THEN $9 END,
+           CASE WHEN $8 = {state.running} THEN $9 + least(timeout_ms, idle_ms) + $16::bigint
                 ELSE $9 + $16 END,
            timeout_ms, idle_ms, limit_id
     FROM given
 )
-SELECT job, attempt, lease, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec
+SELECT job, attempt, lease, timeout_ms, idle_ms, spec
 FROM given ORDER BY lease
 
 -- name: lock_leases
 -- The jobs are locked already where a lease is to end; the order is the same.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 
 -- name: read_leases
 -- Without locks, for reads.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job
 
 -- name: leases_of_workers
 -- What a worker holds, in the order in which it was given.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease
 
 -- name: marked_leases
@@ -66,16 +66,16 @@ SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROU
 -- name: overdue_leases
 -- A walk over all leases, every few seconds: an index would cost more at every claim.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
-FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at BETWEEN 1 AND $1
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
+FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at <= $1
 ORDER BY deadline_at, job LIMIT $2
 
 -- name: orphaned_leases
 -- A walk over all leases, every few seconds.
 SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at,
-       l.started_at, l.activity_at, l.deadline_at, coalesce(l.timeout_ms, 0),
-       coalesce(l.idle_ms, 0), coalesce(l.limit_id, 0), l.reason, coalesce(l.queue_limit, 0),
+       l.started_at, l.activity_at, l.deadline_at, l.timeout_ms,
+       l.idle_ms, l.limit_id, l.reason, l.queue_limit,
        coalesce(l.suspicion, 0), l.indices
 FROM leases l LEFT JOIN workers w ON w.id = l.worker
 WHERE w.id IS NULL OR w.incarnation > l.incarnation

@@ -8,7 +8,7 @@ SELECT job FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDA
 -- The hot place: seven narrow columns and one index.
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id, excluded)
 SELECT coalesce(u.shape, $8), coalesce(u.rank, $9), u.job, coalesce(u.attempt, $10),
-       nullif(coalesce(u.workflow, $11), 0), nullif(coalesce(u.limit_id, $12), 0),
+       coalesce(u.workflow, $11), coalesce(u.limit_id, $12),
        coalesce(u.excluded, $13)
 FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
             $4::text::integer[], $5::text::bigint[], $6::text::bigint[], $7::text[])
@@ -18,7 +18,7 @@ FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
 -- As `add_ready`, under a limit.
 INSERT INTO parked (shape, rank, job, attempt, workflow, limit_id, excluded)
 SELECT coalesce(u.shape, $8), coalesce(u.rank, $9), u.job, coalesce(u.attempt, $10),
-       nullif(coalesce(u.workflow, $11), 0), coalesce(u.limit_id, $12),
+       coalesce(u.workflow, $11), coalesce(u.limit_id, $12),
        coalesce(u.excluded, $13)
 FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
             $4::text::integer[], $5::text::bigint[], $6::text::bigint[], $7::text[])
@@ -29,7 +29,7 @@ FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
 INSERT INTO waits (shape, rank, job, attempt, workflow, limit_id, excluded, unmet, manual,
                    not_before, age_from)
 SELECT coalesce(u.shape, $12), coalesce(u.rank, $13), u.job, coalesce(u.attempt, $14),
-       nullif(coalesce(u.workflow, $15), 0), nullif(coalesce(u.limit_id, $16), 0),
+       coalesce(u.workflow, $15), coalesce(u.limit_id, $16),
        coalesce(u.excluded, $17), coalesce(u.unmet, $18), coalesce(u.manual, $19),
        coalesce(u.not_before, $20), coalesce(u.age_from, $21)
 FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
@@ -43,7 +43,7 @@ FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
 -- As `add_ready`, with the time from which the job may start.
 INSERT INTO due (shape, rank, job, attempt, workflow, limit_id, excluded, at, state)
 SELECT coalesce(u.shape, $10), coalesce(u.rank, $11), u.job, coalesce(u.attempt, $12),
-       nullif(coalesce(u.workflow, $13), 0), nullif(coalesce(u.limit_id, $14), 0),
+       coalesce(u.workflow, $13), coalesce(u.limit_id, $14),
        coalesce(u.excluded, $15), coalesce(u.at, $16), coalesce(u.state, $17)
 FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
             $4::text::integer[], $5::text::bigint[], $6::text::bigint[], $7::text[],
@@ -62,7 +62,7 @@ WITH locked AS MATERIALIZED (
 ), freed AS (
     DELETE FROM waits w USING locked l WHERE w.job = l.job AND l.left_over <= 0
     RETURNING w.job, l.left_over, CASE WHEN $3 THEN {manual.no} ELSE w.manual END, w.not_before,
-              w.age_from, w.shape, w.rank, w.attempt, coalesce(w.workflow, 0), coalesce(w.limit_id, 0),
+              w.age_from, w.shape, w.rank, w.attempt, w.workflow, w.limit_id,
               w.excluded
 ), lowered AS (
     UPDATE waits w SET unmet = l.left_over, manual = CASE WHEN $3 THEN {manual.no} ELSE w.manual END
@@ -72,14 +72,14 @@ SELECT * FROM freed ORDER BY job
 
 -- name: lock_waits
 -- Lock and read.
-SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, coalesce(workflow, 0),
-       coalesce(limit_id, 0), excluded
+SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
+       limit_id, excluded
 FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 
 -- name: read_waits
 -- Without locks, for reads.
-SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, coalesce(workflow, 0),
-       coalesce(limit_id, 0), excluded
+SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
+       limit_id, excluded
 FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job
 
 -- name: take_waits
@@ -89,7 +89,7 @@ WITH locked AS MATERIALIZED (
 ), taken AS (
     DELETE FROM waits w USING locked l WHERE w.job = l.job
     RETURNING w.job, w.unmet, w.manual, w.not_before, w.age_from, w.shape, w.rank, w.attempt,
-              coalesce(w.workflow, 0), coalesce(w.limit_id, 0), w.excluded
+              w.workflow, w.limit_id, w.excluded
 )
 SELECT * FROM taken ORDER BY job
 
@@ -99,8 +99,8 @@ WITH locked AS MATERIALIZED (
     SELECT job FROM due WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 ), taken AS (
     DELETE FROM due d USING locked l WHERE d.job = l.job
-    RETURNING d.at, d.job, d.state, d.shape, d.rank, d.attempt, coalesce(d.workflow, 0),
-              coalesce(d.limit_id, 0), d.excluded
+    RETURNING d.at, d.job, d.state, d.shape, d.rank, d.attempt, d.workflow,
+              d.limit_id, d.excluded
 )
 SELECT * FROM taken ORDER BY job
 
@@ -116,7 +116,7 @@ WITH locked AS MATERIALIZED (
 ), taken AS (
     DELETE FROM parked p USING locked l
     WHERE p.limit_id = l.limit_id AND p.shape = l.shape AND p.rank = l.rank AND p.job = l.job
-    RETURNING p.shape, p.rank, p.job, p.attempt, coalesce(p.workflow, 0), p.limit_id,
+    RETURNING p.shape, p.rank, p.job, p.attempt, p.workflow, p.limit_id,
               p.excluded
 )
 SELECT * FROM taken ORDER BY job
@@ -132,8 +132,8 @@ WITH locked AS MATERIALIZED (
 ), taken AS (
     DELETE FROM ready r USING locked l
     WHERE r.shape = l.shape AND r.rank = l.rank AND r.job = l.job
-    RETURNING r.shape, r.rank, r.job, r.attempt, coalesce(r.workflow, 0),
-              coalesce(r.limit_id, 0), r.excluded
+    RETURNING r.shape, r.rank, r.job, r.attempt, r.workflow,
+              r.limit_id, r.excluded
 )
 SELECT * FROM taken ORDER BY job
 
@@ -143,8 +143,8 @@ WITH picked AS MATERIALIZED (
     SELECT job FROM due WHERE at <= $1 ORDER BY at, job LIMIT $2 FOR UPDATE SKIP LOCKED
 ), taken AS (
     DELETE FROM due d USING picked p WHERE d.job = p.job
-    RETURNING d.at, d.job, d.state, d.shape, d.rank, d.attempt, coalesce(d.workflow, 0),
-              coalesce(d.limit_id, 0), d.excluded
+    RETURNING d.at, d.job, d.state, d.shape, d.rank, d.attempt, d.workflow,
+              d.limit_id, d.excluded
 )
 SELECT * FROM taken ORDER BY at, job
 
@@ -155,7 +155,7 @@ SELECT coalesce((SELECT at FROM due ORDER BY at, job LIMIT 1), 0)
 -- name: peek
 -- Each probe begins at its own bound in the index, so that dead entries below it are not
 -- met and the cost does not grow with the queue.
-SELECT r.shape, r.rank, r.job, r.attempt, coalesce(r.workflow, 0), coalesce(r.limit_id, 0),
+SELECT r.shape, r.rank, r.job, r.attempt, r.workflow, r.limit_id,
        r.excluded
 FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[],
             $4::text::integer[]) AS p (shape, rank, job, count)
@@ -167,7 +167,7 @@ CROSS JOIN LATERAL (
 
 -- name: read_ready
 -- Without locks, for reads.
-SELECT r.shape, r.rank, r.job, r.attempt, coalesce(r.workflow, 0), coalesce(r.limit_id, 0),
+SELECT r.shape, r.rank, r.job, r.attempt, r.workflow, r.limit_id,
        r.excluded
 FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[],
             $4::text::integer[]) AS p (shape, rank, job, count)
@@ -189,7 +189,7 @@ WITH given AS MATERIALIZED (
     WHERE r.shape = g.shape AND r.rank = g.rank AND r.job = g.job
 )
 INSERT INTO parked (shape, rank, job, attempt, workflow, limit_id, excluded)
-SELECT shape, rank, job, attempt, nullif(workflow, 0), limit_id, excluded FROM given
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded FROM given
 
 -- name: heads
 -- A loose index scan: one descent for each shape, however many jobs it has.
@@ -209,7 +209,7 @@ SELECT count(*) FROM ready WHERE limit_id = $1 AND shape = $2
 
 -- name: worst_ready
 -- No more than the limit allows are sorted. What a claim holds is passed over.
-SELECT shape, rank, job, attempt, coalesce(workflow, 0), limit_id, excluded
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
 FROM ready WHERE limit_id = $1 AND shape = $2
 ORDER BY rank DESC, job DESC LIMIT 1 FOR UPDATE SKIP LOCKED
 
@@ -224,7 +224,7 @@ WITH RECURSIVE found AS (
         ORDER BY shape LIMIT 1
     ) AS n
 )
-SELECT p.shape, p.rank, p.job, p.attempt, coalesce(p.workflow, 0), p.limit_id, p.excluded
+SELECT p.shape, p.rank, p.job, p.attempt, p.workflow, p.limit_id, p.excluded
 FROM found f CROSS JOIN LATERAL (
     SELECT * FROM parked WHERE limit_id = $1 AND shape = f.shape
     ORDER BY rank, job LIMIT $2 FOR UPDATE SKIP LOCKED

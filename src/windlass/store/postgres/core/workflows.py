@@ -49,7 +49,7 @@ class PostgresWorkflows:
         rows = await self._session.fetch("bump_workflows", integers(ids), integers(flat), WIDTH)
         return workflows_of(rows)
 
-    async def set_state(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
+    async def set_state(self, rows: Sequence[tuple[int, int, int, int | None]]) -> None:
         if rows:
             columns = map(integers, zip(*sorted(rows), strict=True))
             await self._session.execute("set_workflow_states", *columns)

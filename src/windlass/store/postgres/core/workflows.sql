@@ -104,19 +104,19 @@ SELECT workflow FROM workflow_keys WHERE namespace = $1 AND key = $2
 
 -- name: jobs_of_workflow
 -- Along the partial index from an id on.
-SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
-       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
-       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
+       created_at, limit_id, timeout_ms, idle_ms,
+       supersedes, superseded_by, attempt, failed, lost, returned,
+       worker, incarnation, excluded
 FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
 
 -- name: open_jobs_of_workflow
 -- Along the partial index from an id on.
-SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state = {state.open} ORDER BY workflow, id LIMIT $3
+SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state IS NULL ORDER BY workflow, id LIMIT $3
 
 -- name: jobs_outside
 -- By primary key.
-SELECT id FROM jobs WHERE id = ANY ($2::text::bigint[]) AND coalesce(workflow, 0) <> $1
+SELECT id FROM jobs WHERE id = ANY ($2::text::bigint[]) AND workflow IS DISTINCT FROM $1
 ORDER BY id
 
 -- name: unfinished_workflows
@@ -132,13 +132,15 @@ FROM workflows WHERE id < $1 ORDER BY id DESC LIMIT $2
 -- name: recount_workflow
 -- Each job by its end or its place (blocked if it stands nowhere), and whether it is forgiven.
 SELECT CASE
-           WHEN j.state > {state.open} THEN j.state
+           WHEN j.state IS NOT NULL THEN j.state
            WHEN l.state IS NOT NULL THEN l.state
            WHEN d.state IS NOT NULL THEN d.state
            WHEN r.job IS NOT NULL OR p.job IS NOT NULL THEN {state.queued}
            ELSE {state.blocked}
        END AS standing,
-       j.state > {state.completed} AND j.flags & {flag.allow_failure} <> 0 AS forgiven, count(*)
+       coalesce(j.state > {state.completed} AND j.flags & {flag.allow_failure} <> 0, false)
+           AS forgiven,
+       count(*)
 FROM jobs j
 LEFT JOIN leases l ON l.job = j.id
 LEFT JOIN due d ON d.job = j.id

@@ -30,6 +30,12 @@ class PostgresAccess:
         status = await self._session.execute("remove_tokens_of_worker", worker)
         return int(status.rpartition(" ")[2])
 
+    async def end_sessions(self, worker: int) -> None:
+        await self._session.execute("end_sessions", worker)
+
+    async def lock(self) -> None:
+        await self._session.execute("lock_tokens")
+
     async def add_code(self, row: Code) -> None:
         await self._session.execute("insert_code", *row)
 
@@ -37,8 +43,9 @@ class PostgresAccess:
         status = await self._session.execute("trim_codes", before, count)
         return int(status.rpartition(" ")[2])
 
-    async def use_code(self, digest: str, now: int) -> bool:
-        return bool(await self._session.fetch("use_code", digest, now))
+    async def use_code(self, digest: str, now: int) -> Code | None:
+        rows = await self._session.fetch("use_code", digest, now)
+        return Code._make(rows[0]) if rows else None
 
 
 def tokens_of(rows: Rows) -> list[Token]:

@@ -2,17 +2,18 @@
 
 -- name: insert_token
 -- The id is drawn here.
-INSERT INTO tokens (name, digest, role, namespaces, worker, created_at, expires_at, revoked_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
+INSERT INTO tokens (
+    name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id
 
 -- name: token_by_digest
 -- By the unique digest, once for each request.
-SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
 FROM tokens WHERE digest = $1
 
 -- name: all_tokens
 -- All of them; there are few.
-SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
 FROM tokens ORDER BY id
 
 -- name: revoke_token
@@ -21,16 +22,25 @@ UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0 RETURNING id
 
 -- name: insert_code
 -- The columns of Code.
-INSERT INTO codes (digest, created_at, expires_at, used_at) VALUES ($1, $2, $3, $4)
+INSERT INTO codes (digest, created_at, expires_at, used_at, takeover, worker)
+VALUES ($1, $2, $3, $4, $5, $6)
 
 -- name: use_code
 -- Of two at once the second waits, and then finds it used.
 UPDATE codes SET used_at = $2 WHERE digest = $1 AND used_at = 0 AND expires_at > $2
-RETURNING digest
+RETURNING digest, created_at, expires_at, used_at, takeover, worker
 
 -- name: remove_tokens_of_worker
 -- The partial index leaves out the tokens of people.
 DELETE FROM tokens WHERE worker = $1 AND worker > 0
+
+-- name: end_sessions
+-- The secret with which the worker enrols stays.
+DELETE FROM tokens WHERE worker = $1 AND worker > 0 AND incarnation > 0
+
+-- name: lock_tokens
+-- Whoever makes a person's token looks for its name first; two at once would both find none.
+LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE
 
 -- name: trim_codes
 -- The oldest first.

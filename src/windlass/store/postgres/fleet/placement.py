@@ -38,7 +38,7 @@ class PostgresPlacement:
             return []
         return [r[0] for r in await self._session.fetch("unbound_leases", integers(shapes))]
 
-    async def bind(self, jobs: Sequence[int], limit: int) -> None:
+    async def bind(self, jobs: Sequence[int], limit: int | None) -> None:
         if jobs:
             await self._session.execute("bind_leases", ascending(jobs), limit)
 

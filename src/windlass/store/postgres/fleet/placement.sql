@@ -35,7 +35,7 @@ ORDER BY l.job FOR NO KEY UPDATE OF l
 
 -- name: bind_leases
 -- The caller has made or locked these rows.
-UPDATE leases l SET queue_limit = nullif($2::bigint, 0)
+UPDATE leases l SET queue_limit = $2
 FROM unnest($1::text::bigint[]) AS u (job) WHERE l.job = u.job
 
 -- name: add_rates

@@ -103,19 +103,19 @@ SELECT f.shape, c.count FROM found f CROSS JOIN LATERAL (
 -- The events since a look some seconds ago; 3 to 6 are the states of a job that a worker holds.
 -- What has ended stands with the job, what was tried again with the attempts.
 SELECT e.worker, j.shape,
-       CASE WHEN t.started_at > 0 THEN t.started_at ELSE t.assigned_at END AS since, e.at
+       coalesce(t.started_at, t.assigned_at) AS since, e.at
 FROM events e
 JOIN jobs j ON j.id = e.job
 CROSS JOIN LATERAL (
     SELECT a.started_at, a.assigned_at FROM attempts a
     WHERE a.job = e.job AND a.number = e.attempt
     UNION ALL
-    SELECT coalesce(j.started_at, 0), coalesce(j.assigned_at, 0)
+    SELECT j.started_at, j.assigned_at
     WHERE j.attempt = e.attempt AND j.state > {state.retrying}
     LIMIT 1
 ) AS t
 WHERE e.seq > $1 AND e.kind = {event.job} AND e."from" BETWEEN {state.assigned} AND {state.timed_out} AND e."to" NOT BETWEEN {state.assigned} AND {state.timed_out}
-    AND e.worker = ANY ($2::text::bigint[])
+    AND e.worker = ANY ($2::text::bigint[]) AND coalesce(t.started_at, t.assigned_at) IS NOT NULL
 ORDER BY 1, 2, 3, 4
 
 -- name: forget_position
@@ -133,5 +133,5 @@ SELECT count(*) FROM ready WHERE shape = $1 AND (rank, job) > ($2, $3)
 
 -- name: leased_load
 -- What is leased fits the fleet, however long the queue is.
-SELECT l.worker, j.shape, CASE l.started_at WHEN 0 THEN l.assigned_at ELSE l.started_at END AS since
+SELECT l.worker, j.shape, coalesce(l.started_at, l.assigned_at) AS since
 FROM leases l JOIN jobs j ON j.id = l.job ORDER BY 1, 2, 3

@@ -38,8 +38,8 @@ BEGIN
                           timeout_ms, idle_ms)
         SELECT u.id, u.spec, coalesce(u.shape, one_shape), coalesce(u.flags, one_flags),
                coalesce(u.rank, one_rank) + moment, coalesce(u.base, one_base), 0, moment, moment,
-               nullif(coalesce(u.timeout_ms, one_timeout), 0),
-               nullif(coalesce(u.idle_ms, one_idle), 0)
+               coalesce(u.timeout_ms, one_timeout),
+               coalesce(u.idle_ms, one_idle)
         FROM unnest(ids, new_specs, new_shapes, new_flags, new_ranks, new_bases, new_timeouts,
                     new_idles) AS u (id, spec, shape, flags, rank, base, timeout_ms, idle_ms)
         RETURNING jobs.shape, jobs.rank, jobs.id

@@ -171,11 +171,11 @@ BEGIN
             WHERE r.shape = g.shape AND r.rank = g.rank AND r.job = g.job
         ), leased AS (
             INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,
-                                started_at, activity_at, deadline_at, timeout_ms, idle_ms)
+                                started_at, deadline_at, timeout_ms, idle_ms)
             SELECT g.job, g.attempt, g.lease, who, whose, new_state, clock,
-                   CASE WHEN new_state = {state.running} THEN clock ELSE 0 END, 0,
+                   CASE WHEN new_state = {state.running} THEN clock END,
                    CASE WHEN new_state = {state.running}
-                        THEN coalesce(clock + least(g.timeout_ms, g.idle_ms) + slack_ms, 0)
+                        THEN clock + least(g.timeout_ms, g.idle_ms) + slack_ms
                         ELSE clock + slack_ms END,
                    g.timeout_ms, g.idle_ms
             FROM given g

@@ -2,11 +2,11 @@
 
 -- name: job_records
 -- The columns of JobRecord, as in `all_jobs`.
-SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
-       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
-       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded,
-       coalesce(assigned_at, 0), coalesce(started_at, 0), coalesce(finished_at, 0),
+SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
+       created_at, limit_id, timeout_ms, idle_ms,
+       supersedes, superseded_by, attempt, failed, lost, returned,
+       worker, incarnation, excluded,
+       assigned_at, started_at, finished_at,
        coalesce(failure, 0), exit_code, message, reason, result, spec
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
 
@@ -16,7 +16,7 @@ SELECT pg_try_advisory_xact_lock(1464421956, 3)
 
 -- name: jobs_behind
 -- A bounded walk from an id: ids rise with time.
-SELECT id, shape, coalesce(workflow, 0), created_at, state, coalesce(finished_at, 0)
+SELECT id, shape, workflow, created_at, state, finished_at
 FROM jobs WHERE id > $1 ORDER BY id LIMIT $2
 
 -- name: remove_jobs

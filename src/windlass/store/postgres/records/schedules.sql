@@ -19,12 +19,12 @@ FROM templates WHERE namespace = $1 AND name = $2 AND version = $3
 -- A list for people.
 SELECT DISTINCT ON (namespace, name)
        namespace, name, version, body, digest, created_at, created_by, removed_at
-FROM templates WHERE removed_at = 0 AND ($1::text IS NULL OR namespace = $1)
+FROM templates WHERE removed_at IS NULL AND ($1::text IS NULL OR namespace = $1)
 ORDER BY namespace, name, version DESC
 
 -- name: remove_template
 -- Its versions stay known, so that no number is given again.
-UPDATE templates SET removed_at = $3 WHERE namespace = $1 AND name = $2 AND removed_at = 0
+UPDATE templates SET removed_at = $3 WHERE namespace = $1 AND name = $2 AND removed_at IS NULL
 RETURNING version
 
 -- name: insert_schedule
@@ -75,7 +75,7 @@ FROM schedules WHERE $1::text IS NULL OR namespace = $1 ORDER BY namespace, name
 
 -- name: due_schedules
 -- Every second on every server, by an index of those that may run.
-SELECT id FROM schedules WHERE paused = 0 AND next_at > 0 AND next_at <= $1
+SELECT id FROM schedules WHERE paused = 0 AND next_at <= $1
 ORDER BY next_at, id LIMIT $2
 
 -- name: insert_run
@@ -83,7 +83,7 @@ ORDER BY next_at, id LIMIT $2
 INSERT INTO schedule_runs (id, schedule, slot, state, workflow, created_at, changed_at, reason,
                            actor)
 SELECT nextval('run_ids'), $1, $2, $3, $4, $5, $6, $7, $8
-WHERE NOT EXISTS (SELECT FROM schedule_runs WHERE schedule = $1 AND slot = $2 AND slot > 0)
+WHERE NOT EXISTS (SELECT FROM schedule_runs WHERE schedule = $1 AND slot = $2)
 ON CONFLICT DO NOTHING RETURNING id
 
 -- name: update_run

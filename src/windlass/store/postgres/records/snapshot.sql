@@ -57,41 +57,41 @@ ORDER BY namespace COLLATE "C", key COLLATE "C"
 
 -- name: all_jobs
 -- For comparing and verifying.
-SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
-       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
-       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
-       coalesce(worker, 0), coalesce(incarnation, 0), excluded,
-       coalesce(assigned_at, 0), coalesce(started_at, 0), coalesce(finished_at, 0),
+SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
+       created_at, limit_id, timeout_ms, idle_ms,
+       supersedes, superseded_by, attempt, failed, lost, returned,
+       worker, incarnation, excluded,
+       assigned_at, started_at, finished_at,
        coalesce(failure, 0), exit_code, message, reason, result, spec
 FROM jobs ORDER BY id
 
 -- name: all_waits
 -- For comparing and verifying.
-SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, coalesce(workflow, 0),
-       coalesce(limit_id, 0), excluded
+SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
+       limit_id, excluded
 FROM waits ORDER BY job
 
 -- name: all_due
 -- For comparing and verifying.
-SELECT at, job, state, shape, rank, attempt, coalesce(workflow, 0), coalesce(limit_id, 0),
+SELECT at, job, state, shape, rank, attempt, workflow, limit_id,
        excluded
 FROM due ORDER BY at, job
 
 -- name: all_parked
 -- For comparing and verifying.
-SELECT shape, rank, job, attempt, coalesce(workflow, 0), limit_id, excluded
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
 FROM parked ORDER BY limit_id, shape, rank, job
 
 -- name: all_ready
 -- For comparing and verifying.
-SELECT shape, rank, job, attempt, coalesce(workflow, 0), coalesce(limit_id, 0), excluded
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
 FROM ready ORDER BY shape, rank, job
 
 -- name: all_leases
 -- For comparing and verifying.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
 FROM leases ORDER BY job
 
 -- name: all_attempts
@@ -123,7 +123,7 @@ SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id
 
 -- name: all_codes
 -- For comparing and verifying.
-SELECT digest, created_at, expires_at, used_at FROM codes ORDER BY digest
+SELECT digest, created_at, expires_at, used_at, takeover, worker FROM codes ORDER BY digest
 
 -- name: all_logs
 -- For comparing and verifying.

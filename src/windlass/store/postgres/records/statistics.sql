@@ -9,12 +9,12 @@ SELECT coalesce(max(seq), $1::bigint) FROM (
 
 -- name: completed_between
 -- An end is written once, so each job stands here once; state 8 is completed.
-SELECT j.shape, coalesce(j.finished_at, 0) - coalesce(j.started_at, 0),
-       coalesce(u.peak_memory, 0)
+SELECT j.shape, j.finished_at - j.started_at, coalesce(u.peak_memory, 0)
 FROM events AS e
 JOIN jobs AS j ON j.id = e.job
 LEFT JOIN usage AS u ON u.job = e.job AND u.attempt = e.attempt
 WHERE e.seq > $1 AND e.seq <= $2 AND e."to" = {state.completed} AND e.kind = {event.job}
+  AND j.started_at IS NOT NULL AND j.finished_at IS NOT NULL
 ORDER BY e.seq
 
 -- name: move_statistics_on

@@ -45,7 +45,9 @@ class PostgresViews(Views):
         self._session = session
         self._files = PostgresFiles(session)
 
-    async def _scan(self, source: Source, below: int, count: int, workflow: int) -> list[Candidate]:
+    async def _scan(
+        self, source: Source, below: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
         args = (below, count, workflow) if source is Source.WORKFLOW else (below, count)
         rows = await self._session.fetch(_SCANS[source], *args)
         return list(map(Candidate._make, rows))

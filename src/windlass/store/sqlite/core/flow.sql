@@ -8,7 +8,8 @@
 -- need nothing but to be ready.
 SELECT
     w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded,
-    w.manual = {manual.no} AND w.not_before <= ?2 AND w.limit_id = 0 AND w.age_from >= ?3
+    w.manual = {manual.no} AND ifnull(w.not_before, 0) <= ?2 AND w.limit_id IS NULL
+    AND w.age_from >= ?3
 FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value >> 18
 WHERE w.unmet <= wanted.value & 0x3ffff;
 
@@ -38,10 +39,10 @@ SELECT shape, rank, id, 0, workflow, limit_id FROM jobs WHERE id BETWEEN ? AND ?
 -- The same for jobs that wait. Each value is a job and, in its lowest 18 bits, for how many
 -- others it waits: one array, since two of them cannot be walked side by side.
 INSERT INTO waits (
-    job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id
+    job, unmet, manual, age_from, shape, rank, attempt, workflow, limit_id
 )
 SELECT
-    j.id, wanted.value & 0x3ffff, 0, 0, j.age_from, j.shape, j.rank, 0, j.workflow, j.limit_id
+    j.id, wanted.value & 0x3ffff, {manual.no}, j.age_from, j.shape, j.rank, 0, j.workflow, j.limit_id
 FROM carray(?) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value >> 18;
 
 -- name: plain_leases
@@ -52,7 +53,7 @@ SELECT
 FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
+WHERE l.state = {state.running} AND l.limit_id IS NULL AND l.queue_limit IS NULL AND j.workflow IS NULL
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
@@ -64,7 +65,7 @@ SELECT
 FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0
+WHERE l.state = {state.running} AND l.limit_id IS NULL AND l.queue_limit IS NULL
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
 -- name: plain_leases_between
@@ -76,7 +77,7 @@ SELECT
 FROM carray(?1) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
+WHERE l.state = {state.running} AND l.limit_id IS NULL AND l.queue_limit IS NULL AND j.workflow IS NULL
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job BETWEEN ?2 AND ?3)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job BETWEEN ?2 AND ?3);
 
@@ -120,5 +121,5 @@ INSERT INTO outcomes (
     job, state, flags, attempt, failed, lost, worker, incarnation, assigned_at, started_at,
     finished_at, failure, reason
 )
-SELECT j.id, ?2, j.flags, j.attempt, j.failed, j.lost, 0, 0, 0, 0, ?3, 0, ?4
+SELECT j.id, ?2, j.flags, j.attempt, j.failed, j.lost, NULL, NULL, NULL, NULL, ?3, 0, ?4
 FROM carray(?1) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;

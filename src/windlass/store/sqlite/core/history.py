@@ -34,7 +34,7 @@ def events_of_job(connection: apsw.Connection, job: int) -> list[Event]:
         for event in _events(connection, "events_of_job_between", (job, *span)):
             found[event.seq] = event
     events = [found[seq] for seq in sorted(found)]
-    trimmed = bool(times) and _is_trimmed(connection, min(filter(None, times), default=0))
+    trimmed = bool(times) and _is_trimmed(connection, min(times))
     if is_whole(events, _standing(connection, job), trimmed):
         return events
     return _events(connection, "events_of_job", (job,))
@@ -64,7 +64,7 @@ def _standing(connection: apsw.Connection, job: int) -> frozenset[int]:
 
 def _times(connection: apsw.Connection, job: int) -> list[int]:
     rows: list[Row] = connection.execute(QUERIES["job_times"], (job,)).fetchall()
-    return [at for (at,) in rows]
+    return [at for (at,) in rows if at is not None]
 
 
 def _is_trimmed(connection: apsw.Connection, created_at: int) -> bool:

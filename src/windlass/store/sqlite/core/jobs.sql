@@ -13,10 +13,10 @@ INSERT INTO jobs (
 -- name: job_facts
 -- The columns of JobFacts; what an end changed is in `outcomes`.
 SELECT
-    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.id, j.shape, j.workflow, o.state, ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
-    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,
     j.excluded
 FROM carray(?) AS wanted
 CROSS JOIN jobs AS j ON j.id = wanted.value

@@ -62,7 +62,7 @@ class SqliteLeases:
         attempt = attempts[0]
         if len(whose) == len(limits) == 1 and attempts.count(attempt) == len(attempts):
             worker, incarnation = whose.pop()
-            started_at = now if state == RUNNING else 0
+            started_at = now if state == RUNNING else None
             times = (state, now, started_at, now + slack_ms)
             whom = (attempt, worker, incarnation, limits.pop())
             self._execute(_LEASE_TO, (first - 1, *whom, *times, ids))
@@ -114,7 +114,7 @@ class SqliteLeases:
         """Returns them ascending by job."""
         return list(map(as_lease, self._execute(QUERIES["orphans"], (count,))))
 
-    async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def start(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
         self._executemany(QUERIES["start_leases"], rows)
 
     async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
@@ -125,10 +125,10 @@ class SqliteLeases:
         if jobs:
             self._execute(QUERIES["suspect_leases"], (suspicion, integers(jobs)))
 
-    async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def touch(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
         self._executemany(QUERIES["touch_leases"], rows)
 
-    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
         self._executemany(QUERIES["allow_leases"], rows)
 
     async def drop(self, jobs: Sequence[int]) -> None:
@@ -145,22 +145,22 @@ def _lease_rows(
     now: int,
     slack_ms: int,
 ) -> list[Row]:
-    """Returns rows for `insert_leases`; `activity_at` stays 0 until the first `touch`."""
+    """Returns rows for `insert_leases`."""
     running = state == RUNNING
-    started_at = now if running else 0
+    started_at = now if running else None
     overdue_at = now + slack_ms
     rows = []
     each = zip(given, attempts, jobs, strict=True)
     for lease, ((ticket, demand), attempt, job) in enumerate(each, first):
         worker, incarnation = demand[:2]
         number, timeout_ms, idle_ms, _ = job
-        deadline_at = overdue_at
+        deadline_at: int | None = overdue_at
         if running:
-            allowed = min(idle_ms, timeout_ms) or idle_ms or timeout_ms
-            deadline_at = overdue_at + allowed if allowed else 0
+            limits = [ms for ms in (timeout_ms, idle_ms) if ms is not None]
+            deadline_at = overdue_at + min(limits) if limits else None
         rows.append(
             (
-                *(number, attempt, lease, worker, incarnation, state, now, started_at, 0),
+                *(number, attempt, lease, worker, incarnation, state, now, started_at),
                 *(deadline_at, timeout_ms, idle_ms, ticket[5]),
             )
         )

@@ -10,29 +10,26 @@ CROSS JOIN jobs ON id = wanted.value;
 
 -- name: lease_to
 -- Leases of one worker, numbered in the order of the array: the columns come from `jobs`
--- in half the time of binding them. The smaller timeout that is not 0 counts; 0 is never.
+-- in half the time of binding them. The smaller timeout counts, if there is one.
 INSERT INTO leases (
-    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-    deadline_at, timeout_ms, idle_ms, limit_id
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, deadline_at,
+    timeout_ms, idle_ms, limit_id
 )
 SELECT
-    j.id, ?2, ?1 + wanted.rowid, ?3, ?4, ?6, ?7, ?8, 0,
+    j.id, ?2, ?1 + wanted.rowid, ?3, ?4, ?6, ?7, ?8,
     CASE
-        WHEN ?6 <> 4 THEN ?9
-        WHEN j.timeout_ms = 0 AND j.idle_ms = 0 THEN 0
-        ELSE ?9 + min(
-            iif(j.timeout_ms, j.timeout_ms, j.idle_ms), iif(j.idle_ms, j.idle_ms, j.timeout_ms)
-        )
+        WHEN ?6 <> {state.running} THEN ?9
+        ELSE ?9 + coalesce(min(j.timeout_ms, j.idle_ms), j.timeout_ms, j.idle_ms)
     END,
     j.timeout_ms, j.idle_ms, ?5
 FROM carray(?10) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;
 
 -- name: insert_leases
--- The columns of Lease but for the reason.
+-- The columns of Lease that a new one has.
 INSERT INTO leases (
-    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-    deadline_at, timeout_ms, idle_ms, limit_id
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, deadline_at,
+    timeout_ms, idle_ms, limit_id
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: leases
 -- By primary key, in the order asked for.
@@ -60,11 +57,11 @@ ORDER BY l.lease;
 
 -- name: overdue
 -- A walk over all leases, of which there are no more than slots in the fleet: cheaper
--- than an index that every claim and every activity would have to move. 0 never comes.
+-- than an index that every claim and every activity would have to move.
 SELECT
     job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
     deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit, suspicion, indices
-FROM leases WHERE deadline_at BETWEEN 1 AND ?1 AND state BETWEEN {state.assigned} AND {state.running}
+FROM leases WHERE deadline_at <= ?1 AND state BETWEEN {state.assigned} AND {state.running}
 ORDER BY deadline_at, job LIMIT ?2;
 
 -- name: orphans

@@ -100,13 +100,13 @@ WITH RECURSIVE head (shape, rank, job) AS (
 SELECT shape, rank, job FROM head WHERE shape >= 0;
 
 -- name: count_ready
--- The partial index holds jobs with a limit only; the second condition lets it be used.
-SELECT count(*) FROM ready WHERE limit_id = ? AND shape = ? AND limit_id > 0;
+-- The partial index holds jobs with a limit only.
+SELECT count(*) FROM ready WHERE limit_id = ? AND shape = ?;
 
 -- name: worst_ready
 -- By the same index; there are no more than the limit allows.
 SELECT shape, rank, job, attempt, workflow, limit_id, excluded
-FROM ready WHERE limit_id = ? AND shape = ? AND limit_id > 0
+FROM ready WHERE limit_id = ? AND shape = ?
 ORDER BY rank DESC, job DESC LIMIT 1;
 
 -- name: parked_shapes

@@ -55,7 +55,7 @@ class SqliteWorkflows:
         self._executemany(QUERIES["set_counts"], texts)
         return changed
 
-    async def set_state(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
+    async def set_state(self, rows: Sequence[tuple[int, int, int, int | None]]) -> None:
         self._executemany(QUERIES["set_workflow_state"], rows)
 
     async def add_cascades(self, rows: Sequence[Cascade]) -> None:

@@ -76,25 +76,25 @@ SELECT workflow FROM workflow_keys WHERE namespace = ? AND key = ?;
 -- name: jobs_of_workflow
 -- Along the partial index from an id on.
 SELECT
-    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.id, j.shape, j.workflow, o.state, ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
-    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,
     j.excluded
 FROM jobs AS j INDEXED BY jobs_workflow LEFT JOIN outcomes AS o ON o.job = j.id
-WHERE j.workflow = ?1 AND j.workflow > 0 AND j.id > ?2 ORDER BY j.id LIMIT ?3;
+WHERE j.workflow = ?1 AND j.id > ?2 ORDER BY j.id LIMIT ?3;
 
 -- name: open_jobs_of_workflow
 -- Along the partial index from an id on.
 SELECT j.id FROM jobs AS j INDEXED BY jobs_workflow
-WHERE j.workflow = ?1 AND j.workflow > 0 AND j.id > ?2
+WHERE j.workflow = ?1 AND j.id > ?2
     AND NOT EXISTS (SELECT 1 FROM outcomes AS o WHERE o.job = j.id)
 ORDER BY j.id LIMIT ?3;
 
 -- name: jobs_outside
 -- By primary key.
 SELECT j.id FROM carray(?2) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value
-WHERE j.workflow <> ?1;
+WHERE j.workflow IS NOT ?1;
 
 -- name: unfinished_workflows
 -- By the partial index: 1 to 3 are the states that are no ends.
@@ -124,5 +124,5 @@ FROM jobs AS j INDEXED BY jobs_workflow
 LEFT JOIN outcomes AS o ON o.job = j.id
 LEFT JOIN leases AS l ON l.job = j.id
 LEFT JOIN due AS d ON d.job = j.id
-WHERE j.workflow = ?1 AND j.workflow > 0 AND j.superseded_by = 0
+WHERE j.workflow = ?1 AND j.superseded_by IS NULL
 GROUP BY standing, forgiven;

@@ -3,7 +3,7 @@
 import apsw
 
 from windlass.domain.access.tokens import Code, Token
-from windlass.store.sqlite.rows import as_token, token_row
+from windlass.store.sqlite.rows import as_code, as_token, token_row
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
 
@@ -35,6 +35,12 @@ class SqliteAccess:
         self._execute(QUERIES["remove_tokens_of_worker"], (worker,))
         return self._connection.changes()
 
+    async def end_sessions(self, worker: int) -> None:
+        self._execute(QUERIES["end_sessions"], (worker,))
+
+    async def lock(self) -> None:
+        """Does nothing: nobody else writes during a transaction."""
+
     async def add_code(self, row: Code) -> None:
         self._execute(QUERIES["insert_code"], row)
 
@@ -42,5 +48,6 @@ class SqliteAccess:
         self._execute(QUERIES["trim_codes"], (before, count))
         return self._connection.changes()
 
-    async def use_code(self, digest: str, now: int) -> bool:
-        return bool(self._execute(QUERIES["use_code"], (digest, now)).fetchall())
+    async def use_code(self, digest: str, now: int) -> Code | None:
+        rows = self._execute(QUERIES["use_code"], (digest, now)).fetchall()
+        return as_code(rows[0]) if rows else None

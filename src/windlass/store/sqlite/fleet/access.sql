@@ -6,17 +6,17 @@
 -- name: insert_token
 -- The columns of Token; the namespaces are a JSON list.
 INSERT INTO tokens (
-    id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+    id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: token_by_digest
 -- By the unique digest, once for each request.
-SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
 FROM tokens WHERE digest = ?;
 
 -- name: all_tokens
 -- By id.
-SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation
 FROM tokens ORDER BY id;
 
 -- name: revoke_token
@@ -25,16 +25,21 @@ UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at = 0 RETURNING id;
 
 -- name: insert_code
 -- The columns of Code.
-INSERT INTO codes (digest, created_at, expires_at, used_at) VALUES (?, ?, ?, ?);
+INSERT INTO codes (digest, created_at, expires_at, used_at, takeover, worker)
+VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: use_code
 -- The first one who does so is told, if it is not too late.
 UPDATE codes SET used_at = ?2 WHERE digest = ?1 AND used_at = 0 AND expires_at > ?2
-RETURNING digest;
+RETURNING digest, created_at, expires_at, used_at, takeover, worker;
 
 -- name: remove_tokens_of_worker
 -- The partial index leaves out the tokens of people.
 DELETE FROM tokens WHERE worker = ?1 AND worker > 0;
+
+-- name: end_sessions
+-- The secret with which the worker enrols stays.
+DELETE FROM tokens WHERE worker = ?1 AND worker > 0 AND incarnation > 0;
 
 -- name: trim_codes
 -- The oldest first.

@@ -49,7 +49,7 @@ class SqlitePlacement:
             return []
         return [row[0] for row in self._execute(QUERIES["unbound_leases"], (integers(shapes),))]
 
-    async def bind(self, jobs: Sequence[int], limit: int) -> None:
+    async def bind(self, jobs: Sequence[int], limit: int | None) -> None:
         if jobs:
             self._execute(QUERIES["bind_leases"], (limit, integers(jobs)))
 

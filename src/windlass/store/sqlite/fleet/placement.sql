@@ -35,7 +35,7 @@ WHERE l.state = {state.running} AND j.flags & {flag.preemptible} ORDER BY l.leas
 -- name: unbound_leases
 -- A walk over all leases, when a limit is set and then every few seconds.
 SELECT l.job FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.queue_limit = 0 AND j.shape IN carray(?) ORDER BY l.job;
+WHERE l.queue_limit IS NULL AND j.shape IN carray(?) ORDER BY l.job;
 
 -- name: bind_leases
 -- By primary key.

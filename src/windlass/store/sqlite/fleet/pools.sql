@@ -103,15 +103,14 @@ SELECT shape, (SELECT count(*) FROM (
 -- The events since a look some seconds ago; 3 to 6 are the states of a job that a worker holds.
 SELECT
     e.worker, j.shape,
-    CASE ifnull(o.started_at, a.started_at) WHEN 0 THEN ifnull(o.assigned_at, a.assigned_at)
-        ELSE ifnull(o.started_at, a.started_at) END AS since,
+    coalesce(a.started_at, a.assigned_at, o.started_at, o.assigned_at) AS since,
     e.at
 FROM events AS e
 CROSS JOIN jobs AS j ON j.id = e.job
 LEFT JOIN outcomes AS o ON o.job = e.job AND o.attempt = e.attempt
 LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
 WHERE e.seq > ?1 AND e.kind = {event.job} AND e.from_state BETWEEN {state.assigned} AND {state.timed_out} AND e.to_state NOT BETWEEN {state.assigned} AND {state.timed_out}
-    AND e.worker IN carray(?2) AND ifnull(o.started_at, a.started_at) IS NOT NULL
+    AND e.worker IN carray(?2) AND coalesce(a.assigned_at, o.started_at, o.assigned_at) IS NOT NULL
 ORDER BY 1, 2, 3, 4;
 
 -- name: forget_position
@@ -129,5 +128,5 @@ SELECT count(*) FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3);
 
 -- name: leased_load
 -- What is leased fits the fleet, however long the queue is.
-SELECT l.worker, j.shape, CASE l.started_at WHEN 0 THEN l.assigned_at ELSE l.started_at END AS since
+SELECT l.worker, j.shape, coalesce(l.started_at, l.assigned_at) AS since
 FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job ORDER BY 1, 2, 3;

@@ -14,12 +14,12 @@ DELETE FROM workflow_keys WHERE workflow IN carray(?);
 -- name: job_records
 -- The columns of JobRecord, as in `all_jobs`.
 SELECT
-    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.id, j.shape, j.workflow, o.state, ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
-    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,
     j.excluded,
-    ifnull(o.assigned_at, 0), ifnull(o.started_at, 0), ifnull(o.finished_at, 0),
+    o.assigned_at, o.started_at, o.finished_at,
     ifnull(o.failure, 0), o.exit_code, o.message, o.reason, o.result, j.spec
 FROM carray(?) AS wanted
 CROSS JOIN jobs AS j ON j.id = wanted.value
@@ -27,7 +27,7 @@ LEFT JOIN outcomes AS o ON o.job = j.id;
 
 -- name: jobs_behind
 -- A bounded walk from an id: ids rise with time.
-SELECT j.id, j.shape, j.workflow, j.created_at, ifnull(o.state, 0), ifnull(o.finished_at, 0)
+SELECT j.id, j.shape, j.workflow, j.created_at, o.state, o.finished_at
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.id > ?1 ORDER BY j.id LIMIT ?2;
 
@@ -70,7 +70,7 @@ DELETE FROM dynamic WHERE job IN carray(?);
 -- name: remove_workflows
 -- Those without a job; the index on the workflow tells.
 DELETE FROM workflows WHERE id IN carray(?) AND NOT EXISTS (
-    SELECT 1 FROM jobs AS j WHERE j.workflow = workflows.id AND j.workflow > 0
+    SELECT 1 FROM jobs AS j WHERE j.workflow = workflows.id
 ) RETURNING id;
 
 -- name: baseline

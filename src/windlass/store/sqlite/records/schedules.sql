@@ -22,13 +22,13 @@ FROM templates WHERE namespace = ? AND name = ? AND version = ?;
 -- name: all_newest_templates
 -- A list for people: SQLite takes the other columns from the row of the maximum.
 SELECT namespace, name, max(version), body, digest, created_at, created_by, removed_at
-FROM templates WHERE removed_at = 0 AND (?1 IS NULL OR namespace = ?1)
+FROM templates WHERE removed_at IS NULL AND (?1 IS NULL OR namespace = ?1)
 GROUP BY namespace, name ORDER BY namespace, name;
 
 -- name: remove_template
 -- Its versions stay known, so that no number is given again.
 UPDATE templates SET removed_at = ?3
-WHERE namespace = ?1 AND name = ?2 AND removed_at = 0 RETURNING version;
+WHERE namespace = ?1 AND name = ?2 AND removed_at IS NULL RETURNING version;
 
 -- name: insert_schedule
 -- The columns of ScheduleRow; a name is taken once.
@@ -78,7 +78,7 @@ FROM schedules ORDER BY namespace, name;
 
 -- name: due_schedules
 -- Every second, by an index of those that may run.
-SELECT id FROM schedules WHERE paused = 0 AND next_at > 0 AND next_at <= ?
+SELECT id FROM schedules WHERE paused = 0 AND next_at <= ?
 ORDER BY next_at, id LIMIT ?;
 
 -- name: insert_run
@@ -89,7 +89,7 @@ INSERT INTO schedule_runs (
 
 -- name: run_of_slot
 -- By the unique index: no number is wasted.
-SELECT id FROM schedule_runs WHERE schedule = ? AND slot = ? AND slot > 0;
+SELECT id FROM schedule_runs WHERE schedule = ? AND slot = ?;
 
 -- name: update_run
 -- What happens to a run.

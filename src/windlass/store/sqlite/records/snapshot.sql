@@ -11,12 +11,12 @@ SELECT namespace, key, workflow FROM workflow_keys ORDER BY namespace, key;
 -- name: all_jobs
 -- JobRecord: the facts, then the rest.
 SELECT
-    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.id, j.shape, j.workflow, o.state, ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
-    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,
     j.excluded,
-    ifnull(o.assigned_at, 0), ifnull(o.started_at, 0), ifnull(o.finished_at, 0),
+    o.assigned_at, o.started_at, o.finished_at,
     ifnull(o.failure, 0), o.exit_code, o.message, o.reason, o.result, j.spec
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id ORDER BY j.id;
 
@@ -78,7 +78,7 @@ SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id;
 
 -- name: all_codes
 -- By digest.
-SELECT digest, created_at, expires_at, used_at FROM codes ORDER BY digest;
+SELECT digest, created_at, expires_at, used_at, takeover, worker FROM codes ORDER BY digest;
 
 -- name: all_logs
 -- By job and attempt.

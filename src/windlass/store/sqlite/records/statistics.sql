@@ -17,6 +17,7 @@ CROSS JOIN jobs AS j ON j.id = e.job
 CROSS JOIN outcomes AS o ON o.job = e.job
 LEFT JOIN usage AS u ON u.job = e.job AND u.attempt = e.attempt
 WHERE e.seq > ?1 AND e.seq <= ?2 AND e.to_state = {state.completed} AND e.kind = {event.job}
+    AND o.started_at IS NOT NULL
 ORDER BY e.seq;
 
 -- name: move_statistics_on

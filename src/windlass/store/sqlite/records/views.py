@@ -46,7 +46,9 @@ class SqliteViews(Views):
         self._executemany = connection.executemany
         self._files = files
 
-    async def _scan(self, source: Source, below: int, count: int, workflow: int) -> list[Candidate]:
+    async def _scan(
+        self, source: Source, below: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
         bindings = (below, count, workflow) if source is Source.WORKFLOW else (below, count)
         return list(map(_candidate, self._execute(QUERIES[_SCANS[source]], bindings)))
 

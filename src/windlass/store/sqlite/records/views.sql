@@ -5,7 +5,7 @@
 
 -- name: scan_jobs
 -- A bounded walk back from an id: whether the rows match is seen by the reader.
-SELECT j.id, j.shape, ifnull(o.state, 0)
+SELECT j.id, j.shape, o.state
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
 
@@ -32,13 +32,13 @@ WHERE o.state > {state.completed} AND o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
 
 -- name: scan_workflow
 -- The newest jobs of one workflow, by the partial index.
-SELECT j.id, j.shape, ifnull(o.state, 0)
+SELECT j.id, j.shape, o.state
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
-WHERE j.workflow = ?3 AND j.workflow > 0 AND j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
+WHERE j.workflow = ?3 AND j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
 
 -- name: light_jobs
 -- What a list needs to know of a job before it is read.
-SELECT j.id, j.shape, ifnull(o.state, 0)
+SELECT j.id, j.shape, o.state
 FROM carray(?) AS wanted
 CROSS JOIN jobs AS j ON j.id = wanted.value
 LEFT JOIN outcomes AS o ON o.job = j.id;
