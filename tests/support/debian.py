@@ -26,6 +26,12 @@ PACKAGES = {
     "llvm-profdata": ("llvm",),
     "afl-fuzz": ("afl++",),
     "g++": ("g++",),
+    # Containers of an ordinary user, and a program for an image that needs no other file.
+    "podman": ("podman",),
+    "runc": ("runc",),
+    "newuidmap": ("uidmap",),
+    "catatonit": ("catatonit",),
+    "busybox": ("busybox-static",),
 }
 
 

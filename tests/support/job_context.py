@@ -96,7 +96,7 @@ class BenchContext:
         listen, stdout = os.pipe() if capture else (-1, None)
         process = self._bench.keeper.spawn(
             argv,
-            dict(self.env if env is None else env),
+            {**self.env, **(env or {})},
             whole=True,
             cwd=str(cwd or self.scratch),
             stdout=stdout,

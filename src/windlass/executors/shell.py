@@ -22,7 +22,7 @@ class ShellExecutor:
         limits = _limits(args)
         process = await context.spawn(
             args.argv,
-            env={**context.env, **args.env} if args.env else None,
+            env=args.env,
             stdin=None if args.stdin is None else args.stdin.encode(),
             limits=limits,
         )

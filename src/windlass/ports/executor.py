@@ -139,7 +139,8 @@ class JobContext(Protocol):
     ) -> Process:
         """Starts a process in its own group, through the keeper.
 
-        It reads `stdin`: these bytes, or this descriptor, which is closed here.
+        It sees the variables in `env` beside those that all programs of the job see. It reads
+        `stdin`: these bytes, or this descriptor, which is closed here.
         """
         ...
 

@@ -67,3 +67,22 @@ async def test_a_queue_without_minimum_is_open_to_all_again(rig: Rig) -> None:
 async def test_a_container_needs_an_image(rig: Rig) -> None:
     with pytest.raises(InvalidInput, match="image to be given"):
         await rig.submit(isolation="container")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"image": "--privileged"}, {"image": "dir:etc"}, {"image": "debian:12", "task": "python"}],
+)
+async def test_an_image_is_a_name_and_not_for_tasks_of_the_worker(
+    rig: Rig, options: dict[str, str]
+) -> None:
+    with pytest.raises(InvalidInput, match="image to be"):
+        await rig.submit(**options)
+
+
+async def test_only_a_worker_with_the_credentials_fetches_a_private_image(rig: Rig) -> None:
+    job = await rig.submit(image="private.example/box", registry_secret="REGISTRY")
+    without = await rig.agent("without", metadata=STRONG)
+    assert not await without.take()
+    having = await rig.agent("having", metadata={**STRONG, "secret:REGISTRY": ["*"]})
+    assert [taken.job for taken in await having.take()] == [job]

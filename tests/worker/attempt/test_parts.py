@@ -87,7 +87,7 @@ def context(folder: Path, gateway: Any, removed: list[Path]) -> AgentContext:
 def spawned(keeper: FakeKeeper, **more: Any) -> Processes:
     """Processes with one that was started."""
     processes = Processes(keeper, 7, lambda data: None, lambda fd: None)
-    options = {"whole": None, "make": True, "stdin": None, "limits": None, "capture": False}
+    options = {"make": True, "stdin": None, "limits": None, "capture": False}
 
     async def main() -> None:
         await processes.spawn(["true"], {"A": "1"}, cwd=Path("/x"), **{**options, **more})
@@ -96,13 +96,11 @@ def spawned(keeper: FakeKeeper, **more: Any) -> Processes:
     return processes
 
 
-def test_a_process_sees_the_base_or_an_environment_of_its_own() -> None:
+def test_a_process_sees_its_own_variables_beside_the_base() -> None:
     keeper = FakeKeeper()
     spawned(keeper)
-    spawned(keeper, whole={"B": "2"})
     seen = [(ask["env"], ask["whole"], ask["tag"]) for ask in keeper.asked]
-    tag = b"WINDLASS_JOB=7"
-    assert seen == [({"A": "1"}, False, tag), ({"B": "2", "A": "1"}, True, tag)]
+    assert seen == [({"A": "1"}, False, b"WINDLASS_JOB=7")]
 
 
 def test_processes_are_stopped_together_and_tell_how_they_ended() -> None:

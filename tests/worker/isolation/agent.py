@@ -18,8 +18,9 @@ async def main(socket: str, state: str, data: str, mode: str) -> None:
     place = StateDirectory(Path(state))
     place.keep_token("wl_secret", accepted=True)
     options = WorkerOptions(
-        name="w", state=Path(state), slots=2, isolation=mode, hides=(Path(data),)
-    )
+        name="w", state=Path(state), slots=2, isolation=mode, hides=(Path(data),),
+        container_engine="podman" if mode == "container" else "off",
+    )  # fmt: skip
     gateway = BridgeGateway(Path(socket))
     agent = Agent(gateway, options, load_executors(["shell"]), RealClock(), RealChance(), place)
     agent.obey_signals()

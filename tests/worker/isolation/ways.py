@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 Outcome = Literal["stopped", "open", "depends"]
 
-MODES: Final = ("process", "user", "sandbox")
+MODES: Final = ("process", "user", "sandbox", "container")
 STOPPED: Final[Outcome] = "stopped"
 OPEN: Final[Outcome] = "open"
 DEPENDS: Final[Outcome] = "depends"  # on other settings of the machine: nothing is promised
@@ -21,6 +21,7 @@ class Way(NamedTuple):
     process: Outcome
     user: Outcome
     sandbox: Outcome
+    container: Outcome = "stopped"
 
     def outcome(self, mode: str) -> Outcome:
         """What comes of it in this mode."""
@@ -57,10 +58,11 @@ WAYS: Final = (
     Way("signal_job", "signal another job", OPEN, STOPPED, STOPPED),
     Way("job_socket", "submit jobs in another job's name", STOPPED, STOPPED, STOPPED),
     Way("file_socket", "connect to a socket in another job's directory", OPEN, STOPPED, STOPPED),
-    Way("abstract_socket", "connect to an abstract socket of another job", OPEN, OPEN, OPEN),
+    Way("abstract_socket", "connect to an abstract socket of another job", OPEN, OPEN, OPEN,
+        DEPENDS),
     Way("shared_memory", "attach the System V shared memory of another job", OPEN, STOPPED,
         STOPPED),
-    Way("network", "reach the network, unless it has `network: none`", OPEN, OPEN, OPEN),
+    Way("network", "reach the network, unless it has `network: none`", OPEN, OPEN, OPEN, OPEN),
     Way("user_namespace", "become root in a user namespace", DEPENDS, DEPENDS, STOPPED),
     Way("mount", "mount a file system", STOPPED, STOPPED, STOPPED),
     Way("device", "make a device file", STOPPED, STOPPED, STOPPED),
@@ -68,7 +70,7 @@ WAYS: Final = (
     Way("new_rights", "gain rights through a setuid program", OPEN, STOPPED, STOPPED),
     Way("leave_cgroup", "move to another cgroup", STOPPED, STOPPED, STOPPED),
     Way("kernel", "use kernel interfaces such as keyrings, bpf or io_uring", DEPENDS, DEPENDS,
-        STOPPED),
+        STOPPED, DEPENDS),
     Way("daemon", "outlive the job as a daemon", STOPPED, STOPPED, STOPPED),
     Way("other_daemon", "outlive the job as a daemon in the name of another job that still runs",
         OPEN, STOPPED, STOPPED),

@@ -14,6 +14,7 @@ from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import InvalidInput
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
+from windlass.worker.isolation.container.engine import check_engine
 from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
@@ -23,6 +24,7 @@ Mode = Annotated[
     Literal["auto", "process", "user", "sandbox", "container"],
     Parameter(env_var="WINDLASS_ISOLATION"),
 ]
+Engine = Annotated[str, Parameter(env_var="WINDLASS_CONTAINER_ENGINE")]
 Imports = Annotated[
     list[str] | None,
     Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),
@@ -59,6 +61,9 @@ class Offers:
     isolation
         How far it keeps jobs apart from itself and from each other: auto, process, user, sandbox
         or container. Queues and jobs can demand more, never less. Also WINDLASS_ISOLATION.
+    container_engine
+        What runs jobs in containers: podman, docker, nerdctl or the path of one of them; auto uses
+        the first that works, off none. Also WINDLASS_CONTAINER_ENGINE.
     uids
         The user ids of jobs with isolation, if the worker is root.
     share
@@ -77,6 +82,7 @@ class Offers:
     secrets: Path | None = None
     cgroup: str = "auto"
     isolation: Mode = "auto"
+    container_engine: Engine = "auto"
     uids: str = DEFAULT_RANGE
     share: Many = None
     limit: Many = None
@@ -87,6 +93,7 @@ class Offers:
         """Returns the worker's options; raises `InvalidInput`."""
         if self.slots is not None and self.slots < 1:
             raise InvalidInput("slots", "at least 1", self.slots)
+        check_engine(self.container_engine)
         usable = os.sched_getaffinity(0)
         offer = parse_offer(self.resources or "", len(usable), usable if self.pin_cpus else None)
         return WorkerOptions(
@@ -100,6 +107,7 @@ class Offers:
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
             isolation=self.isolation,
+            container_engine=self.container_engine,
             uids=self.uids,
             shares=tuple(Path(path) for path in self.share or ()),
             limits=read_limits(self.limit, "--limit") if self.limit else None,

@@ -145,6 +145,11 @@ class JobSpec(
         Literal["missing", "always", "never"] | None,
         _option("When the worker fetches the image: missing, always or never.", TEXT, "--pull"),
     ] = None
+    registry_secret: Annotated[
+        str | None,
+        _option("The name of the worker secret with the credentials for the image's registry: "
+                "USER:PASSWORD, or an auth file.", TEXT, "--registry-secret"),
+    ] = None  # fmt: skip
     limits: Annotated[
         JobLimits | None,
         _option("What all its processes may use together: memory, cpu_time, processes, disk; and "

@@ -42,6 +42,7 @@ from windlass.domain.matching.isolation import (
     PULLS,
     Isolation,
     check_choice,
+    check_image,
     check_mode,
     demanded,
 )
@@ -133,8 +134,12 @@ class _Last(NamedTuple):
 # with any other is rare.
 _SHAPING: Final = frozenset(
     {"task", "priority", "namespace", "queue", "requires", "resources", "target", "secrets",
-     "prefers", "apart", "rate", "submitted_by", "isolation", "network", "image", "pull"}
+     "prefers", "apart", "rate", "submitted_by", "isolation", "network", "image", "pull",
+     "registry_secret"}
 )  # fmt: skip
+# Tasks that need programs of the worker, not of an image.
+NOT_CONTAINED: Final = frozenset({"ffmpeg", "gstreamer", "python"})
+NOT_APART: Final = (None,) * 5  # of the options that say how far a job is isolated
 _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
 _NO_MORE: Final = _more_of(JobSpec(task=""))
@@ -268,8 +273,9 @@ class Validator:
         if spec.prefers or spec.apart is not None or spec.rate is not None:
             rate = None if spec.rate is None else repr(spec.rate)
             seen = (seen, tuple(map(repr, spec.prefers)), repr(spec.apart), rate)
-        if spec.isolation or spec.network or spec.image is not None or spec.pull:
-            seen = (seen, *map(repr, (spec.isolation, spec.network, spec.image, spec.pull)))
+        apart = spec.isolation, spec.network, spec.image, spec.pull, spec.registry_secret
+        if apart != NOT_APART:
+            seen = (seen, *map(repr, apart))
         known = self._known.get(seen)
         if known is None:
             shape = _build_shape(spec, field)
@@ -324,7 +330,8 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
     mode = _demanded_mode(spec, field)
     if mode is not None:
         clauses.append(mode_clause(mode))
-    clauses += secret_clauses(spec.secrets, namespace, field)
+    own = () if spec.registry_secret is None else (spec.registry_secret,)
+    clauses += secret_clauses((*spec.secrets, *own), namespace, field)
     if spec.apart is not None:
         check_name(f"{field}.apart", spec.apart)
     try:
@@ -352,7 +359,9 @@ def _demanded_mode(spec: JobSpec, field: str) -> Isolation | None:
     check_choice(spec.network, NETWORKS, f"{field}.network")
     check_choice(spec.pull, PULLS, f"{field}.pull")
     if spec.image is not None:
-        check_name(f"{field}.image", spec.image)
+        check_image(spec.image, f"{field}.image")
+        if spec.task in NOT_CONTAINED:
+            raise InvalidInput(f"{field}.image", f"none for a {spec.task} job", spec.image)
     if spec.image is None and spec.isolation == "container":
         raise InvalidInput(f"{field}.image", "given for a job in a container", "nothing")
     return demanded(spec.isolation, spec.network, spec.image)

@@ -35,7 +35,7 @@ async def run_tool(
 
     Once `doomed` is set it has said that it failed: if it does not end by itself, it is ended.
     """
-    process = await context.spawn(argv, env={**context.env, **env}, capture=True)
+    process = await context.spawn(argv, env=env, capture=True)
     loop = asyncio.get_running_loop()
     reading = loop.create_task(_read_lines(context, process, hear))
     ended = loop.create_task(process.wait())

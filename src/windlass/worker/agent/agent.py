@@ -118,6 +118,10 @@ class Agent:
 
     async def _gather(self) -> None:
         """Looks at the machine and its tools, and tells the server."""
+        await self.machine.find_containers()
+        if found := self.machine.containers.metadata:
+            self._describe(found)
+            self.core.tell_metadata(self.machine.metadata)
         self._describe({**await gather(), **self.machine.limit_mechanisms})
         self.core.tell_metadata(self.machine.metadata)
 

@@ -26,7 +26,9 @@ from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
-from windlass.worker.isolation.mode import Program, Wish
+from windlass.worker.isolation.container.leftovers import end_outside
+from windlass.worker.isolation.container.mode import ContainerMode
+from windlass.worker.isolation.mode import IsolationMode, Program, Wish
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.isolation.place import PASSABLE, UserPlace
 from windlass.worker.isolation.sandbox import SandboxMode
@@ -96,6 +98,10 @@ class LocalMachine:
         self._user_socket = None if self._place is None else JobSocket(self._place.path, True)
         self.index_use = IndexUse(options.pins)
         self.isolation = Modes()
+        self.containers = ContainerMode(
+            options.container_engine, os.environ, self._state.containers,
+            (MARKER, self._state.marker), clock,
+        )  # fmt: skip
         self._deadline: tuple[float, float] | None = None
         self._recovering: asyncio.Task[None] | None = None
         self._attached = False
@@ -147,10 +153,12 @@ class LocalMachine:
                     self._place.scratch, self._keeper.remove, PASSABLE
                 )
                 own.prepare()
-        candidates = (
+        candidates: list[IsolationMode] = [
             UserMode(self._uids),
             SandboxMode(visible, self._state.path / FILTER, self._uids),
-        )
+        ]
+        if options.isolation == self.containers.name:
+            candidates.append(self.containers)  # Else it is asked when there is time.
         await self.isolation.look(options.isolation, candidates)
 
     async def _close_executors(self) -> None:
@@ -240,6 +248,10 @@ class LocalMachine:
         await process.changed()
         return process
 
+    async def find_containers(self) -> None:
+        """Asks the container engine whether it works, which takes too long at a start."""
+        await self.isolation.add(self.containers)
+
     async def _spawn_confined(
         self, argv: Sequence[str], env: dict[str, str], limits: Limits | None, stdin: int | None
     ) -> KeptProcess:
@@ -266,9 +278,10 @@ class LocalMachine:
         return process
 
     async def _kill_leftovers(self) -> bool:
-        return await kill_leftovers(
+        killed = await kill_leftovers(
             self._state.record, self._state.marker, self._clock, KILL_PATIENCE_MS
         )
+        return await end_outside(self._state.containers) and killed
 
     def _keeper_died(self) -> None:
         self._recovering = asyncio.get_running_loop().create_task(self._recover())

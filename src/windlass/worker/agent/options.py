@@ -22,7 +22,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     new code each time it is started. With `pins`, jobs run only on the processors whose indices
     they hold. `isolation` is the weakest mode in which it runs jobs, or `auto`; `uids` are those of
     jobs if it is root. `shares` are folders that jobs in a sandbox can read, `hides` those that
-    they must not see. `limits` are the most that a job may use.
+    they must not see. `limits` are the most that a job may use. `container_engine` is `auto`,
+    `off`, or the engine that runs the containers of jobs.
     """
 
     name: str
@@ -43,3 +44,4 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     shares: tuple[Path, ...] = ()
     hides: tuple[Path, ...] = ()
     limits: JobLimits | None = None
+    container_engine: str = "off"

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.wire.enrolment import Stopped
+from windlass.worker.keeper.outside import place_of
 
 # What reading a damaged file of ours may raise.
 DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -63,6 +64,11 @@ class StateDirectory:
     def scratch(self) -> Path:
         """Where the folders of jobs are."""
         return self.path / "scratch"
+
+    @property
+    def containers(self) -> Path:
+        """Where each container of a job has a folder that says how it is ended."""
+        return Path(place_of(str(self.record)))
 
     @property
     def marker(self) -> str:

@@ -5,9 +5,9 @@ or the end of its own process.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -15,7 +15,7 @@ import structlog
 from windlass.domain.matching.indices import GPUS
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
-from windlass.ports.executor import Executor, Granted, Limits, Result
+from windlass.ports.executor import Executor, Granted, Limits, Process, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
@@ -32,8 +32,9 @@ from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import Timers
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.isolation.mode import Confinement, Wish
-from windlass.worker.keeper.kept_process import Fenced, KeptProcess
+from windlass.worker.keeper.kept_process import Fenced
 
+Done = TypeVar("Done")
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
 
 EXTRA_S = 5  # beyond the grace, for executors to tidy up after their processes
@@ -54,6 +55,7 @@ class Attempt:
         "_back_off",
         "_confinement",
         "_context",
+        "_credentials",
         "_done",
         "_env",
         "_executor",
@@ -112,8 +114,9 @@ class Attempt:
             self.granted = context.index_use.grant(assignment.indices)
             self._env.update(self.granted.variables)
         self.secrets: Mapping[str, str] = {}
+        self._credentials: str | None = None  # for the registry of its image
         self._mask: Mask | None = None
-        if spec.secrets:
+        if spec.secrets or spec.registry_secret is not None:
             self._hold_secrets(spec)
         self._timers = Timers(assignment.timeout_ms, assignment.idle_timeout_ms, self._time_out)
         self._log: AttemptLog | None = None
@@ -124,8 +127,11 @@ class Attempt:
     def _hold_secrets(self, spec: AttemptSpec) -> None:
         secrets = self._context.secrets
         self.secrets = secrets.pick(spec.secrets, spec.namespace)
-        self._mask = secrets.mask(spec.secrets, spec.namespace)
+        self._mask = secrets.mask(spec.all_secrets, spec.namespace)
         self._env.update(self.secrets)
+        if spec.registry_secret is not None:
+            held = secrets.pick((spec.registry_secret,), spec.namespace)
+            self._credentials = held.get(spec.registry_secret)
 
     def start(self) -> None:
         """Runs it."""
@@ -194,7 +200,7 @@ class Attempt:
         stdin: bytes | int | None = None,
         limits: Limits | None = None,
         capture: bool = False,
-    ) -> KeptProcess:
+    ) -> Process:
         """Starts a process in its own group, through the keeper."""
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
@@ -205,12 +211,12 @@ class Attempt:
         if self._processes is None:
             self._confinement = self._confine()
             self._processes = Processes(
-                self._context.keeper, self.job, self.log, self._attach, self._confinement
-            )
+                self._context.keeper, self.job, self.log, self._attach, self._confinement,
+                self._unless_stopped,
+            )  # fmt: skip
         return await self._processes.spawn(
             argv,
-            self._env,
-            whole=env,
+            {**(env or {}), **self._env},
             cwd=self._files_made().folder() if cwd is None else cwd,
             make=cwd is None,
             stdin=stdin,
@@ -252,7 +258,10 @@ class Attempt:
         await self._files_made().upload(patterns, self._note_missing)
 
     def _note_missing(self, pattern: str) -> None:
-        self.log(f"[windlass] no file matches the artifact {pattern}\n".encode())
+        self._note(f"no file matches the artifact {pattern}")
+
+    def _note(self, text: str) -> None:
+        self.log(f"[windlass] {text}\n".encode())
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of this one."""
@@ -379,16 +388,22 @@ class Attempt:
 
     async def _take_indices(self, indices: Mapping[str, tuple[str, ...]]) -> None:
         """Waits for processes of ended attempts that still use them; raises if it is stopped."""
+        await self._unless_stopped(self._context.index_use.take(self.key, indices))
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Done]) -> Done:
+        """Waits for work that must end before anything is started; raises if it is stopped."""
         loop = asyncio.get_running_loop()
-        taking = loop.create_task(self._context.index_use.take(self.key, indices))
+        working = loop.create_task(work)
         stopping = loop.create_task(self.stopping.wait())
         try:
-            await asyncio.wait((taking, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            taking.cancel()
+            working.cancel()
             stopping.cancel()
         if self._why is not None:
+            await asyncio.wait((working,))
             raise Fenced("the attempt is being stopped")
+        return working.result()
 
     def _postpone(self, error: WindlassError) -> Result:
         """Hands the attempt back: what the server lacks is no fault of the job."""
@@ -438,8 +453,9 @@ class Attempt:
         indices = self._assignment.indices or {}
         wish = Wish(
             job=self.job, attempt=self.attempt, scratch=self._files_made().folder(),
-            socket=self._socket.path, network=spec.network or "host", image=spec.image,
+            socket=self._socket.path, network=spec.network, image=spec.image,
             pull=spec.pull or "missing", devices=indices.get(GPUS, ()),
+            secrets=frozenset(spec.secrets), credentials=self._credentials, note=self._note,
         )  # fmt: skip
         return context.isolation[mode].enter(wish)
 

@@ -23,7 +23,14 @@ class AttemptSpec(msgspec.Struct):
     network: Network | None = None
     image: str | None = None
     pull: Pull | None = None
+    registry_secret: str | None = None
     limits: JobLimits | None = None
+
+    @property
+    def all_secrets(self) -> tuple[str, ...]:
+        """The names of all that the worker must have for it."""
+        own = () if self.registry_secret is None else (self.registry_secret,)
+        return (*self.secrets, *own)
 
 
 read_spec = msgspec.json.Decoder(AttemptSpec).decode

@@ -30,7 +30,7 @@ class AttemptStarter:
         unable = self._context.isolation.lacks(self._mode(assignment, spec))
         if unable is not None:
             return unable
-        missing = self._context.secrets.missing(spec.secrets, spec.namespace)
+        missing = self._context.secrets.missing(spec.all_secrets, spec.namespace)
         return f"this worker lacks the secrets {', '.join(missing)}" if missing else None
 
     def make(self, assignment: Assignment, ended: AttemptEnded) -> Attempt | Report:
@@ -43,7 +43,9 @@ class AttemptStarter:
                 misfit=True,
             )  # fmt: skip
         executor = self._executors.get(spec.task)
-        lacking = spec.secrets and self._context.secrets.missing(spec.secrets, spec.namespace)
+        lacking = spec.all_secrets and self._context.secrets.missing(
+            spec.all_secrets, spec.namespace
+        )
         unable = self._context.isolation.lacks(self._mode(assignment, spec))
         if executor is None or lacking or unable:
             return Released(job, attempt)

@@ -6,14 +6,26 @@ ended and none of its processes is left, `leave` is called. `clear_leftovers` ru
 starts, for what an agent left that was killed.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from windlass.domain.matching.isolation import Isolation, Network, Pull
+from windlass.domain.values.errors import WindlassError
 from windlass.ports.executor import Limits
-from windlass.worker.keeper.kept_process import AS_WORKER, RunAs
+from windlass.worker.keeper.kept_process import AS_WORKER, Ended, RunAs
+
+
+class ConfinementFailed(WindlassError):
+    """A mode could not start a program; `failure` is the class of that failure."""
+
+    code = "confinement_failed"
+
+    def __init__(self, failure: str, message: str) -> None:
+        super().__init__(message)
+        self.failure = failure
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,17 +48,22 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt asks of a mode; `socket` is how its programs submit jobs.
 
     `scratch` is its folder, which may not exist yet. `devices` are the indices of its GPUs.
+    `secrets` are the names of variables whose values nobody else may read, and `credentials` are
+    those for the registry of its image. `note` writes a line to the job's log.
     """
 
     job: int
     attempt: int
     scratch: Path
     socket: Path | None = None
-    network: Network = "host"
+    network: Network | None = None
     image: str | None = None
     pull: Pull = "missing"
     limits: Limits | None = None
     devices: tuple[str, ...] = ()
+    secrets: frozenset[str] = frozenset()
+    credentials: str | None = None
+    note: Callable[[str], object] = str
 
 
 class Confinement(Protocol):
@@ -58,6 +75,19 @@ class Confinement(Protocol):
 
     async def leave(self) -> None:
         """Removes what was made for the attempt; its processes have ended or are killed."""
+        ...
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A confinement that has something to do when one of its programs has ended."""
+
+    async def settle(self, program: Program, ended: Ended, output: bytes) -> Ended:
+        """Returns how the job's own program ended; raises `ConfinementFailed` if it never ran.
+
+        `program` is what `wrap` returned, `output` the end of what it printed, at least if it
+        printed little. It has ended for good when this returns.
+        """
         ...
 
 

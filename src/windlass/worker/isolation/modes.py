@@ -108,6 +108,16 @@ class Modes:
             raise InvalidInput("isolation", "a mode that this machine can do", lacking[named])
         self.default = named
 
+    async def add(self, mode: IsolationMode) -> None:
+        """Offers one more mode if this machine can do it and it is not offered yet."""
+        if mode.name in self._offered:
+            return
+        why = await mode.why_not()
+        if why is None:
+            self._offered[mode.name] = mode
+        else:
+            self.lacking = {**self.lacking, mode.name: why}
+
     def leave(self, confinement: Confinement, over: Callable[[], Awaitable[None]]) -> None:
         """Leaves a confinement once its processes have ended, which `over` waits for."""
         task = asyncio.get_running_loop().create_task(self._leave(confinement, over))

@@ -22,8 +22,8 @@ class Group:
     """
 
     __slots__ = (
-        "allowed", "box", "code", "cwd", "disk_at", "fenced", "inline", "kill_at", "nested",
-        "number", "over", "pid", "pipe", "status", "tag", "user",
+        "allowed", "box", "code", "cwd", "disk_at", "ending_at", "fenced", "inline", "kill_at",
+        "nested", "number", "outside", "over", "pid", "pipe", "root", "status", "tag", "user",
     )  # fmt: skip
 
     def __init__(
@@ -39,6 +39,9 @@ class Group:
         self.allowed: Allowed = start.allowed
         self.user = start.user  # of its processes, if it is not the keeper's
         self.nested = start.nested
+        self.outside = start.outside
+        self.root = 0  # the process above what it runs elsewhere, if that is known
+        self.ending_at = 0.0  # when what it runs elsewhere is ended (again)
         self.status = status
         if status >= 0:
             os.set_blocking(status, False)
@@ -53,6 +56,11 @@ class Group:
     def watched(self) -> bool:
         """Whether it is to be looked at often."""
         return bool(self.kill_at) or self.allowed.is_watched
+
+    @property
+    def layered(self) -> bool:
+        """Whether two of its processes are not the job's: one around it, and its init."""
+        return self.nested or bool(self.outside)
 
     def ask_to_end(self) -> None:
         """Sends SIGTERM to its processes; a leader around them would not pass it on."""

@@ -30,9 +30,11 @@ from typing import Any
 from windlass.worker.keeper import processes
 from windlass.worker.keeper.cgroups import Boxes
 from windlass.worker.keeper.disk import DiskMeter
+from windlass.worker.keeper.folders import enter, holds_something
 from windlass.worker.keeper.group import Group
 from windlass.worker.keeper.guard import fork_keeper
-from windlass.worker.keeper.processes import Start, boottime
+from windlass.worker.keeper.outside import end_all, find_root, place_of, start_ender
+from windlass.worker.keeper.processes import Allowed, Start, boottime
 from windlass.worker.keeper.record import Record
 from windlass.worker.keeper.watch import passed, usage_of
 
@@ -42,6 +44,7 @@ TICK_S = 1.0  # the longest wait while there are jobs: a machine that slept noti
 WATCH_S = 0.05  # how often stops and what limited jobs use are looked at
 FULL = 0.8  # of its limit: a job that failed with so much memory in use wanted more
 LAST_WORDS = 2 * 65_536
+END_S = 5.0  # for ending what jobs run elsewhere
 LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
 # The kernel's way to say that a process has passed a limit of its own.
 OF_SIGNAL: dict[int, str] = {signal.SIGXCPU: "cpu_time", signal.SIGXFSZ: "disk"}
@@ -78,6 +81,7 @@ class Keeper:
         self._epoll.register(sock.fileno(), select.EPOLLIN)
         self._epoll.register(self._wake, select.EPOLLIN)
         self._record = Record(record)
+        self._outside = place_of(record)
         self._messages.append(("keeper", os.getpid(), () if boxes is None else boxes.controllers))
 
     def end(self) -> None:
@@ -99,6 +103,7 @@ class Keeper:
             if not self._groups and not processes.children_of(os.getpid()):
                 break
             self._epoll.poll(0.01)
+        end_all(self._outside, END_S)
         if self._boxes is not None:
             self._boxes.close()
 
@@ -198,7 +203,7 @@ class Keeper:
             if boottime() >= self._soft:
                 raise OSError(FENCED, "no server has answered for too long")
             if cwd is not None:
-                _enter(cwd, make, start.user)
+                enter(cwd, make, start.user)
             pipe, write = opened = [*os.pipe()]
             status, told = os.pipe() if start.status else (-1, -1)
             opened += [fd for fd in (status, told) if fd >= 0]
@@ -207,8 +212,10 @@ class Keeper:
             stdout = given[-1] if fds & 2 else write
             boxed = nullcontext() if self._boxes is None else self._boxes.inside()
             with processes.pinned(cpus), boxed as box:
-                pid = processes.launch(argv, full, (stdin, stdout, write), start, told)
-            if box is not None:
+                # Limits of a container are not those of the program that asks for it.
+                plain = start._replace(allowed=Allowed()) if start.outside else start
+                pid = processes.launch(argv, full, (stdin, stdout, write), plain, told)
+            if box is not None and not start.outside:
                 box.limit(start.allowed.memory, start.allowed.processes)
         except (OSError, ValueError) as error:
             code = error.errno if isinstance(error, OSError) else errno.EINVAL
@@ -316,7 +323,7 @@ class Keeper:
             code = SIGNALED - code
         if group.pipe >= 0:
             self._drain(group)
-        dirty = group.cwd is not None and _holds_something(group.cwd)
+        dirty = group.cwd is not None and holds_something(group.cwd)
         over = group.over
         if not over and group.box is not None:
             over = group.box.passed
@@ -325,7 +332,7 @@ class Keeper:
         if code == -signal.SIGKILL and not group.kill_at:
             before, self._oom_kills = self._oom_kills, processes.out_of_memory_kills()
             over = over or ("memory" if self._oom_kills > before else "")
-        peak = max(usage.ru_maxrss for usage in usages) * 1024
+        peak = 0 if group.outside else max(usage.ru_maxrss for usage in usages) * 1024
         if code and not over and group.allowed.memory and peak >= FULL * group.allowed.memory:
             over = "memory"  # It could not have more, and gave up.
         over = over or OF_SIGNAL.get(-code, "")
@@ -339,13 +346,31 @@ class Keeper:
             self._fence()
         for group in self._groups.values():
             if group.kill_at and now >= group.kill_at:
-                group.kill()
+                self._kill(group)
         if now - self._watched_at >= WATCH_S:
             self._watched_at = now
             self._watch_use(now)
         if now - self._swept_at >= TICK_S:
             self._swept_at = now
             self._untidy = True
+
+    def _root_of(self, group: Group) -> int:
+        """Returns the process above the job's own: of a container, the one that watches over it."""
+        if not group.outside:
+            return group.pid
+        others = (c for c in processes.children_of(os.getpid()) if c not in self._groups)
+        group.root = find_root(group.outside, group.root, others)
+        return group.root
+
+    def _kill(self, group: Group, over: str = "") -> None:
+        """Kills a group, and starts what ends that which it runs elsewhere."""
+        group.kill(over)
+        now = boottime()
+        if not group.outside or now < group.ending_at:
+            return
+        group.ending_at = now + TICK_S
+        if helper := start_ender(self._outside, group.outside, self._null):
+            self._helpers.add(helper)
 
     def _fence(self) -> None:
         """Stops all jobs: no server has answered for too long, so others may soon run them."""
@@ -359,9 +384,9 @@ class Keeper:
         for group in self._groups.values():
             if not group.allowed.is_watched:
                 continue
-            over = passed(group.allowed, usage_of(group.pid), group.box, group.nested)
+            over = passed(group.allowed, usage_of(self._root_of(group)), group.box, group.layered)
             if over:
-                group.kill(over)
+                self._kill(group, over)
             measuring = self._disk.look_at(group, now, self._base)
             if measuring:
                 self._helpers.add(measuring)
@@ -376,12 +401,16 @@ class Keeper:
     def _sweep(self) -> bool:
         """Kills orphans that left their group, once their job has ended; whether there were any."""
         strays = [c for c in processes.children_of(os.getpid()) if c not in self._groups]
-        tags = {group.tag for group in self._groups.values()} if strays else set()
+        groups = self._groups.values() if strays else ()
+        tags = {group.tag for group in groups}
+        names = {group.outside.encode() for group in groups if group.outside}
         found = False
         for pid in strays:
             seen = processes.look_at(pid)
             if seen is None or pid in self._helpers or seen.session in self._groups:
                 continue
+            if names and names.intersection(processes.arguments_of(pid)):
+                continue  # It watches over a container, and has an environment of its own.
             if not tags.intersection(processes.environ_of(pid)):
                 # What these leave in turn becomes the keeper's, and is found the next time.
                 for member in processes.tree_of(pid):
@@ -427,43 +456,13 @@ def _wake_on_children() -> int:
     return read
 
 
-def _enter(path: str, make: bool, user: int | None) -> None:
-    """Goes to a folder, for the process that is started next; folders are used again."""
-    try:
-        os.chdir(path)
-    except FileNotFoundError:
-        if not make:
-            raise
-        os.mkdir(path, 0o700)
-        os.chdir(path)
-    if make and user is not None:
-        _hand_over(path, user)
-
-
-def _hand_over(path: str, user: int) -> None:
-    """Gives a folder to another user, with what the agent has put there."""
-    os.chown(path, user, user)
-    for folder, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            place = f"{folder}/{name}"
-            if os.lstat(place).st_uid == os.getuid():
-                os.chown(place, user, user, follow_symlinks=False)
-
-
-def _holds_something(path: str) -> bool:
-    try:
-        return bool(os.listdir(path))
-    except OSError:
-        return True
-
-
 def main() -> None:
     """Serves the agent whose socket is the descriptor in the first argument."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     processes.become_private()
     processes.become_subreaper()
-    fork_keeper(int(sys.argv[1]))
+    fork_keeper(int(sys.argv[1]), place_of(sys.argv[2]))
     processes.become_subreaper()
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)  # No job shall speak in the keeper's name.

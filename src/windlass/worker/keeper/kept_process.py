@@ -42,6 +42,7 @@ class RunAs(NamedTuple):
     opens: tuple[tuple[int, str], ...] = ()
     nested: bool = False
     status: int = 0
+    outside: str = ""
 
 
 AS_WORKER = RunAs()

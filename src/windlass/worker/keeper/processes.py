@@ -48,7 +48,9 @@ class Start(NamedTuple):
     reading, by descriptor. `nested`: the program itself is below the one that is started, in a
     session of its own, which gets the signals, and that becomes `user` by itself; a signal that
     kills the inner one becomes the exit code 128 + its number. Which process it starts, it says
-    in JSON as `child-pid` on the descriptor `status`, if that is not 0.
+    in JSON as `child-pid` on the descriptor `status`, if that is not 0. `outside`: it asks another
+    program to run the job's elsewhere under this name, and a folder of that name says how to end
+    that (`outside.py`).
     """
 
     allowed: Allowed = Allowed()
@@ -56,6 +58,7 @@ class Start(NamedTuple):
     opens: tuple[tuple[int, str], ...] = ()
     nested: bool = False
     status: int = 0
+    outside: str = ""
 
     @classmethod
     def made(cls, parts: tuple[Any, ...]) -> "Start":
@@ -107,6 +110,15 @@ def environ_of(pid: int) -> list[bytes]:
     """Returns what a process was started with; nothing where that cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
+def arguments_of(pid: int) -> list[bytes]:
+    """Returns the command line of a process."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
             return file.read().split(b"\0")
     except OSError:
         return []

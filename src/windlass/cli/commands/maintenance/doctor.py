@@ -65,7 +65,21 @@ def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
     yield _tool("ffmpeg", find_ffmpeg)
     yield _tool("gstreamer", lambda: shutil.which("gst-launch-1.0"))
     yield from _isolation()
+    yield _containers()
     yield from _server(at)
+
+
+def _containers() -> Finding:
+    """Asks the engine that workers of this user would use."""
+    from windlass.worker.isolation.container.engine import AUTO, ENGINE, Engine, find_engine
+
+    try:
+        found = asyncio.run(find_engine(os.environ.get(ENGINE, AUTO), os.environ))
+    except WindlassError as error:
+        return Finding("isolation container", "problem", str(error))
+    if isinstance(found, Engine):
+        return Finding("isolation container", "ok", str(found))
+    return Finding("isolation container", "note", f"not here: {found}")
 
 
 def _version(name: str, found: tuple[int, ...], oldest: tuple[int, ...]) -> Finding:
