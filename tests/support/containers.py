@@ -209,7 +209,8 @@ def python_archive() -> bytes:
     modules = [path for path in (library / "lib-dynload").iterdir() if path.suffix == ".so"]
     data = io.BytesIO(image_archive())
     with tarfile.open(fileobj=data, mode="a") as archive:
-        for path in (python, *_libraries(python, *modules)):
+        sleep = Path("/bin/sleep")  # which runs under any name, as busybox does not
+        for path in (python, sleep, *_libraries(python, sleep, *modules)):
             archive.add(path.resolve(), str(path))
         archive.add(library, str(library), filter=_needed)
     return data.getvalue()

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from windlass.ports.executor import Limits, Process
-from windlass.worker.attempt.confined_process import ConfinedProcess, Tail
 from windlass.worker.attempt.context import Keeper
+from windlass.worker.isolation.confined_process import ConfinedProcess, Tail
 from windlass.worker.isolation.mode import Confinement, Program, Settles
 from windlass.worker.keeper.kept_process import Ended, KeptProcess
 

@@ -83,7 +83,7 @@ async def _tried(rig: Rig, podman: RootlessPodman) -> dict[str, str]:
             source = (HERE / "escape.py").read_text()
             job = await rig.submit(PYTHON, "-S", "-c", source, json.dumps(told), **OPTIONS)
             await rig.ended(job)
-            (line,) = await rig.files.log_line(job)
+            line = (await rig.files.log_end(job)).decode()
             found: dict[str, str] = json.loads(line)
             mark = f"sleep-{told['salt']}".encode()
             if not any(mark in arguments_of(seen.pid) for seen in all_processes()):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +17,18 @@ from windlass.worker.isolation.container.engine import (
 from windlass.worker.isolation.container.image import auth_settings, failure_of, registry_of
 from windlass.worker.isolation.container.mode import start_failure
 
-PODMAN = {
+PODMAN: dict[str, Any] = {
     "host": {
         "cgroupVersion": "v2", "cgroupControllers": ["cpu", "memory", "pids"],
         "security": {"rootless": True}, "serviceIsRemote": False,
     },
     "version": {"Version": "4.3.1"},
 }  # fmt: skip
-DOCKER = {"ServerVersion": "20.10.24", "SecurityOptions": ["name=seccomp"], "MemoryLimit": True}
+DOCKER: dict[str, Any] = {
+    "ServerVersion": "20.10.24",
+    "SecurityOptions": ["name=seccomp"],
+    "MemoryLimit": True,
+}
 
 
 def program(folder: Path, name: str, told: object, code: int = 0) -> Path:
@@ -53,7 +58,8 @@ def test_what_an_engine_enforces_is_what_it_says(tmp_path: Path) -> None:
 def test_docker_without_its_daemon_is_no_engine(tmp_path: Path) -> None:
     engine = found(str(program(tmp_path, "docker", DOCKER)), tmp_path)
     assert isinstance(engine, Engine)
-    assert (engine.rootless, engine.enforces) == (False, {"memory"})
+    assert not engine.rootless
+    assert engine.enforces == {"memory"}
     away = {"ServerVersion": "", "ServerErrors": ["Cannot connect to the Docker daemon"]}
     assert found(str(program(tmp_path, "docker", away)), tmp_path) == (
         "docker: Cannot connect to the Docker daemon"

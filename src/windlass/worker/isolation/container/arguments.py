@@ -109,8 +109,6 @@ def _limits(engine: Engine, container: Container) -> Iterator[str]:
     if limits.memory_bytes and "memory" in engine.enforces:
         yield f"--memory={limits.memory_bytes}"
         yield f"--memory-swap={limits.memory_bytes}"
-    elif limits.memory_bytes:
-        yield f"--ulimit=data={limits.memory_bytes}:{limits.memory_bytes}"
     if limits.processes and "processes" in engine.enforces:
         yield f"--pids-limit={limits.processes + engine.init}"
     if limits.cpu_seconds:
