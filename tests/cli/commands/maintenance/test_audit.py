@@ -7,12 +7,11 @@ from tests.cli.program import Program
 
 
 def test_the_audit_log_is_printed_exported_and_followed(up: Program) -> None:
-    with up.running("audit", "--follow", "--since", "0s") as process:
+    with up.running("audit", "--follow", "--since", "1h") as process:
         assert process.stdout is not None
         up.text("workers", "code")
-        line = process.stdout.readline()
-        while "/api/v1/codes" not in line:
-            line = process.stdout.readline()
+        while "/api/v1/codes" not in (line := process.stdout.readline()):
+            assert line
         assert "admin from 127.0.0.1: POST /api/v1/codes: 201" in line
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130

@@ -18,6 +18,10 @@ from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.text import say
 from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Transport
+from windlass.clock import RealClock
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import format_moment
 from windlass.ports.loop_time import pass_time
 from windlass.wire.access import AuditEntry, AuditList
 
@@ -49,7 +53,8 @@ def show_audit(
     json
         Print one JSON object per line.
     """
-    asyncio.run(_print_all(at.transport(), since, after, follow, json, reconnect_for(reconnect)))
+    again = reconnect_for(reconnect)
+    asyncio.run(_print_all(at.transport(), _moment(since), after, follow, json, again))
 
 
 async def _print_all(
@@ -70,10 +75,20 @@ async def _print_all(
                 continue
             if not follow:
                 return
-            since = None if after else since  # the id says more than the time
             await pass_time(PAUSE_SECONDS)
     finally:
         await transport.close()
+
+
+def _moment(since: str | None) -> str | None:
+    """Returns the time at which so long ago was, which a server would count from each call."""
+    if since is None:
+        return None
+    try:
+        ago = parse_duration_ms(since, "since")
+    except InvalidInput:
+        return since  # the server knows times
+    return format_moment(RealClock().now_ms() - ago)
 
 
 def _line(entry: AuditEntry) -> str:
