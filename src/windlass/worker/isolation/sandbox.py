@@ -36,6 +36,9 @@ FILTER_FD: Final = 10
 STATUS_FD: Final = 11
 PATIENCE_S: Final = 10
 NOBODY: Final = 65534
+# Paths inside of a sandbox, where the job is alone with them.
+TMP: Final = "/tmp"  # nosec B108
+VAR_TMP: Final = "/var/tmp"  # nosec B108
 # What root needs to enter the folder of another user and to become that user.
 TO_BECOME: Final = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_DAC_READ_SEARCH")
 ENOENT: Final = 2
@@ -82,8 +85,8 @@ class SandboxMode:
 
     async def _try(self) -> str | None:
         """Returns what bubblewrap says if it cannot start a program."""
-        wish = Wish(job=0, attempt=0, scratch=Path("/tmp"))
-        words = [*self.words(wish, "/tmp"), "--", *self.become(NOBODY), "true"]
+        wish = Wish(job=0, attempt=0, scratch=Path(TMP))
+        words = [*self.words(wish, TMP), "--", *self.become(NOBODY), "true"]
         filter_fd = os.open(self._filter_file, os.O_RDONLY)
         words[words.index(str(FILTER_FD))] = str(filter_fd)
         words[words.index(str(STATUS_FD))] = "2"
@@ -133,8 +136,8 @@ class SandboxMode:
             words.append("--unshare-net")
         words += [*_system(), "--proc", "/proc", "--dev", "/dev"]
         words += ["--size", str(disk)] if disk else []
-        words += ["--perms", "1777", "--tmpfs", "/tmp"]
-        words += ["--dir", "/var", "--symlink", "/tmp", "/var/tmp"]
+        words += ["--perms", "1777", "--tmpfs", TMP]
+        words += ["--dir", "/var", "--symlink", TMP, VAR_TMP]
         if wish.devices:
             for path in _gpu_devices():
                 words += ["--dev-bind-try", path, path]
@@ -196,7 +199,7 @@ class Sandbox:
         mode, scratch = self._mode, self._wish.scratch
         self._check_program(program)
         uid = os.geteuid() if self._uid is None else self._uid
-        home = {**home_of(uid, str(scratch)), "TMPDIR": "/tmp"}
+        home = {**home_of(uid, str(scratch)), "TMPDIR": TMP}
         limits = program.limits or NO_LIMITS
         words = (*mode.words(self._wish, program.cwd, limits.disk_bytes), "--")
         words += (*mode.become(self._uid), *mode.limit(limits.processes))
