@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tests.supply.audit import NOT_ASKED, audit
+from tests.supply.audit import FOUND, NOT_ASKED, audit, judge
 from tests.supply.licences import PAGE, Licensed, all_licences, page
 from tests.supply.lock_file import LOCK, PARTS, part, read_lock
 from tests.supply.requirements import ROOT, closure, ours
@@ -108,3 +108,22 @@ def test_an_audit_without_a_database_says_so_and_fails(
     lock.write_text(read_lock(LOCK)["six"].text)
     assert audit(lock) == NOT_ASKED
     assert "NOT AUDITED" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("packages", "code"),
+    [
+        ([{"name": "a", "version": "1", "vulns": []}], 0),
+        ([{"name": "a", "version": "1", "vulns": [{"id": "CVE-1"}]}], FOUND),
+        (
+            [{"name": "a", "version": "1", "vulns": []}, {"name": "b", "skip_reason": "?"}],
+            NOT_ASKED,
+        ),
+        ([], NOT_ASKED),
+    ],
+)
+def test_a_package_that_nobody_was_asked_about_is_not_called_harmless(
+    packages: list[dict[str, Any]], code: int
+) -> None:
+    assert judge(json.dumps({"dependencies": packages, "fixes": []})).code == code
+    assert judge("Traceback").code == NOT_ASKED

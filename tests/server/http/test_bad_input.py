@@ -70,6 +70,7 @@ TARGETS: Final = (
     "/api/v1/jobs/1/log?offset=-1",
     "/api/v1/jobs/1/log?limit=99999999999",
     "/api/v1/jobs/1/log?attempt=0",
+    "/api/v1/jobs/1/log?attempt=2147483648",
     "/api/v1/events?after=-1",
     "/api/v1/events?after=999999999999999999999",
 )

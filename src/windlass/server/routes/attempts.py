@@ -12,7 +12,7 @@ from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.replies import BINARY, Stream
 from windlass.server.http.routes import Routes
-from windlass.server.routes.files import Number, Size, download
+from windlass.server.routes.files import Attempt, Number, Size, download
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.workers import Changed
@@ -24,7 +24,7 @@ routes = Routes("/api/v1/workers/{worker:int}/jobs/{job:int}/attempts/{attempt:i
 
 @routes.post("/log", needs=Action.WRITE_ATTEMPTS, body_limit=LOG_CHUNK_LIMIT, raw_body=True)
 async def append_log(
-    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number, offset: Size
+    call: Call, worker: Number, job: Number, attempt: Attempt, incarnation: Number, offset: Size
 ) -> LogNext:
     """Writes log bytes at `offset`."""
     holder = _holder(call, worker, incarnation, job, attempt)
@@ -33,7 +33,7 @@ async def append_log(
 
 @routes.post("/log/end", needs=Action.WRITE_ATTEMPTS)
 async def end_log(
-    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
+    call: Call, worker: Number, job: Number, attempt: Attempt, incarnation: Number,
     data: Body[LogEnd],
 ) -> Changed:  # fmt: skip
     """Marks the log as complete, or as lost."""
@@ -44,7 +44,7 @@ async def end_log(
 
 @routes.post("/progress", needs=Action.WRITE_ATTEMPTS)
 async def progress(
-    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
+    call: Call, worker: Number, job: Number, attempt: Attempt, incarnation: Number,
     data: Body[dict[str, Any]],
 ) -> Changed:  # fmt: skip
     """Reports how far the attempt is."""
@@ -55,7 +55,7 @@ async def progress(
 
 @routes.post("/duration", needs=Action.WRITE_ATTEMPTS)
 async def measured(
-    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
+    call: Call, worker: Number, job: Number, attempt: Attempt, incarnation: Number,
     data: Body[MediaDuration],
 ) -> RunLimit:  # fmt: skip
     """Reports how long the attempt's media is; its timeout follows."""
@@ -65,7 +65,7 @@ async def measured(
 
 @routes.post("/jobs", needs=Action.SUBMIT_CHILDREN, status=201)
 async def submit_children(
-    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
+    call: Call, worker: Number, job: Number, attempt: Attempt, incarnation: Number,
     data: Body[SubmitRequest],
 ) -> SubmitReply:  # fmt: skip
     """Submits jobs that the running job adds to its own workflow."""
@@ -75,7 +75,7 @@ async def submit_children(
 
 @routes.get("/inputs/{source:int}/{name:path}", needs=Action.READ_INPUTS, media_type=BINARY)
 async def get_input(
-    call: Call, worker: Number, job: Number, attempt: Number, source: Number, name: str,
+    call: Call, worker: Number, job: Number, attempt: Attempt, source: Number, name: str,
     incarnation: Number,
 ) -> Stream:  # fmt: skip
     """Streams an artifact of another job that the running one waits for or declares as input."""
@@ -85,7 +85,7 @@ async def get_input(
 
 @routes.put("/artifacts/{name:path}", needs=Action.WRITE_ATTEMPTS, raw_body=True)
 async def put_artifact(
-    call: Call, worker: Number, job: Number, attempt: Number, name: str, incarnation: Number,
+    call: Call, worker: Number, job: Number, attempt: Attempt, name: str, incarnation: Number,
     sha256: str, size: Size, content_type: str = "",
 ) -> Changed:  # fmt: skip
     """Stores an artifact's bytes; below `/uploaded`, adopts those that are in the bucket."""
@@ -100,7 +100,7 @@ async def put_artifact(
 
 @routes.post("/artifacts/{name:path}", needs=Action.WRITE_ATTEMPTS, raw_body=True)
 async def presign(
-    call: Call, worker: Number, job: Number, attempt: Number, name: str, incarnation: Number
+    call: Call, worker: Number, job: Number, attempt: Attempt, name: str, incarnation: Number
 ) -> Upload:
     """Returns the URL to upload an artifact to; without one, upload it to the server."""
     holder = _holder(call, worker, incarnation, job, attempt)

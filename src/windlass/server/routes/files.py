@@ -23,6 +23,7 @@ from windlass.server.http.routes import Routes
 from windlass.wire.files import ArtifactList
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]  # as stores keep it
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 LogPart = Annotated[int, msgspec.Meta(ge=1, le=READ_LIMIT)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
@@ -39,7 +40,7 @@ routes = Routes("/api/v1/jobs/{job:int}", "files")
 async def log(
     call: Call,
     job: Number,
-    attempt: Number | None = None,
+    attempt: Attempt | None = None,
     offset: Size = 0,
     limit: LogPart | None = None,
     follow: bool = False,
