@@ -83,7 +83,7 @@ test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no o
 
 .PHONY: test-long
 test-long: $(STAMP) ## run the long forms: rules on every store, more jobs under kills, more seeds
-	LONG_TESTS=1 $(PY) -m pytest $(PARALLEL) --all-stores tests/engine tests/store tests/chaos tests/simulator $(ARGS)
+	LONG_TESTS=1 $(PY) -m pytest $(PARALLEL) --all-stores tests/engine tests/store tests/chaos tests/simulator tests/worker/isolation $(ARGS)
 
 .PHONY: docs-reference
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands

@@ -180,7 +180,7 @@ def _built(folder: Path) -> dict[str, bytes]:
     return {"bin/say": program.read_bytes()}
 
 
-def image_archive(extra: Mapping[str, bytes] | None = None) -> bytes:
+def image_archive(extra: Mapping[str, bytes] | None = None, tools: Sequence[str] = TOOLS) -> bytes:
     """Returns the files of the image: a static busybox and links to it, and these."""
     busybox = shutil.which("busybox")
     assert busybox is not None
@@ -191,7 +191,7 @@ def image_archive(extra: Mapping[str, bytes] | None = None) -> bytes:
             folder.type, folder.mode = tarfile.DIRTYPE, 0o755
             archive.addfile(folder)
         archive.add(busybox, "bin/busybox")
-        for name in TOOLS:
+        for name in tools:
             link = tarfile.TarInfo(f"bin/{name}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             archive.addfile(link)
@@ -207,7 +207,7 @@ def python_archive() -> bytes:
     python = Path(sys.executable).resolve()
     library = Path(os.__file__).parent
     modules = [path for path in (library / "lib-dynload").iterdir() if path.suffix == ".so"]
-    data = io.BytesIO(image_archive())
+    data = io.BytesIO(image_archive(tools=[name for name in TOOLS if name != "sleep"]))
     with tarfile.open(fileobj=data, mode="a") as archive:
         sleep = Path("/bin/sleep")  # which runs under any name, as busybox does not
         for path in (python, sleep, *_libraries(python, sleep, *modules)):

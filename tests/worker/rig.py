@@ -36,7 +36,8 @@ from windlass.store.memory.store import MemoryStore
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.options import WorkerOptions
-from windlass.worker.keeper.processes import look_at
+from windlass.worker.keeper.guard import TITLE
+from windlass.worker.keeper.processes import arguments_of, children_of, look_at
 
 LONGEST_TEST_S = 60
 
@@ -223,6 +224,12 @@ async def gone(pid: int) -> None:
         except (AssertionError, ProcessLookupError):
             return
         await witness.gone()
+
+
+def guard_of(agent: int) -> int:
+    """The guard of an agent's keeper, among the programs that the agent has started."""
+    (guard,) = (pid for pid in children_of(agent) if arguments_of(pid)[0].startswith(TITLE))
+    return guard
 
 
 def state_of(record: JobRecord) -> str:

@@ -63,7 +63,7 @@ WAYS: Final = (
     Way("shared_memory", "attach the System V shared memory of another job", OPEN, STOPPED,
         STOPPED),
     Way("network", "reach the network, unless it has `network: none`", OPEN, OPEN, OPEN, OPEN),
-    Way("user_namespace", "become root in a user namespace", DEPENDS, DEPENDS, STOPPED),
+    Way("user_namespace", "become root in a user namespace", DEPENDS, DEPENDS, STOPPED, DEPENDS),
     Way("mount", "mount a file system", STOPPED, STOPPED, STOPPED),
     Way("device", "make a device file", STOPPED, STOPPED, STOPPED),
     Way("disk_device", "open a disk of the machine", STOPPED, STOPPED, STOPPED),

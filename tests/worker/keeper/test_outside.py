@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.running import run
+from tests.worker.rig import Witness
 from windlass.clock import RealClock
 from windlass.worker.isolation.container.leftovers import end_outside
 from windlass.worker.keeper.client import KeeperClient
@@ -89,6 +90,24 @@ def test_the_keeper_ends_it_when_its_guard_was_killed(tmp_path: Path) -> None:
         assert kept is not None
         os.kill(kept.parent, signal.SIGKILL)
         await seen(tmp_path / "ended")
+
+    with_keeper(tmp_path, scene)
+
+
+def test_a_process_that_watches_over_it_lives_as_long_as_its_job(tmp_path: Path) -> None:
+    line = "(setsid env -i sh -c 'echo $$ > {folder}/pid; sleep 600; :' c1 &); exec sleep 600"
+
+    async def scene(keeper: KeeperClient, process: KeptProcess) -> None:
+        words = ["sh", "-c", line.format(folder=tmp_path)]
+        watched = keeper.spawn(words, None, cwd="/", run_as=RunAs(outside="c1"), tag=b"A=1")
+        await seen(tmp_path / "pid")
+        watcher = Witness(int((tmp_path / "pid").read_text()))
+        await process.stop(0)
+        for _ in range(3):  # The end of each lets the keeper look for what is left of ended jobs.
+            await keeper.spawn(["sleep", "0.1"], None, cwd="/").wait()
+        assert watcher.alive
+        await watched.stop(0)
+        await watcher.gone()
 
     with_keeper(tmp_path, scene)
 

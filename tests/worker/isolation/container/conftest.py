@@ -5,6 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.containers import EngineMissingError, RootlessPodman, start_podman
+from tests.support.forms import LONG
+
+# The guide starts a whole installation and two dozen commands.
+collect_ignore = [] if LONG else ["test_containers_guide.py"]
 
 
 @pytest.fixture(scope="session")

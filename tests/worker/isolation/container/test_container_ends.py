@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.support.containers import IMAGE, RootlessPodman
-from tests.worker.rig import SHORT, AgentProcess, Rig, Witness, play, state_of
+from tests.worker.rig import SHORT, AgentProcess, Rig, Witness, guard_of, play, state_of
 from windlass.worker.keeper.processes import all_processes, arguments_of, children_of
 
 ENGINE: Final = {"WINDLASS_CONTAINER_ENGINE": "podman"}
@@ -123,7 +123,7 @@ def test_a_stopped_agent_does_not_keep_its_container_beyond_the_lease(
 
 def _kill_with_guard_and_keeper(agent: AgentProcess) -> None:
     """Kills all three before one of them can notice."""
-    (guard,) = children_of(agent.process.pid)
+    guard = guard_of(agent.process.pid)
     (keeper, *_) = children_of(guard)
     family = (agent.process.pid, guard, keeper)
     for number in (signal.SIGSTOP, signal.SIGKILL):

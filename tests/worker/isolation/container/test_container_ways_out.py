@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tests.support.containers import RootlessPodman, python_archive
 from tests.worker.isolation.ways import DEPENDS, WAYS
-from tests.worker.rig import Rig, play
+from tests.worker.rig import Rig, guard_of, play
 from windlass.worker.keeper.processes import all_processes, arguments_of, children_of
 
 HERE: Final = Path(__file__).parents[1]
@@ -77,7 +77,8 @@ async def _tried(rig: Rig, podman: RootlessPodman) -> dict[str, str]:
             victim = await rig.submit(PYTHON, "-S", "-c", source, json.dumps(told), **OPTIONS)
             assert await rig.files.log_line(victim) == ["/scratch"]
             (private,) = (rig.folder / "data/w/scratch").glob("*/private")
-            (guard,) = children_of(agent)
+            guard = guard_of(agent)
+            told["victim_job"] = victim
             told |= {"scratch": str(private.parent), "victim": _program_with(told["abstract"])}
             told["keeper"] = children_of(guard)[0]
             source = (HERE / "escape.py").read_text()
@@ -86,8 +87,9 @@ async def _tried(rig: Rig, podman: RootlessPodman) -> dict[str, str]:
             line = (await rig.files.log_end(job)).decode()
             found: dict[str, str] = json.loads(line)
             mark = f"sleep-{told['salt']}".encode()
-            if not any(mark in arguments_of(seen.pid) for seen in all_processes()):
-                found["daemon"] = "stopped: it has ended"
+            words = [arguments_of(one.pid) for one in all_processes()]
+            if not any(one[0].endswith(mark) for one in words if one):
+                found["daemon"] = found["other_daemon"] = "stopped: it has ended"
             await rig.engine.jobs.cancel([victim])
             await rig.ended(victim)
             return found
