@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput, Unreachable
 
 DEFAULT_PORT = 7420
@@ -177,6 +176,8 @@ def _local_token(address: str, data: Path | None) -> str | None:
 
     Whoever names the data directory says that both belong together.
     """
+    from windlass.domain.values.addresses import is_loopback
+
     directory = data_directory(data)
     named = data is not None or bool(os.environ.get("WINDLASS_DATA"))
     hosts = [urlsplit(one.strip()).hostname or "" for one in address.split(",")]
