@@ -355,7 +355,7 @@ def error_of(response: Answer) -> WindlassError:
 def _retry_after_ms(response: Answer) -> int:
     """Returns how long to wait before the next try, as far as the answer says."""
     text = response.headers.get("Retry-After", "")
-    seconds = int(text) if text.isascii() and text.isdigit() else 1
+    seconds = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
     return min(seconds, LONGEST_RETRY_SECONDS) * 1_000
 
 
