@@ -44,24 +44,28 @@ help: ## list the targets
 .PHONY: venv
 venv: $(STAMP) ## create .venv with everything the other targets need
 
-$(STAMP): pyproject.toml requirements-dev.lock
+# Every file is checked against the digests in the locks, also what builds packages: therefore nothing
+# is built in an environment that pip would fill by itself.
+$(STAMP): pyproject.toml requirements-dev.lock requirements-build.lock
 	@set -euo pipefail; \
 	if [ "$$(cat $(STAMP) 2>/dev/null)" != "$(CURDIR)" ]; then \
 	  $(FIND_PYTHON); \
 	  echo "creating $(VENV) with $$("$$python" --version)"; \
 	  "$$python" -m venv --clear $(VENV); \
 	fi; \
-	$(PIP_INSTALL) --requirement requirements-dev.lock; \
+	$(PIP_INSTALL) --require-hashes --requirement requirements-build.lock; \
+	$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement requirements-dev.lock; \
 	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .; \
 	printf '%s' "$(CURDIR)" > $(STAMP)
 
 .PHONY: check
-check: $(STAMP) ## format, lint, types, layers, dead code and the tidy ratchet
+check: $(STAMP) ## format, lint, types, layers, dead code, risky calls and the tidy ratchet
 	$(PY) -m ruff format --check $(CODE)
 	$(PY) -m ruff check $(CODE)
 	$(PY) -m mypy $(CODE)
 	$(VENV)/bin/lint-imports
 	$(PY) -m tests.tidy.dead_code $(CODE)
+	$(PY) -m bandit --quiet --recursive --configfile pyproject.toml src
 	$(PY) -m pytest tests/tidy --quiet -p no:xdist -o addopts=
 
 .PHONY: format
@@ -98,16 +102,16 @@ demo: $(DEMO_STAMP) ## start everything on this machine, run real work, kill a w
 	$(DEMO_VENV)/bin/python -m examples.demo
 
 # The demo needs Windlass and ffmpeg, not the tools of its developers.
-$(DEMO_STAMP): pyproject.toml requirements-dev.lock
+$(DEMO_STAMP): pyproject.toml requirements-build.lock requirements-demo.lock
 	@set -euo pipefail; $(FIND_PYTHON); \
 	echo "demo: creating $(DEMO_VENV) with $$("$$python" --version)"; \
 	"$$python" -m venv --clear $(DEMO_VENV); \
 	echo "demo: installing Windlass and ffmpeg, about 30 packages"; \
-	$(DEMO_VENV)/bin/python -m pip install --disable-pip-version-check --no-compile \
-	  --constraint requirements-dev.lock --editable '.[demo]' \
-	  | sed -un -e 's/^  Installing build dependencies: started/demo:   preparing the build/p' \
-	    -e 's/^Collecting \([^ ]*\).*/demo:   fetching \1/p' \
+	install="$(DEMO_VENV)/bin/python -m pip install --disable-pip-version-check --no-compile"; \
+	$$install --require-hashes --requirement requirements-build.lock --requirement requirements-demo.lock \
+	  | sed -un -e 's/^Collecting \([^ ]*\).*/demo:   fetching \1/p' \
 	    -e 's/^Installing collected.*/demo:   unpacking/p'; \
+	$$install --quiet --no-deps --no-build-isolation --editable .; \
 	echo "demo: ready"; \
 	printf '%s' "$(CURDIR)" > $(DEMO_STAMP)
 
@@ -142,10 +146,50 @@ lock: ## write requirements-dev.lock anew from what pyproject.toml allows today
 	"$$python" -m venv "$$folder"; \
 	"$$folder/bin/pip" install --quiet --disable-pip-version-check '.[dev]'; \
 	{ sed -n '/^#/p' requirements-dev.lock; \
-	  "$$folder/bin/pip" freeze --exclude windlass; } > "$$folder/new"; \
+	  "$$folder/bin/pip" freeze --all --exclude windlass --exclude pip; } > "$$folder/new"; \
 	cp "$$folder/new" requirements-dev.lock
+	@$(MAKE) --no-print-directory lock-hashes
+
+# The digests of all files of each version, for every platform, from where pip is set up to look.
+.PHONY: lock-hashes
+lock-hashes: ## write the digests of the versions in requirements-dev.lock anew, and the smaller locks
+	@set -euo pipefail; $(FIND_PYTHON); \
+	folder="$$(mktemp -d)"; trap 'rm -rf "$$folder"' EXIT; \
+	"$$python" -m venv "$$folder"; \
+	install="$$folder/bin/pip install --quiet --disable-pip-version-check"; \
+	$$install packaging; \
+	"$$folder/bin/python" -m tests.supply.digests; \
+	$$install --require-hashes --no-deps --requirement requirements-dev.lock; \
+	"$$folder/bin/python" -m tests.supply.lock_file split
+
+.PHONY: licences
+licences: $(STAMP) ## write docs/licences.md anew from what is installed
+	$(PY) -m tests.supply.licences
+
+.PHONY: sbom
+sbom: $(STAMP) ## write bills of materials (CycloneDX) of the core and of all extras to dist/
+	$(PY) -m tests.supply.sbom dist
+
+.PHONY: release-files
+release-files: $(STAMP) ## build the wheel and the source archive, with bills of materials and digests, in dist/
+	rm -rf dist
+	$(PY) -m hatchling build
+	$(PY) -m tests.supply.sbom dist
+	cd dist && sha256sum * > SHA256SUMS
+
+.PHONY: audit
+audit: $(STAMP) ## ask a database for known vulnerabilities; fails if none can be reached
+	$(PY) -m tests.supply.audit
+
+.PHONY: fuzz-api
+fuzz-api: $(STAMP) ## send many requests of every role to every operation, on every store (FUZZ_ROUNDS=10)
+	LONG_TESTS=1 $(PY) -m pytest -p no:xdist tests/server/http/test_every_role.py $(ARGS)
+
+.PHONY: fuzz-parsers
+fuzz-parsers: $(STAMP) ## fuzz every parser with atheris, a minute each (ARGS='--seconds 600 clause')
+	$(PY) -m tests.parsers $(ARGS)
 
 .PHONY: clean
 clean: ## remove .venv and everything that was made by the other targets
-	rm -rf $(VENV) $(DEMO_VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DEMO_VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .fuzz-corpus
 	find $(CODE) -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -25,6 +25,11 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+# Jobs of tests look at files and processes outside; tests/worker/isolation tests the other modes.
+os.environ["WINDLASS_ISOLATION"] = "process"
+# Only tests of containers ask a container engine whether it works, which takes long.
+os.environ.setdefault("WINDLASS_CONTAINER_ENGINE", "off")
+
 # A run in the background may ignore SIGINT, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -29,7 +29,8 @@ class RealChance:
     """Randomness for jitter; nothing secret depends on it."""
 
     def fraction(self) -> float:
-        return random.random()
+        # It spreads retries over time; secrets come from `RealSecrets`.
+        return random.random()  # nosec B311
 
 
 class RealSecrets:

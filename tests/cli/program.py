@@ -30,7 +30,10 @@ class Program:
         self.data = data
         self.environment = {
             name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")
-        } | {"WINDLASS_DATA": str(data), "COLUMNS": "200"}
+        } | {
+            "WINDLASS_DATA": str(data), "COLUMNS": "200", "WINDLASS_ISOLATION": "process",
+            "WINDLASS_CONTAINER_ENGINE": "off",
+        }  # fmt: skip
         # Jobs may call `windlass`, too.
         places = (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
         self.environment["PATH"] = os.pathsep.join(places)

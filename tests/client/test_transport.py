@@ -1,9 +1,12 @@
 """How clients and agents call a server: `client/transport.py` against a real one."""
 
+import asyncio
+
 import pytest
 
 from tests.support.running import run
 from tests.support.running_server import running_server
+from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Answer, ServerError, Transport, error_of
 from windlass.domain.access.roles import Role
 from windlass.domain.job.job import JobSpec
@@ -11,6 +14,7 @@ from windlass.domain.values.errors import (
     InvalidInput,
     NotFound,
     StoreUnavailable,
+    TooManyRequests,
     Unreachable,
 )
 from windlass.server.serve import Listen, address_of, bind
@@ -127,3 +131,28 @@ def test_a_proxy_without_a_server_behind_it_is_a_server_that_may_come_back() -> 
     error = error_of(Answer(502, b"<html>Bad Gateway</html>"))
     assert isinstance(error, StoreUnavailable)
     assert error.outcome_unknown
+
+
+@pytest.mark.parametrize("body", [b"slow down", b'{"error": {"code": "x", "message": "y"}}'])
+def test_an_answer_that_asks_to_wait_says_for_how_long(body: bytes) -> None:
+    for said, expected in (
+        ({"Retry-After": "7"}, 7_000),
+        ({}, 1_000),
+        ({"Retry-After": "9999"}, 60_000),
+    ):
+        found = error_of(Answer(429, body, said))
+        assert isinstance(found, TooManyRequests)
+        assert found.retry_after_ms == expected
+
+
+def test_a_client_waits_as_long_as_the_server_asks() -> None:
+    tries: list[float] = []
+
+    async def call() -> str:
+        tries.append(asyncio.get_running_loop().time())
+        if len(tries) == 1:
+            raise TooManyRequests(350)
+        return "done"
+
+    assert run(Reconnect(10).insist(call)) == "done"
+    assert tries[1] - tries[0] >= 0.35

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +115,28 @@ def test_one_that_does_not_end_is_killed(place: Path) -> None:
         await until("it is killed", check, LIMIT_S)
 
     asyncio.run(play())
+
+
+def test_a_worker_that_is_starting_a_program_counts_once(place: Path) -> None:
+    """Between fork and exec the child shows its parent's command line."""
+    program = r"import os, sys; os.fork(); os.write(1, b'%d\n' % os.getpid()); sys.stdin.read()"
+    states = (place / "one" / "state", place / "two" / "state")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, "worker", "--state", str(state)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for state in states
+    ]  # fmt: skip
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            both = {int(process.stdout.readline()) for _ in range(2)}
+            assert process.pid in both
+        assert sorted(workers_below(place)) == sorted(process.pid for process in processes)
+    finally:
+        for process in processes:
+            process.communicate()
 
 
 def test_what_an_ended_worker_left_is_removed(place: Path) -> None:

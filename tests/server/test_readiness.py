@@ -11,8 +11,11 @@ from structlog.testing import capture_logs
 
 from tests.support.running import run
 from tests.support.running_server import RAW, RunningServer, error_of, job, running_server
+from windlass.domain.access.roles import Role
 from windlass.server import readiness
 from windlass.store.sqlite.store import SqliteStore
+
+ENROL = "/api/v1/workers/enrol"
 
 
 def _full(descriptor: int) -> None:
@@ -56,6 +59,24 @@ def test_a_full_blob_disk_is_told_to_workers_in_readyz_and_in_the_log(
                     assert (reply.status_code, error_of(reply)["code"]) == (507, "disk_full")
             assert [entry["event"] for entry in logged] == ["disk full"]
             assert await _ready(server) == (200, "ok")
+
+    run(scenario())
+
+
+def test_only_callers_with_a_valid_token_learn_which_path_is_the_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with running_server(blobs=f"file://{tmp_path}/blobs") as server:
+            pending = await (await server.http(None)).post(ENROL, json={"name": "w"})
+            approved = await server.worker("approved")
+            monkeypatch.setattr(os, "fsync", _full)
+            for token in (None, "windlass_unknown", pending.json()["token"]):
+                reply = await (await server.http(token)).get("/readyz")
+                assert (reply.status_code, reply.json()) == (503, {"status": "disk full"}), token
+            for token in (await server.token(Role.VIEWER, "a"), approved.token):
+                reply = await (await server.http(token)).get("/readyz")
+                assert (reply.status_code, str(tmp_path) in reply.text) == (503, True), token
 
     run(scenario())
 

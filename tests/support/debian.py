@@ -18,6 +18,7 @@ PACKAGES = {
         "gstreamer1.0-plugins-ugly",
     ),
     "gst-discoverer-1.0": ("gstreamer1.0-plugins-base-apps",),
+    "bwrap": ("bubblewrap",),
     "redis-server": ("redis-server",),
     "slurmctld": ("slurm-wlm",),
     # libFuzzer and the sanitizers, of which the second package brings the libraries.
@@ -25,6 +26,12 @@ PACKAGES = {
     "llvm-profdata": ("llvm",),
     "afl-fuzz": ("afl++",),
     "g++": ("g++",),
+    # Containers of an ordinary user, and a program for an image that needs no other file.
+    "podman": ("podman",),
+    "runc": ("runc",),
+    "newuidmap": ("uidmap",),
+    "catatonit": ("catatonit",),
+    "busybox": ("busybox-static",),
 }
 
 

@@ -158,7 +158,10 @@ class Fleet:
 
     def _environment(self) -> dict[str, str]:
         own = {k: v for k, v in os.environ.items() if not k.startswith("WINDLASS_")}
-        given = {"WINDLASS_SERVER": self.address, "WINDLASS_DATA": str(self._folder / "server-1")}
+        given = {
+            "WINDLASS_SERVER": self.address, "WINDLASS_DATA": str(self._folder / "server-1"),
+            "WINDLASS_ISOLATION": "process",
+        }  # fmt: skip
         token = self._folder / "server-1" / "admin-token"
         if token.exists():
             given["WINDLASS_TOKEN"] = token.read_text().strip()

@@ -43,9 +43,10 @@ class Workbench:
         env: Mapping[str, str],
         cwd: Path,
         limits: Limits | None,
+        stdin: int,
     ) -> KeptProcess:
         """A process for no job in particular."""
-        process = self.keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits)
+        process = self.keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin)
         process.on_output = sys.stderr.buffer.write  # type: ignore[assignment]
         await process.changed()
         return process
@@ -56,6 +57,7 @@ class BenchContext:
 
     attempt = 1
     timeout_ms = None
+    alone = False
 
     def __init__(self, bench: Workbench, job: int, args: object, spec: Mapping[str, Any]) -> None:
         self.job = job
@@ -86,7 +88,7 @@ class BenchContext:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        stdin: bytes | None = None,
+        stdin: bytes | int | None = None,
         limits: Limits | None = None,
         capture: bool = False,
     ) -> KeptProcess:
@@ -94,7 +96,7 @@ class BenchContext:
         listen, stdout = os.pipe() if capture else (-1, None)
         process = self._bench.keeper.spawn(
             argv,
-            dict(self.env if env is None else env),
+            {**self.env, **(env or {})},
             whole=True,
             cwd=str(cwd or self.scratch),
             stdout=stdout,

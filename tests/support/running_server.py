@@ -12,7 +12,7 @@ from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Role
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
-from windlass.server.app import create_app
+from windlass.server.app import start_serving
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import Services
 from windlass.wire.enrolment import EnrolRequest
@@ -140,8 +140,7 @@ async def running_server(
     bound = bind(listen)
     options = ServerOptions(store, blobs, config or Config(), sign_in=sign_in or SignIn())
     async with running_services(options) as services:
-        serving = Serving(create_app(services), listen, bound, services.stop_waiting)
-        serving.start()
+        serving = start_serving(services, listen, bound)
         async with AsyncExitStack() as stack:
             server = RunningServer(services, serving, address_of(listen, bound), stack)
             await server.admin.aclose()

@@ -11,11 +11,16 @@ from windlass.clock import RealChance, RealClock
 from windlass.executors import load_executors
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.attempt.secrets import load_secrets
 
 
 async def main(socket: str, state: str, name: str, slots: str, *tasks: str) -> None:
     told = json.loads(os.environ["WINDLASS_TOLD"])
-    options = WorkerOptions(name=name, state=Path(state), slots=int(slots), metadata=told)
+    options = WorkerOptions(
+        name=name, state=Path(state), slots=int(slots), metadata=told,
+        container_engine=os.environ.get("WINDLASS_CONTAINER_ENGINE", "off"),
+        secrets=load_secrets(os.environ),
+    )  # fmt: skip
     executors = load_executors(tasks)
     gateway = BridgeGateway(Path(socket))
     agent = Agent(gateway, options, executors, RealClock(), RealChance())

@@ -35,6 +35,8 @@ _ARGUMENTS: dict[str, Any] = {
     "progress": tuple[Holder, Any],
     "measured": tuple[Holder, int],
     "submit": tuple[Holder, SubmitRequest],
+    "put_artifact": tuple[Holder, str, Path, str, str],
+    "get_artifact": tuple[Holder, int, str, Path],
 }
 
 
@@ -53,6 +55,7 @@ class Bridge:
 
     async def start(self) -> None:
         self._server = await asyncio.start_unix_server(self._serve, self.path, limit=2**24)
+        self.path.chmod(0o777)
 
     async def close(self) -> None:
         assert self._server is not None
@@ -88,7 +91,8 @@ class Bridge:
                 await writer.wait_closed()
 
     async def _answer(self, call: _Call) -> _Answer:
-        args = msgspec.json.decode(call.args, type=_ARGUMENTS[call.method])
+        kind = _ARGUMENTS[call.method]
+        args = msgspec.json.decode(call.args, type=kind, dec_hook=lambda to, value: to(value))
         if call.method == "sync":
             self.syncs.put_nowait(args[1])
         try:
@@ -100,7 +104,7 @@ class Bridge:
 
 
 class BridgeGateway:
-    """The calling side; implements `Gateway` but for artifacts."""
+    """The calling side; implements `Gateway`. Both sides see the same files."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -143,10 +147,10 @@ class BridgeGateway:
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
     ) -> None:
-        raise NotImplementedError
+        await self._call(None, "put_artifact", holder, name, path, sha256, content_type)
 
     async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
-        raise NotImplementedError
+        await self._call(None, "get_artifact", holder, job, name, path)
 
     async def close(self) -> None:
         """Nothing stays open between calls."""
@@ -157,7 +161,7 @@ class BridgeGateway:
         except OSError as error:
             raise Unreachable(str(error)) from error
         try:
-            body = _Call(method, msgspec.Raw(msgspec.json.encode(args)))
+            body = _Call(method, msgspec.Raw(msgspec.json.encode(args, enc_hook=str)))
             writer.write(msgspec.json.encode(body) + b"\n")
             line = await reader.readline()
         except OSError as error:

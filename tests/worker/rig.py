@@ -8,10 +8,10 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -56,6 +56,15 @@ class ShiftedClock(RealClock):
 
     def now_ms(self) -> int:
         return super().now_ms() + self.offset_ms
+
+
+class OtherUser(Protocol):
+    """A user of this machine: how programs are started as that one, and what they see."""
+
+    @property
+    def env(self) -> Mapping[str, str]: ...
+
+    def command(self, argv: Sequence[str]) -> list[str]: ...
 
 
 class Rig:
@@ -133,16 +142,19 @@ class Rig:
     @asynccontextmanager
     async def agent_process(
         self, name: str = "w", slots: int = 1, task: str = "shell", bridge: Bridge | None = None,
-        metadata: Mapping[str, object] | None = None,
+        metadata: Mapping[str, object] | None = None, user: "OtherUser | None" = None,
+        environ: Mapping[str, str] | None = None,
     ) -> AsyncIterator["AgentProcess"]:  # fmt: skip
-        """An agent in a process of its own; it is killed in the end."""
+        """An agent in a process of its own, of another user if one is given; killed in the end."""
         told = msgspec.json.encode(metadata or {}).decode()
         path = (bridge or self.bridge).path
-        command = ["-m", "tests.worker.agent_process", str(path)]
+        command = [sys.executable, "-m", "tests.worker.agent_process", str(path)]
+        command += [str(self.folder / name), name, str(slots), task]
+        base: Mapping[str, str] = os.environ if user is None else user.env
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *command, str(self.folder / name), name, str(slots), task,
-            env={**os.environ, "WINDLASS_TOKEN": "secret", "AWS_SECRET_ACCESS_KEY": "secret",
-                 "WINDLASS_TOLD": told},
+            *(command if user is None else user.command(command)),
+            env={**base, "WINDLASS_TOKEN": "secret", "AWS_SECRET_ACCESS_KEY": "secret",
+                 "WINDLASS_TOLD": told, **(environ or {})},
         )  # fmt: skip
         agent = AgentProcess(process)
         try:

@@ -85,7 +85,7 @@ def _environment(place: Path) -> dict[str, str]:
     kept = {n: v for n, v in os.environ.items() if not n.startswith(("WINDLASS_", "PYTEST_"))}
     return {
         **kept, "PYTHONPATH": SOURCES, "HOME": str(place), "TMPDIR": str(place),
-        "WINDLASS_DATA": str(place / "data"), "COLUMNS": "200",
+        "WINDLASS_DATA": str(place / "data"), "COLUMNS": "200", "WINDLASS_ISOLATION": "process",
     }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from windlass.api.parse import job_spec
+from windlass.api.parse import check_count, job_spec
 from windlass.api.rights import Rights
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.values.errors import InvalidInput
@@ -20,6 +20,7 @@ class Children:
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submits children of the job that the holder runs."""
+        check_count("jobs", request.jobs, self._engine.config)
         if request.workflow is not None:
             raise InvalidInput("workflow", "unset: children join that of their parent", "one")
         if request.key is None:

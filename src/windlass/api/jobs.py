@@ -2,7 +2,7 @@
 
 from windlass.api.bulk import edit_many
 from windlass.api.errors import Forbidden
-from windlass.api.parse import job_spec, workflow_spec
+from windlass.api.parse import check_count, job_spec, workflow_spec
 from windlass.api.queries import Queries
 from windlass.api.rights import Rights
 from windlass.domain.access.roles import Identity
@@ -33,6 +33,7 @@ class Jobs:
 
     async def submit(self, request: SubmitRequest, who: Identity) -> SubmitReply:
         """Submits all jobs of a request, or none."""
+        check_count("jobs", request.jobs, self._engine.config)
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(request.jobs)]
         await self._queries.check_visible([job.parent for job in request.jobs if job.parent], who)
         joined = [job.workflow for job in request.jobs if job.workflow]
@@ -51,6 +52,7 @@ class Jobs:
 
     async def cancel(self, request: CancelRequest, who: Identity) -> CancelReply:
         """Cancels jobs, all of which the caller must be allowed to change."""
+        check_count("ids", request.ids, self._engine.config)
         await self._queries.check_visible(request.ids, who)
         await self._rights.check_own(request.ids, who)
         done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)

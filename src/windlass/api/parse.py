@@ -1,5 +1,7 @@
 """Parses requests into what the engine takes."""
 
+from collections.abc import Sized
+
 import msgspec
 
 from windlass.api.rights import authorize
@@ -7,6 +9,7 @@ from windlass.api.workflows import WorkflowFilter, parse_states
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import Resource
 from windlass.domain.access.roles import Identity
+from windlass.domain.config import Config
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
 from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.workflow_state import Details
@@ -15,6 +18,12 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.jobs import NewWorkflow
 from windlass.wire.reactions import parse_reactions
+
+
+def check_count(field: str, given: Sized, config: Config) -> None:
+    """Raises `InvalidInput` for a request about too many jobs, before any of the work."""
+    if len(given) > config.submit_limit:
+        raise InvalidInput(field, f"at most {config.submit_limit}", len(given))
 
 
 def job_spec(job: JobSpec, who: Identity, field: str) -> JobSpec:

@@ -59,7 +59,7 @@ class Reconnect:
             left = end - clock.time()
             if left <= 0:
                 break
-            await pass_time(min(pause, left))
+            await pass_time(min(max(pause, _asked_for(error)), left))
             try:
                 answer = await call()
             except PASSES as again:
@@ -82,3 +82,8 @@ class Reconnect:
         if isinstance(error, StoreUnavailable):
             return StoreUnavailable(message, error.outcome_unknown)
         return error
+
+
+def _asked_for(error: WindlassError) -> float:
+    """Returns how many seconds the server asked to wait."""
+    return error.retry_after_ms / 1000 if isinstance(error, Overloaded) else 0.0

@@ -16,6 +16,8 @@ from windlass.domain.values.errors import InvalidInput, Unreachable
 
 DEFAULT_PORT = 7420
 MARKER = "server.json"
+CLIENT_CERT = "WINDLASS_CLIENT_CERT"
+CLIENT_KEY = "WINDLASS_CLIENT_KEY"
 LOGINS = "logins.json"  # in the directory of settings
 
 
@@ -89,23 +91,56 @@ def has_logins() -> bool:
     return (config_directory() / LOGINS).exists()
 
 
-def trust_for(server: str, authority: Path | None = None) -> ssl.SSLContext:
+class OwnCertificate(NamedTuple):
+    """The certificate that a worker presents to a server that asks for one."""
+
+    certificate: Path
+    key: Path
+
+
+def own_certificate(certificate: Path | None, key: Path | None) -> OwnCertificate | None:
+    """Returns the files, else those of the environment; raises `InvalidInput` for one alone."""
+    found = [
+        given or (Path(named) if (named := os.environ.get(variable)) else None)
+        for given, variable in ((certificate, CLIENT_CERT), (key, CLIENT_KEY))
+    ]
+    if found[0] is not None and found[1] is not None:
+        return OwnCertificate(found[0], found[1])
+    if found[0] is not None or found[1] is not None:
+        missing = "client_key" if found[1] is None else "client_cert"
+        expected = "given too: --client-cert and --client-key need each other"
+        raise InvalidInput(missing, expected, "nothing")
+    return None
+
+
+def trust_for(
+    server: str, authority: Path | None = None, own: OwnCertificate | None = None
+) -> ssl.SSLContext:
     """Returns which certificates to trust: `authority`, else WINDLASS_TLS_CA, else the system's.
 
-    Without TLS nobody's do: reading the system's takes longer than most commands.
+    `own` is presented to servers. Without TLS nothing is trusted: reading the system's
+    certificates takes longer than most commands.
     """
     if not server.lower().startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     named = os.environ.get("WINDLASS_TLS_CA")
     path = authority or (Path(named) if named else None)
     try:
-        return ssl.create_default_context(cafile=path)
+        context = ssl.create_default_context(cafile=path)
     except (OSError, ssl.SSLError) as error:
         field = "tls_ca" if authority else "WINDLASS_TLS_CA"
         why = (
             error.strerror if isinstance(error, FileNotFoundError | PermissionError) else "not PEM"
         )
         raise InvalidInput(field, f"a file of certificates ({why})", str(path)) from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if own is not None:
+        try:
+            context.load_cert_chain(own.certificate, own.key)
+        except (OSError, ssl.SSLError) as error:
+            expected = f"a certificate in PEM, with its key in {own.key} ({error.strerror})"
+            raise InvalidInput("client_cert", expected, str(own.certificate)) from None
+    return context
 
 
 def announce(directory: Path, address: str) -> None:

@@ -23,6 +23,7 @@ from windlass.domain.values.errors import (
     NotFound,
     Overloaded,
     StoreUnavailable,
+    TooManyRequests,
     UnknownName,
     Unreachable,
     WindlassError,
@@ -33,6 +34,7 @@ T = TypeVar("T")
 CONNECT_SECONDS = 5.0
 CALL_SECONDS = 60.0
 CONNECTIONS = 100
+LONGEST_RETRY_SECONDS = 60  # of what servers and proxies ask for
 # Shorter than a server's patience with an idle connection, so that it is never closed
 # under a request that has just been sent.
 IDLE_SECONDS = 30.0
@@ -320,12 +322,15 @@ def error_of(response: Answer) -> WindlassError:
     try:
         body = msgspec.json.decode(response.content)["error"]
         code, message = str(body["code"]), str(body["message"])
-    except (msgspec.MsgspecError, KeyError, TypeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
         text = response.content[:200].decode("utf-8", "replace")
+        if response.status == 429:  # from a proxy
+            return TooManyRequests(_retry_after_ms(response))
         if response.status >= 500:  # from a proxy, or from a server that is being stopped
             return StoreUnavailable(f"no server behind it answers ({response.status})", True)
         return ServerError(response.status, "http", text)
     after = body.get("retry_after_ms")
+    after = after if isinstance(after, int) else None
     if code == "invalid_input":
         field, expected = body.get("field", "request"), body.get("expected", message)
         got, hint = body.get("got", NOT_KNOWN), str(body.get("hint", ""))
@@ -334,15 +339,24 @@ def error_of(response: Answer) -> WindlassError:
         return InvalidInput(str(field), str(expected), got, hint)
     if response.status == 404 and "got" in body:
         return NotFound(str(body.get("field", "object")), body["got"], str(body.get("hint", "")))
+    if response.status == 429:
+        return TooManyRequests(int(after or _retry_after_ms(response)), message)
     if response.status == 409:
         return Conflict(code, message, after)
     if code == "overloaded":
-        return Overloaded(int(after or 1_000))
+        return Overloaded(int(after or _retry_after_ms(response)))
     if response.status in (503, 507):
         unavailable = StoreUnavailable(message, bool(body.get("outcome_unknown", False)))
         unavailable.code = code  # such as `disk_full`
         return unavailable
     return ServerError(response.status, code, message)
+
+
+def _retry_after_ms(response: Answer) -> int:
+    """Returns how long to wait before the next try, as far as the answer says."""
+    text = response.headers.get("Retry-After", "")
+    seconds = int(text) if text.isascii() and text.isdigit() else 1
+    return min(seconds, LONGEST_RETRY_SECONDS) * 1_000
 
 
 def _is_whole(content: Any) -> bool:

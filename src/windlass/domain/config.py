@@ -9,12 +9,13 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from windlass.domain.access.http_limits import HttpLimits, check_http
 from windlass.domain.access.policy import AccessPolicy, check_policy
 from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
-from windlass.domain.schedules.webhooks import parse_networks
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.networks import parse_networks
 from windlass.domain.values.options import Option, check_fields, describe_fields, doc, shown_ms
 
 # The time between the keeper's deadline for killing its jobs and the end of the lease.
@@ -108,6 +109,7 @@ class Config(Struct, frozen=True, kw_only=True):
     retry: RetryPolicy = RetryPolicy()
     timeouts: TimeoutPolicy = TimeoutPolicy()
     access: AccessPolicy = AccessPolicy()
+    http: HttpLimits = HttpLimits()
     returned_exclusion_ms: Annotated[
         int,
         doc("ms", "A worker that hands a job back with a reason is not offered it for this long."),
@@ -136,6 +138,9 @@ class Config(Struct, frozen=True, kw_only=True):
     log_limit: Annotated[
         int, doc("bytes", "A longer job log loses its middle; start and end are kept. 0: no limit.")
     ] = 256 * 1024 * 1024
+    submit_limit: Annotated[
+        int, doc("jobs", "The most jobs of one submission, and ids of one request.", least=1)
+    ] = 250_000
     payload_limit: Annotated[
         int, doc("bytes", "The largest job that may be submitted.", least=1)
     ] = 1024 * 1024
@@ -252,6 +257,7 @@ def validate(config: Config) -> None:
     _check_lease(config)
     _check_retry(config.retry)
     check_policy(config.access)
+    check_http(config.http)
     if config.timeouts.ffmpeg_factor == 0:
         raise InvalidInput("timeouts.ffmpeg_factor", "greater than 0", 0)
     if config.aging_interval_ms > AGING_OFF_INTERVAL_MS:

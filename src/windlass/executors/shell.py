@@ -5,7 +5,7 @@ from typing import Any
 
 from windlass.domain.tasks.shell import Input, ShellArgs, cpu_seconds, memory_bytes, read_args
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import format_duration, format_size
+from windlass.executors.limits import hint, over_limit
 from windlass.ports.executor import Exit, JobContext, Limits, Result
 
 
@@ -22,14 +22,14 @@ class ShellExecutor:
         limits = _limits(args)
         process = await context.spawn(
             args.argv,
-            env={**context.env, **args.env} if args.env else None,
+            env=args.env,
             stdin=None if args.stdin is None else args.stdin.encode(),
             limits=limits,
         )
         ended = await process.wait()
         if args.artifacts and not context.stopping.is_set():
             await context.upload(args.artifacts)
-        return judge(ended, limits)
+        return judge(ended)
 
     async def close(self) -> None:
         """Does nothing: there is nothing to release."""
@@ -51,21 +51,16 @@ def _limits(args: ShellArgs) -> Limits | None:
     return Limits(memory_bytes(args), cpu_seconds(args))
 
 
-def judge(ended: Exit, limits: Limits | None) -> Result:
+def judge(ended: Exit) -> Result:
     """Returns what the end of a process means for its job."""
     if ended.code == 0:
         return Result(exit_code=0)
-    if ended.out_of_memory:
-        allowed = limits.memory_bytes if limits else 0
-        of_what = f"its limit of {format_size(allowed)}" if allowed else "the machine's"
-        message = f"out of memory: the program used more than {of_what}"
-        return Result(outcome="failed", failure="resource", exit_code=ended.code, message=message)
+    passed = over_limit(ended)
+    if passed is not None:
+        return passed
     if ended.code is not None:
-        message = f"exit code {ended.code}"
+        message = f"exit code {ended.code}{hint(ended)}"
         return Result(outcome="failed", failure="execution", exit_code=ended.code, message=message)
-    if ended.signal == signal.SIGXCPU and limits is not None:
-        message = f"CPU time over its limit of {format_duration(limits.cpu_seconds * 1000)}"
-        return Result(outcome="failed", failure="resource", message=message)
     number = ended.signal or 0
     message = f"killed by {_name(number)}"
     return Result(outcome="failed", failure="execution", exit_code=128 + number, message=message)

@@ -49,7 +49,8 @@ def remove_abandoned(prefix: str) -> None:
 def _place() -> Path:
     """Returns the system's temporary folder, or a shorter path: sockets allow 107 bytes."""
     place = Path(tempfile.gettempdir())
-    return place if len(os.fsencode(place)) <= LONGEST_PLACE else Path("/tmp")
+    # In there, `mkdtemp` makes a folder that only this user can enter.
+    return place if len(os.fsencode(place)) <= LONGEST_PLACE else Path("/tmp")  # nosec B108
 
 
 def _hold(path: Path) -> int | None:

@@ -27,11 +27,17 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a process may use; 0 is no limit. It runs on `cpus` only, if there are any."""
+    """What a program may use with all processes it starts; 0 is no limit.
+
+    `open_files` is for each process. It runs on `cpus` only, if there are any.
+    """
 
     memory_bytes: int = 0
     cpu_seconds: int = 0
     cpus: tuple[int, ...] = ()
+    processes: int = 0
+    open_files: int = 0
+    disk_bytes: int = 0  # of the scratch directory
 
 
 class Granted(msgspec.Struct, frozen=True, array_like=True):
@@ -42,11 +48,17 @@ class Granted(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Exit(msgspec.Struct, frozen=True):
-    """How a process ended: a code, or the signal that killed it."""
+    """How a process ended: a code, or the signal that killed it.
+
+    `over` is the limit that it was ended for, by the name that jobs have for it; `limits` are
+    those it had.
+    """
 
     code: int | None
     signal: int | None = None
     out_of_memory: bool = False
+    over: str = ""
+    limits: Limits | None = None
 
 
 class Process(Protocol):
@@ -104,6 +116,11 @@ class JobContext(Protocol):
         ...
 
     @property
+    def alone(self) -> bool:
+        """Whether it shares no process with other jobs: it demands isolation, or has limits."""
+        ...
+
+    @property
     def timeout_ms(self) -> int | None: ...
     @property
     def stopping(self) -> asyncio.Event:
@@ -116,11 +133,15 @@ class JobContext(Protocol):
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        stdin: bytes | None = None,
+        stdin: bytes | int | None = None,
         limits: Limits | None = None,
         capture: bool = False,
     ) -> Process:
-        """Starts a process in its own group, through the keeper."""
+        """Starts a process in its own group, through the keeper.
+
+        It sees the variables in `env` beside those that all programs of the job see. It reads
+        `stdin`: these bytes, or this descriptor, which is closed here.
+        """
         ...
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:

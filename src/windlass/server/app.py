@@ -1,10 +1,12 @@
 """The whole server as one ASGI application."""
 
+import socket
 from collections.abc import Collection
 from importlib.metadata import version
 from typing import Any, Final
 
 from windlass.domain.access.actions import Action
+from windlass.domain.values.addresses import is_loopback
 from windlass.server.http.asgi import Application
 from windlass.server.http.call import Call
 from windlass.server.http.dispatch import Dispatcher
@@ -12,6 +14,7 @@ from windlass.server.http.openapi import describe
 from windlass.server.http.origin import Hosts
 from windlass.server.http.routes import Routes
 from windlass.server.routes import ALL
+from windlass.server.serve import Listen, Serving
 from windlass.server.services import Services
 
 OPENAPI_TYPE: Final = "application/vnd.oai.openapi+json"
@@ -29,10 +32,26 @@ async def describe_routes(call: Call) -> dict[str, Any]:
 ROUTES: Final = (*ALL, *description_routes)
 
 
-def create_app(services: Services, hosts: Collection[str] | None = ()) -> Application:
+def create_app(
+    services: Services, names: Collection[str] = (), exposed: bool = False
+) -> Application:
     """Returns the application that answers with these services.
 
-    `hosts` are names of the server beside those of loopback; None accepts every name.
+    `names` are those of the server beside loopback's and `http.host_names`; an `exposed` one can
+    be reached from other machines.
     """
-    body_limit = services.engine.config.batch_bytes * 8
-    return Dispatcher(ROUTES, services, Hosts(hosts), body_limit)
+    config = services.engine.config
+    hosts = Hosts({*names, *config.http.host_names}, exposed)
+    return Dispatcher(ROUTES, services, hosts, config.batch_bytes * 8)
+
+
+def start_serving(
+    services: Services, listen: Listen, bound: socket.socket, names: Collection[str] = ()
+) -> Serving:
+    """Starts to answer on a socket, with the limits of the configuration."""
+    application = create_app(services, names, not is_loopback(listen.host))
+    meters, limits = services.meters, services.engine.config.http
+    serving = Serving(application, listen, bound, services.stop_waiting, limits, meters.refuse)
+    meters.connections = lambda: serving.connections
+    serving.start()
+    return serving

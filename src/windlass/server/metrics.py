@@ -3,7 +3,7 @@
 Waiting and running times come from the event log. The memory for open jobs is bounded.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.transaction.counters import Metrics
+from windlass.server.connections.refusals import Reason
 
 _BUCKETS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400)
 _REMEMBERED = 200_000
@@ -61,11 +62,25 @@ class Meters:
             name: Counter(name.removesuffix("_total"), text, registry=self._registry)
             for name, (_, text) in _COUNTS.items()
         }
+        self._refused = Counter(
+            "windlass_http_refused",
+            "Connections and requests that were refused or cut off, by reason.",
+            ["reason"],
+            registry=self._registry,
+        )
+        for reason in Reason:
+            self._refused.labels(reason)
+        self._open = self._gauge("windlass_http_connections", "Open connections.")
+        self.connections: Callable[[], int] = lambda: 0  # set by what listens
         self._wait = self._histogram("windlass_job_wait_seconds", "From queued to running.")
         self._run = self._histogram("windlass_job_run_seconds", "From running to the end.")
         self._seen = Metrics()
         self._queued_at: dict[int, int] = {}
         self._running_at: dict[int, int] = {}
+
+    def refuse(self, reason: Reason) -> None:
+        """Counts a refused connection or request."""
+        self._refused.labels(reason).inc()
 
     def observe(self, events: Iterable[Event]) -> None:
         """Measures waiting and running times from events, in their order."""
@@ -89,6 +104,7 @@ class Meters:
             self._last_run.labels(loop).set(at / 1000)
         for name, gauge in self._pool.items():
             gauge.set(getattr(pool, name, 0) if pool is not None else 0)
+        self._open.set(self.connections())
         self._advance(metrics)
         return generate_latest(self._registry)
 

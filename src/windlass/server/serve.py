@@ -5,37 +5,50 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import uvicorn
 
+from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.values.errors import InvalidInput
-from windlass.server.corking import CorkedProtocol
+from windlass.ports.loop_time import pass_time
+from windlass.server.connections.connection import Connection, Reception
+from windlass.server.connections.listener import Listener
+from windlass.server.connections.refusals import Count
+from windlass.server.connections.tls import Certificates, TlsFiles
 
 GRACE_SECONDS = 10  # for requests that have work to do; those that wait are answered at once
 UNREAD_SECONDS = 1  # after a stop, for clients that do not read what was sent
 BACKLOG = 2_048
+LOOK_SECONDS: Final = 1.0  # between two looks at connections and certificates
+
+# What anybody can make uvicorn log, and what we do on purpose.
+_NO_NEWS: Final = (
+    "Invalid HTTP request",
+    "Unsupported upgrade request",
+    "No supported WebSocket library",
+    "returned without completing response",
+)
 
 
 class Listen(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to listen; with a certificate and key, over TLS."""
+    """Where to listen; with `tls`, over TLS."""
 
     host: str = "127.0.0.1"
     port: int = 0
-    certificate: Path | None = None
-    key: Path | None = None
+    tls: TlsFiles | None = None
 
     @property
     def scheme(self) -> str:
-        return "https" if self.certificate else "http"
+        return "https" if self.tls else "http"
 
 
 def parse_listen(text: str) -> tuple[str, int]:
     """Parses `HOST:PORT`, with brackets around an IPv6 address."""
     host, separator, port = text.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65_535:
+    is_number = port.isascii() and port.isdigit() and len(port) <= 5
+    if not separator or not is_number or int(port) > 65_535:
         raise InvalidInput("listen", "HOST:PORT", text)
     return host.strip("[]") or "127.0.0.1", int(port)
 
@@ -73,56 +86,93 @@ class Serving:
         listen: Listen,
         bound: socket.socket,
         stop_waiting: Callable[[], None] = lambda: None,
+        limits: HttpLimits = HttpLimits(),  # noqa: B008 - it never changes
+        count: Count = lambda _: None,
     ) -> None:
-        """`stop_waiting` ends long waits; it is called when no request can follow them."""
+        """`stop_waiting` ends long waits; it is called when no request can follow them.
+
+        `count` is told of each refusal.
+        """
         self._bound = bound
+        shortest = min(limits.header_timeout_ms, limits.body_timeout_ms, limits.send_timeout_ms)
+        self._look_seconds = min(LOOK_SECONDS, shortest / 4_000)
+        self._certificates = None if listen.tls is None else Certificates(listen.tls)
+        self._reception = Reception(limits, count, self._certificates)
         config = uvicorn.Config(
             application,
             loop="none",
-            http=CorkedProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            # Nothing here uses the client's address, so no proxy is trusted about it.
+            # The reception knows which proxies are trusted.
             proxy_headers=False,
-            ssl_certfile=listen.certificate,
-            ssl_keyfile=listen.key,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            timeout_keep_alive=75,
+            timeout_keep_alive=limits.idle_timeout_ms // 1000,
         )
-        self._server = _QuietServer(config, stop_waiting)
+        self._server = _QuietServer(config, self._reception, stop_waiting)
         self._task: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return self._reception.census.size
+
+    def reload_certificate(self) -> None:
+        """Loads the certificate and its key again; open connections keep theirs."""
+        if self._certificates is not None:
+            self._certificates.reload()
 
     def start(self) -> None:
         """Starts to answer."""
-        self._task = asyncio.get_running_loop().create_task(self._server.serve([self._bound]))
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._server.serve([self._bound]))
+        self._looking = loop.create_task(self._keep_looking())
 
     async def stop(self) -> None:
         """Accepts nothing more, answers open requests, and stops."""
         self._server.should_exit = True
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
+        if self._looking is not None:
+            self._looking.cancel()
 
-    async def until_stopped(self, stop: asyncio.Event) -> None:
-        """Answers until `stop` is set, and stops."""
-        self.start()
-        await stop.wait()
-        await self.stop()
+    async def _keep_looking(self) -> None:
+        """Ends connections that take too long, and notices a new certificate."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await pass_time(self._look_seconds)
+            self._reception.look(loop.time())
+            if self._certificates is not None:
+                self._certificates.reload_changed()
 
 
 class _QuietServer(uvicorn.Server):
-    """Leaves signals to the caller: uvicorn would replace its handlers."""
+    """Leaves signals to the caller, whose handlers uvicorn would replace, and admission to us."""
 
-    def __init__(self, config: uvicorn.Config, stop_waiting: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, reception: Reception, stop_waiting: Callable[[], None]
+    ) -> None:
         super().__init__(config)
+        self._reception = reception
         self._stop_waiting = stop_waiting
-        # We cut endless streams off when we stop, so that clients know there is more.
         logging.getLogger("uvicorn.error").addFilter(_is_news)
 
     def capture_signals(self) -> Any:
         return contextlib.nullcontext()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accepts connections ourselves, which uvicorn's protocol then serves."""
+
+        def connect() -> Connection:
+            options = {"config": self.config, "server_state": self.server_state, "app_state": {}}
+            return Connection(self._reception, options)
+
+        servers: Any = [Listener(bound, self._reception, connect) for bound in sockets or ()]
+        self.servers = servers
+        self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Closes the sockets, then ends long waits: clients that are answered cannot ask again."""
@@ -141,4 +191,5 @@ class _QuietServer(uvicorn.Server):
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    return "returned without completing response" not in record.getMessage()
+    message = record.getMessage()
+    return not any(known in message for known in _NO_NEWS)

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from windlass.domain.matching.isolation import Isolation
+
 Outcome = Literal["completed", "failed", "canceled", "timed_out"]
 
 
@@ -78,7 +80,10 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A job given to this incarnation, under a lease; `indices` are those it holds, by resource."""
+    """A job given to this incarnation, under a lease; `indices` are those it holds, by resource.
+
+    `isolation` is the weakest mode that its queue allows.
+    """
 
     job: int
     attempt: int
@@ -88,6 +93,7 @@ class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     idle_timeout_ms: int | None
     spec: msgspec.Raw
     indices: dict[str, tuple[str, ...]] | None = None
+    isolation: Isolation | None = None
 
 
 class Stop(msgspec.Struct, frozen=True, gc=False):

@@ -43,16 +43,21 @@ class QueueInfo(msgspec.Struct, frozen=True):
     max_per_worker: int = 0
     preempts: bool = False
     running: int | None = None  # counted where `max_running` is set
+    isolation: str | None = None  # the weakest mode its jobs may run in
 
 
 class QueueLimitsRequest(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """How many jobs of a queue may run; 0 means any number, a missing field stays unchanged."""
+    """How many jobs of a queue may run; 0 means any number, a missing field stays unchanged.
+
+    `isolation` is the weakest mode its jobs may run in.
+    """
 
     max_running: int | None = None
     max_per_worker: int | None = None
     preempts: bool | None = None
+    isolation: str | None = None
 
 
 class WeightRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

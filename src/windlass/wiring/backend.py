@@ -11,7 +11,7 @@ from windlass.clock import RealChance, RealClock
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
 from windlass.domain.rows.event_levels import Level
-from windlass.domain.schedules.webhooks import parse_networks
+from windlass.domain.values.networks import parse_networks
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.engine.fleet.epochs import note_settings

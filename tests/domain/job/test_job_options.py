@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -24,6 +24,7 @@ from windlass.domain.job.job import (
     normalise,
 )
 from windlass.domain.job.validation import Validator
+from windlass.domain.matching.isolation import MODES, NETWORKS, PULLS
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks import options_of, task
@@ -107,6 +108,12 @@ FORMS: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     "key, max and per": st.tuples(words, st.integers(1, 99), durations()).map(
         lambda t: ({"key": t[0], "max": t[1], "per": t[2][0]}, f"{t[0]}={t[1]}/{t[2][1]}")
     ),
+    "limits by name": st.tuples(st.integers(1, 99), seconds).map(
+        lambda t: (
+            {"memory": f"{t[0]}MiB", "cpu_time": f"{t[1]}s", "processes": t[0]},
+            [f"memory={t[0]}MiB,processes={t[0]}", f"cpu_time={t[1]}"],
+        )
+    ),
     "key and max": st.tuples(words, st.integers(1, 99)).map(
         lambda t: ({"key": t[0], "max": t[1]}, f"{t[0]}={t[1]}")
     ),
@@ -115,6 +122,9 @@ CLAUSES = texts.map(lambda some: ([f"{one}>=1" for one in some],) * 2)
 # Options whose values have a meaning of their own.
 CHOICES: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     "unblock": st.just(("manual", "manual")),
+    "isolation": same(st.sampled_from(["process", "user", "sandbox"])),
+    "network": same(st.sampled_from(["host", "none"])),
+    "pull": same(st.sampled_from(["missing", "always", "never"])),
     "requires": CLAUSES,
     "prefers": CLAUSES,
     "retry_on": st.just((["execution"], ["execution"])),
@@ -161,6 +171,12 @@ def test_every_option_is_in_the_help_the_schemas_and_the_reference(
         assert not option.in_files or files[name]["description"] == option.help
         assert f"| `{name}` | " in page
     assert set(http) == set(OPTIONS)
+
+
+def test_the_choices_of_isolation_are_those_that_matching_knows() -> None:
+    for name, known in (("isolation", MODES), ("network", NETWORKS), ("pull", PULLS)):
+        literal, none = get_args(OPTIONS[name].type)
+        assert (get_args(literal), none) == (known, type(None))
 
 
 def test_functions_take_the_options_of_jobs() -> None:

@@ -3,10 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from tests.engine.support.rig import SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.event_levels import Level
 from windlass.domain.rows.events import Event, EventKind
+from windlass.engine.history import read_events
 from windlass.engine.history.event_lines import MOST_LINES, EventLines, Line, WorkerNames
 from windlass.engine.history.read_events import (
     CHUNK,
@@ -135,7 +138,9 @@ async def test_a_level_leaves_out_what_is_less_important(memory_rig: Rig) -> Non
     ]
 
 
-async def test_the_log_is_found_by_time_and_from_its_end(rig: Rig) -> None:
+async def test_the_log_is_found_by_time_and_from_its_end(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await rig.submit_all(*[{"args": n} for n in range(CHUNK)])
     await rig.advance(SECOND)
     later = rig.now
@@ -155,6 +160,8 @@ async def test_the_log_is_found_by_time_and_from_its_end(rig: Rig) -> None:
     assert await number_before_last(rig.store, of_job, 1, 0) == 0
     assert await number_before_last(rig.store, of_job, 0, 0) == first.seq
     assert await number_before_last(rig.store, of_job, 1, newest) == newest
+    monkeypatch.setattr(read_events, "MOST_SEARCHED", CHUNK // 2)
+    assert await number_before_last(rig.store, of_job, 1, 0) == newest - CHUNK // 2
 
 
 def _event(reason: str) -> Event:

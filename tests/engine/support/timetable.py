@@ -10,7 +10,7 @@ from windlass.api.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, RunState, ScheduleRow
-from windlass.domain.schedules.webhooks import parse_networks
+from windlass.domain.values.networks import parse_networks
 from windlass.domain.values.times import parse_moment
 from windlass.engine.engine import Engine
 from windlass.engine.loops import cron

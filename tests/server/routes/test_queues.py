@@ -15,11 +15,16 @@ def test_a_queue_is_limited_and_shows_what_runs() -> None:
             (queue,) = (await server.admin.get("/api/v1/queues")).json()["queues"]
             assert queue == {
                 "name": "bulk", "weight": 50, "paused": False, "depth": 0, "max_running": 3,
-                "max_per_worker": 2, "preempts": True, "running": 0,
+                "max_per_worker": 2, "preempts": True, "running": 0, "isolation": None,
             }  # fmt: skip
             wrong = await server.admin.post(path, json={"max_running": -1})
             assert wrong.status_code == 422
             assert error_of(wrong)["field"] == "max_running"
+            wrong = await server.admin.post(path, json={"isolation": "cage"})
+            assert error_of(wrong)["field"] == "isolation"
+            await server.admin.post(path, json={"isolation": "sandbox"})
+            (queue,) = (await server.admin.get("/api/v1/queues")).json()["queues"]
+            assert (queue["isolation"], queue["max_running"]) == ("sandbox", 3)
 
     run(scene())
 

@@ -96,7 +96,7 @@ def test_weights_of_namespaces_are_set_and_changed(store: Driver) -> None:
 
 
 def test_a_queue_keeps_its_limits(store: Driver) -> None:
-    row = QueueRow("batch", 10, 1, max_running=4, max_per_worker=2, preempts=1)
+    row = QueueRow("batch", 10, 1, max_running=4, max_per_worker=2, preempts=1, isolation="user")
     store.transact(lambda tx: tx.catalog.put_queue(row))
     assert store.transact(lambda tx: tx.catalog.queues()) == [row]
 

@@ -13,6 +13,7 @@ from tests.store.sqlite.driving import START_MS, close, open_store, read, transa
 from windlass.domain.rows.events import Event
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import WriteTx
+from windlass.store.sqlite.connection import open_writer
 
 
 def refused(path: Path) -> StoreUnavailable:
@@ -55,6 +56,33 @@ def test_two_stores_may_share_a_file_if_asked_to(tmp_path: Path) -> None:
     assert read(second, lambda tx: tx.catalog.meta()) == {"epoch": 3}
     close(first)
     close(second)
+
+
+def test_a_new_file_that_another_program_is_setting_up_is_waited_for(tmp_path: Path) -> None:
+    """The switch to WAL does not wait for a lock by itself, whatever the patience."""
+    path = tmp_path / "windlass.db"
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    said: list[str] = []
+
+    def trace(cursor: apsw.Cursor, sql: str, bindings: object) -> bool:
+        if said and "journal_mode" in said[-1].lower() and not other.get_autocommit():
+            other.execute("ROLLBACK")  # The first try has failed.
+        said.append(sql)
+        return True
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.set_exec_trace(trace)
+
+    apsw.connection_hooks.append(watch)
+    try:
+        connection = open_writer(path, 5_000)
+    finally:
+        apsw.connection_hooks.remove(watch)
+    assert connection.pragma("journal_mode") == "wal"
+    assert other.get_autocommit()
+    connection.close()
+    other.close()
 
 
 def test_all_files_belong_to_their_owner_alone(tmp_path: Path) -> None:

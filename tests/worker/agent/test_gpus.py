@@ -1,6 +1,7 @@
 """GPUs that `nvidia-smi` and `rocm-smi` list; programs that print the same stand in for them."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.support.running import run
 from windlass.worker.agent.gpu_locks import GpuLocks
 from windlass.worker.agent.gpus import find_gpus
 
+NOBODY = 65534
 NVIDIA = """\
 0, GPU-5f0c1a2b-1111-2222-3333-444455556666, NVIDIA A100-SXM4-40GB, 40960, 535.104.05
 1, GPU-77aa0b1c-1111-2222-3333-444455556666, NVIDIA A100-SXM4-80GB, 81920, 535.104.05
@@ -125,3 +127,19 @@ def test_workers_of_one_machine_do_not_offer_the_same_gpu(programs: Path) -> Non
     assert run(find_gpus({}, second.take))["indices:gpus"] == ["0", "2"]
     for locks in (second, third):
         locks.close()
+
+
+def test_a_lock_folder_of_another_user_is_not_trusted(programs: Path) -> None:
+    """Its owner could hold every lock, so that no worker offers a GPU."""
+    folder = programs / "locks"
+    theirs, ours = GpuLocks(folder), GpuLocks(folder)
+    assert theirs.take("0")
+    os.chown(folder, NOBODY, NOBODY)
+    assert ours.take("0")
+    folder.rename(programs / "real")
+    folder.symlink_to(programs / "real")
+    os.chown(programs / "real", os.getuid(), os.getgid())
+    os.lchown(folder, NOBODY, NOBODY)
+    assert ours.take("0")
+    theirs.close()
+    ours.close()

@@ -20,7 +20,8 @@ from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.core.deadline import Deadline, Rules
-from windlass.worker.keeper.kept_process import KeptProcess, SpawnFailed
+from windlass.worker.isolation.modes import Modes
+from windlass.worker.keeper.kept_process import AS_WORKER, KeptProcess, RunAs, SpawnFailed
 from windlass.worker.keeper.scratch import Scratch
 
 HOLDER = Holder(1, 1, 7, 1)
@@ -50,6 +51,7 @@ class FakeKeeper:
         stdout: int | None = None,
         limits: Limits | None = None,
         tag: bytes = b"\0",
+        run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
         self.asked.append({"argv": argv, "env": env, "whole": whole, "make": make, "tag": tag})
         process = KeptProcess(self, len(self.asked))
@@ -64,6 +66,8 @@ class FakeKeeper:
 
 
 class NoSocket:
+    path = None
+
     def admit(self, key: object, submit: object) -> dict[str, str]:
         return {}
 
@@ -76,14 +80,14 @@ def context(folder: Path, gateway: Any, removed: list[Path]) -> AgentContext:
     deadline.extend(0.0)
     return AgentContext(
         gateway, FakeKeeper(), Scratch(folder, removed.append), RealClock(), 1, 1, 0, 1_000,
-        deadline, Secrets(), NoSocket(), IndexUse(),
+        deadline, Secrets(), NoSocket(), IndexUse(), Modes(),
     )  # fmt: skip
 
 
 def spawned(keeper: FakeKeeper, **more: Any) -> Processes:
     """Processes with one that was started."""
     processes = Processes(keeper, 7, lambda data: None, lambda fd: None)
-    options = {"whole": None, "make": True, "stdin": None, "limits": None, "capture": False}
+    options = {"make": True, "stdin": None, "limits": None, "capture": False}
 
     async def main() -> None:
         await processes.spawn(["true"], {"A": "1"}, cwd=Path("/x"), **{**options, **more})
@@ -92,13 +96,11 @@ def spawned(keeper: FakeKeeper, **more: Any) -> Processes:
     return processes
 
 
-def test_a_process_sees_the_base_or_an_environment_of_its_own() -> None:
+def test_a_process_sees_its_own_variables_beside_the_base() -> None:
     keeper = FakeKeeper()
     spawned(keeper)
-    spawned(keeper, whole={"B": "2"})
     seen = [(ask["env"], ask["whole"], ask["tag"]) for ask in keeper.asked]
-    tag = b"WINDLASS_JOB=7"
-    assert seen == [({"A": "1"}, False, tag), ({"B": "2", "A": "1"}, True, tag)]
+    assert seen == [({"A": "1"}, False, b"WINDLASS_JOB=7")]
 
 
 def test_processes_are_stopped_together_and_tell_how_they_ended() -> None:
@@ -107,11 +109,11 @@ def test_processes_are_stopped_together_and_tell_how_they_ended() -> None:
     assert processes.left_files  # it may still write some
     processes.stop(500)
     assert keeper.sent == [("stop", 1, 0.5)]
-    keeper.processes[0].end(0, False, False, False, 4_096, 0.1)
+    keeper.processes[0].end(0, "", False, False, 4_096, 0.1)
     assert (processes.fenced, processes.left_files, processes.peak_memory) == (False, False, 4_096)
     processes.stop(0)
     assert len(keeper.sent) == 1  # it has ended
-    keeper.processes[0].end(-15, False, True, True, 0, 0.1)
+    keeper.processes[0].end(-15, "", True, True, 0, 0.1)
     assert (processes.fenced, processes.left_files) == (True, True)
 
 

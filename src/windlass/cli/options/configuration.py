@@ -24,7 +24,7 @@ CONFIG_VARIABLE: Final = "WINDLASS_CONFIG"
 # Variables with other meanings, which are not misspelt options.
 OTHER_VARIABLES: Final = frozenset({
     "WINDLASS_ATTEMPT", CONFIG_VARIABLE, "WINDLASS_DATA", "WINDLASS_IMPORT", "WINDLASS_JOB",
-    "WINDLASS_KEEPER", "WINDLASS_SERVER",
+    "WINDLASS_CLIENT_CERT", "WINDLASS_CLIENT_KEY", "WINDLASS_KEEPER", "WINDLASS_SERVER",
     "WINDLASS_TLS_CA", "WINDLASS_TOKEN", "WINDLASS_WORKFLOW",
 })  # fmt: skip
 VERY_CLOSE: Final = 0.85
@@ -111,7 +111,7 @@ def _from_file(path: Path, named_by: str) -> tuple[dict[str, Setting], SignIn]:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise InvalidInput(named_by, f"a readable file ({why})", str(path)) from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput(str(path), "TOML", str(error)) from None
     lines = _lines(text)
     sign_in = _take_sign_in(path, content)

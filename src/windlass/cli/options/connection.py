@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from cyclopts import Group, Parameter
 
-from windlass.client.settings import KnownServer, find_server, trust_for
+from windlass.client.settings import KnownServer, OwnCertificate, find_server, trust_for
 from windlass.client.transport import Transport
 from windlass.domain.values.quantities import parse_duration_ms
 
@@ -70,10 +70,10 @@ class Connection:
         """Returns the server's address and its token, unless one is given."""
         return find_server(self.server, token, self.data)
 
-    def transport(self, token: str | None = None) -> Transport:
-        """Returns a connection that trusts the given authorities."""
+    def transport(self, token: str | None = None, own: OwnCertificate | None = None) -> Transport:
+        """Returns a connection that trusts the given authorities, and presents `own`."""
         found = self.found(token)
-        trust = trust_for(found.server, self.tls_ca)
+        trust = trust_for(found.server, self.tls_ca, own)
         return Transport(found.server, found.token, trust=trust, renew=found.renew)
 
     def client(self, reconnect: str | None = None) -> "Client":

@@ -4,19 +4,27 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
 from windlass.cli.options.flags import Flag, Many
+from windlass.domain.job.forms import read_limits
 from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import InvalidInput
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
+from windlass.worker.isolation.container.engine import check_engine
+from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
 # Other users can read a command line, but not its environment.
 Code = Annotated[str | None, Parameter(env_var="WINDLASS_CODE")]
+Mode = Annotated[
+    Literal["auto", "process", "user", "sandbox", "container"],
+    Parameter(env_var="WINDLASS_ISOLATION"),
+]
+Engine = Annotated[str, Parameter(env_var="WINDLASS_CONTAINER_ENGINE")]
 Imports = Annotated[
     list[str] | None,
     Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),
@@ -50,6 +58,19 @@ class Offers:
     cgroup
         A cgroup v2 directory for its jobs; auto uses one that was delegated to the worker, off
         uses none.
+    isolation
+        How far it keeps jobs apart from itself and from each other: auto, process, user, sandbox
+        or container. Queues and jobs can demand more, never less. Also WINDLASS_ISOLATION.
+    container_engine
+        What runs jobs in containers: podman, docker, nerdctl or the path of one of them; auto uses
+        the first that works, off none. Also WINDLASS_CONTAINER_ENGINE.
+    uids
+        The user ids of jobs with isolation, if the worker is root.
+    share
+        A directory that jobs in a sandbox can read, beside those of the system. Repeatable.
+    limit
+        The most that a job may use: memory, cpu_time, processes, disk; and open_files for each of
+        its processes. NAME=AMOUNT; repeatable.
     """
 
     slots: int | None = None
@@ -60,6 +81,11 @@ class Offers:
     secret: Many = None
     secrets: Path | None = None
     cgroup: str = "auto"
+    isolation: Mode = "auto"
+    container_engine: Engine = "auto"
+    uids: str = DEFAULT_RANGE
+    share: Many = None
+    limit: Many = None
 
     def options(
         self, name: str, state: Path, code: str | None, environ: Mapping[str, str]
@@ -67,6 +93,7 @@ class Offers:
         """Returns the worker's options; raises `InvalidInput`."""
         if self.slots is not None and self.slots < 1:
             raise InvalidInput("slots", "at least 1", self.slots)
+        check_engine(self.container_engine)
         usable = os.sched_getaffinity(0)
         offer = parse_offer(self.resources or "", len(usable), usable if self.pin_cpus else None)
         return WorkerOptions(
@@ -79,6 +106,11 @@ class Offers:
             allowed_imports=tuple(self.allow_import or ()),
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
+            isolation=self.isolation,
+            container_engine=self.container_engine,
+            uids=self.uids,
+            shares=tuple(Path(path) for path in self.share or ()),
+            limits=read_limits(self.limit, "--limit") if self.limit else None,
             pins=self.pin_cpus,
         )
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.quantities import parse_duration_ms, parse_size
 from windlass.domain.values.times import format_moment, parse_moment
 
 Duration = float | str  # seconds, or text such as "15m"
@@ -19,6 +19,7 @@ Scalar = str | int | float | bool  # a value in a workflow file that counts as i
 
 NEVER: Final = "never"
 REPEATABLE: Final = "Repeatable."
+MOST: Final = 2**31 - 1  # processes or open files
 LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
 _DATE: Final = re.compile(r"\d{4}-")
 
@@ -36,6 +37,16 @@ class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str
     per: Duration
     max: int = 1
+
+
+class JobLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a job may use; sizes are bytes or text such as "4GiB". A missing one is no limit."""
+
+    memory: int | str | None = None
+    cpu_time: Duration | None = None
+    processes: int | None = None
+    open_files: int | None = None
+    disk: int | str | None = None  # in its scratch directory
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +149,38 @@ def _read_concurrency(text: str, field: str) -> Concurrency:
     if not key or not _is_number(most):
         raise InvalidInput(field, "KEY or KEY=MAX, such as repo-42=1", text)
     return Concurrency(key, int(most))
+
+
+def _limits(value: Any, field: str) -> JobLimits | None:
+    given: JobLimits = _converted(value, JobLimits, field)
+    for name in ("processes", "open_files"):
+        count = getattr(given, name)
+        if count is not None and (type(count) is not int or not 1 <= count <= MOST):
+            raise InvalidInput(f"{field}.{name}", f"an integer from 1 to {MOST}", count)
+    settled = JobLimits(
+        _size_limit(given.memory, f"{field}.memory"),
+        None if given.cpu_time is None else _duration(given.cpu_time, f"{field}.cpu_time"),
+        given.processes,
+        given.open_files,
+        _size_limit(given.disk, f"{field}.disk"),
+    )
+    return None if settled == JobLimits() else given if settled == given else settled
+
+
+def _size_limit(value: int | str | None, field: str) -> int | None:
+    size = None if value is None else parse_size(value, field)
+    if size == 0:
+        raise InvalidInput(field, "more than 0 bytes", value)
+    return size
+
+
+def read_limits(texts: Sequence[str], field: str) -> JobLimits | None:
+    """Parses NAME=AMOUNT, as flags have it."""
+    pairs: dict[str, Any] = _read_pairs(_split(texts), field)
+    for name in ("processes", "open_files"):
+        if name in pairs:
+            pairs[name] = _read_number(pairs[name], f"{field} {name}")
+    return _limits(pairs, field)
 
 
 def _converted(value: Any, kind: type[Any], field: str) -> Any:
@@ -250,4 +293,8 @@ CONCURRENCY: Final = Form(
     name="key and max", canonical=_concurrency,
     read=lambda texts, f, _n: _read_concurrency(texts[0], f), varies=True,
     note="KEY or KEY=MAX.",
+)  # fmt: skip
+LIMITS: Final = Form(
+    name="limits by name", canonical=_limits, read=lambda texts, f, _n: read_limits(texts, f),
+    varies=True, repeats=True, note="NAME=AMOUNT, several comma-separated; repeatable.",
 )  # fmt: skip

@@ -19,6 +19,7 @@ from windlass.domain.job.forms import (
     GRACE,
     JSON,
     LABELS,
+    LIMITS,
     MOMENT,
     NUMBER,
     PRIORITY,
@@ -30,6 +31,7 @@ from windlass.domain.job.forms import (
     Concurrency,
     Duration,
     Form,
+    JobLimits,
     RateLimit,
     milliseconds,
     moment_ms,
@@ -125,6 +127,34 @@ class JobSpec(
         tuple[str, ...],
         _option("The names of worker secrets that the job needs.", TEXTS, "--secret"),
     ] = ()
+    isolation: Annotated[
+        Literal["process", "user", "sandbox", "container"] | None,
+        _option("How far it is kept apart from the worker and other jobs, at least: process, "
+                "user, sandbox or container.", TEXT, "--isolation"),
+    ] = None  # fmt: skip
+    network: Annotated[
+        Literal["host", "none"] | None,
+        _option("none: it reaches no network. Needs a sandbox or a container.", TEXT,
+                "--network"),
+    ] = None  # fmt: skip
+    image: Annotated[
+        str | None,
+        _option("The container image that it runs in.", TEXT, "--image"),
+    ] = None
+    pull: Annotated[
+        Literal["missing", "always", "never"] | None,
+        _option("When the worker fetches the image: missing, always or never.", TEXT, "--pull"),
+    ] = None
+    registry_secret: Annotated[
+        str | None,
+        _option("The name of the worker secret with the credentials for the image's registry: "
+                "USER:PASSWORD, or an auth file.", TEXT, "--registry-secret"),
+    ] = None  # fmt: skip
+    limits: Annotated[
+        JobLimits | None,
+        _option("What all its processes may use together: memory, cpu_time, processes, disk; and "
+                "open_files for each.", LIMITS, "--limit"),
+    ] = None  # fmt: skip
     after: Annotated[
         tuple[int | str, ...],
         _option("The jobs that must complete first, by id or name.", REFERENCES, "--after"),

@@ -30,7 +30,22 @@ from windlass.domain.job.job import (
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
-from windlass.domain.matching.clauses import Clause, canonical_requires, parse_clause, target
+from windlass.domain.matching.clauses import (
+    Clause,
+    canonical_requires,
+    mode_clause,
+    parse_clause,
+    target,
+)
+from windlass.domain.matching.isolation import (
+    NETWORKS,
+    PULLS,
+    Isolation,
+    check_choice,
+    check_image,
+    check_mode,
+    demanded,
+)
 from windlass.domain.matching.rates import Rate, check_rate
 from windlass.domain.matching.resources import canonical_resources
 from windlass.domain.matching.shapes import Shape, shape_digest
@@ -119,8 +134,12 @@ class _Last(NamedTuple):
 # with any other is rare.
 _SHAPING: Final = frozenset(
     {"task", "priority", "namespace", "queue", "requires", "resources", "target", "secrets",
-     "prefers", "apart", "rate", "submitted_by"}
+     "prefers", "apart", "rate", "submitted_by", "isolation", "network", "image", "pull",
+     "registry_secret"}
 )  # fmt: skip
+# Tasks that need programs of the worker, not of an image.
+NOT_CONTAINED: Final = frozenset({"ffmpeg", "gstreamer", "python"})
+NOT_APART: Final = (None,) * 5  # of the options that say how far a job is isolated
 _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
 _NO_MORE: Final = _more_of(JobSpec(task=""))
@@ -254,6 +273,9 @@ class Validator:
         if spec.prefers or spec.apart is not None or spec.rate is not None:
             rate = None if spec.rate is None else repr(spec.rate)
             seen = (seen, tuple(map(repr, spec.prefers)), repr(spec.apart), rate)
+        apart = spec.isolation, spec.network, spec.image, spec.pull, spec.registry_secret
+        if apart != NOT_APART:
+            seen = (seen, *map(repr, apart))
         known = self._known.get(seen)
         if known is None:
             shape = _build_shape(spec, field)
@@ -305,7 +327,11 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
     if spec.target is not None:
         check_name(f"{field}.target", spec.target)
         clauses.append(target(spec.target))
-    clauses += secret_clauses(spec.secrets, namespace, field)
+    mode = _demanded_mode(spec, field)
+    if mode is not None:
+        clauses.append(mode_clause(mode))
+    own = () if spec.registry_secret is None else (spec.registry_secret,)
+    clauses += secret_clauses((*spec.secrets, *own), namespace, field)
     if spec.apart is not None:
         check_name(f"{field}.apart", spec.apart)
     try:
@@ -325,6 +351,20 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
         prefers=prefers,
         rate=_rate(spec, f"{field}.rate"),
     )
+
+
+def _demanded_mode(spec: JobSpec, field: str) -> Isolation | None:
+    """Returns the mode of isolation that only some workers offer; checks what it is made from."""
+    check_mode(spec.isolation, f"{field}.isolation")
+    check_choice(spec.network, NETWORKS, f"{field}.network")
+    check_choice(spec.pull, PULLS, f"{field}.pull")
+    if spec.image is not None:
+        check_image(spec.image, f"{field}.image")
+        if spec.task in NOT_CONTAINED:
+            raise InvalidInput(f"{field}.image", f"none for a {spec.task} job", spec.image)
+    if spec.image is None and spec.isolation == "container":
+        raise InvalidInput(f"{field}.image", "given for a job in a container", "nothing")
+    return demanded(spec.isolation, spec.network, spec.image)
 
 
 def _rate(spec: JobSpec, field: str) -> Rate | None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_size, parse_size
 from windlass.domain.values.versions import EXPECTED as VERSION_EXPECTED
@@ -62,6 +63,8 @@ class Clause(Struct, frozen=True):
     @property
     def needs(self) -> str:
         """Returns the clause for people: memory ≥ 16GiB."""
+        if self.key == OFFERED and self.op == "has":
+            return f"isolation {self._value_text()}"
         sign = {">=": "≥", "<=": "≤", "!=": "≠"}.get(self.op, self.op)
         return f"{short_key(self.key)} {sign} {self._value_text()}"
 
@@ -111,6 +114,11 @@ def canonical_requires(clauses: Iterable[str | Clause]) -> tuple[Clause, ...]:
 def target(arch: str) -> Clause:
     """Returns the clause for a job's platform: `system:architectures has ARCH`."""
     return canonical_clause(Clause("system:architectures", "has", arch), "target")
+
+
+def mode_clause(mode: str) -> Clause:
+    """Returns the clause that only workers with this mode of isolation meet."""
+    return Clause(OFFERED, "has", mode)
 
 
 def short_key(key: str) -> str:

@@ -25,6 +25,7 @@ from windlass.domain.matching.clauses import (
     target,
 )
 from windlass.domain.matching.indices import limit_amounts
+from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.quantities import format_size, parse_size
@@ -195,7 +196,7 @@ def _listed(key: str, names: Sequence[object]) -> str:
 
 def _shown(key: str, value: object) -> str:
     if value is None:
-        return f"no {short_key(key)}"
+        return "only process" if key == OFFERED else f"no {short_key(key)}"
     if key.startswith(KEY_START):
         return "it for other namespaces"  # not everybody who may ask why a job waits knows them
     if is_size(key) and isinstance(value, int):

@@ -9,7 +9,7 @@ from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.matching.room import CPUS, SHARES
 from windlass.domain.values.errors import InvalidInput
 
-_PART: Final = re.compile(r"\s*([^=,\[\]]*?)\s*=\s*(\[[^\[\]]*\]|[^,\[\]]*?)\s*(?:,|$)")
+_PART: Final = re.compile(r"([^=,\[\]]*)=(\s*\[[^\[\]]*\]\s*|[^,\[\]]*)(?:,|$)")
 
 
 class Offer(NamedTuple):
@@ -43,13 +43,13 @@ def parse_offer(
 def _read(text: str) -> tuple[dict[str, int], Indices]:
     amounts: dict[str, str] = {}
     indices: Indices = {}
-    at = 0
-    while at < len(text.rstrip(", ")):
+    at, end = 0, len(text.rstrip(", "))
+    while at < end:
         match = _PART.match(text, at)
         if match is None:
             expected = "name=amount or name=[index,…], comma-separated"
             raise InvalidInput("resources", expected, text[at:])
-        name, value = match.groups()
+        name, value = match[1].strip(), match[2].strip()
         canonical_resources({name: 1})  # raises if it is no name
         if value.startswith("["):
             indices[name] = parse_indices(value, name)

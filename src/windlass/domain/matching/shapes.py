@@ -6,8 +6,10 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from windlass.domain.matching.clauses import Clause
+from windlass.domain.matching.clauses import Clause, mode_clause
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.matching.matching import Mismatch, mismatches
 from windlass.domain.matching.rates import Rate
 
@@ -47,6 +49,13 @@ def shape_digest(shape: Shape) -> str:
         plain = _Plain(shape.namespace, shape.queue, shape.task, shape.requires, shape.resources)
         return sha256(msgspec.json.encode(plain)).hexdigest()[:32]
     return sha256(msgspec.json.encode(shape)).hexdigest()[:32]
+
+
+def in_queue(shape: Shape, mode: str | None) -> Shape:
+    """Returns what the shape asks of workers in a queue with this isolation; None for any."""
+    if mode in (None, WEAKEST) or (clause := mode_clause(mode)) in shape.requires:
+        return shape
+    return replace(shape, requires=(*shape.requires, clause))
 
 
 def is_gated(shape: Shape) -> bool:

@@ -66,7 +66,14 @@ _TAGS: Final[Mapping[int, str]] = {
 
 
 def render(event: Event, names: Names) -> list[str]:
-    """Returns the lines of one event: the transition, and its meaning if that deserves a line."""
+    """Returns the lines of one event: the transition, and its meaning if that deserves a line.
+
+    Names and reasons come from outside. A line break in them must not look like another event.
+    """
+    return [" ".join(text.splitlines()) for text in _lines_of(event, names)]
+
+
+def _lines_of(event: Event, names: Names) -> list[str]:
     data: dict[str, Any] = json.loads(event.data) if event.data else {}
     to = STATE_BY_CODE[event.to]
     if event.kind != EventKind.JOB or to is None:

@@ -273,6 +273,7 @@ class QueueRow(NamedTuple):
     max_per_worker: int = 0
     preempts: int = 0  # its jobs may preempt jobs of lower queues
     limit: int | None = None  # the row of `limits` that counts its running jobs
+    isolation: str | None = None  # the weakest mode its jobs may run in; None for any
 
 
 class LimitRow(NamedTuple):

@@ -8,14 +8,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.networks import Address, Network, is_in
 
 URL_LIMIT: Final = 2_000
 TRIES: Final = 12
 FIRST_PAUSE_MS: Final = 5_000
 LONGEST_PAUSE_MS: Final = 600_000
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # IPv6 prefixes that embed an IPv4 address, in the last 32 bits or in bits 16 to 48.
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
@@ -55,32 +53,17 @@ def _is_odd_number(host: str) -> bool:
     return False
 
 
-def parse_networks(texts: Sequence[str], field: str) -> tuple[Network, ...]:
-    """Parses the networks of an option."""
-    networks: list[Network] = []
-    for text in (texts,) if isinstance(texts, str) else texts:
-        try:
-            networks.append(ipaddress.ip_network(text))
-        except ValueError:
-            raise InvalidInput(field, "a list of networks such as 10.1.0.0/16", text) from None
-    return tuple(networks)
-
-
 def may_reach(address: str, allowed: Sequence[Network]) -> bool:
     """Returns True if a webhook may be sent to this address: it is public or allowed."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    return all(_is_public(one) or _is_in(one, allowed) for one in _meant(found))
+    return all(_is_public(one) or is_in(one, allowed) for one in _meant(found))
 
 
 def _is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast
-
-
-def _is_in(address: Address, networks: Sequence[Network]) -> bool:
-    return any(address.version == net.version and address in net for net in networks)
 
 
 def _meant(address: Address) -> list[Address]:

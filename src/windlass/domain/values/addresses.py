@@ -8,10 +8,16 @@ def is_loopback(host: str) -> bool:
     """Returns whether only this machine can reach the address."""
     if host == "localhost":
         return True
+    return is_address(host) and ipaddress.ip_address(host).is_loopback
+
+
+def is_address(host: str) -> bool:
+    """Returns whether a host is an IP address rather than a name."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ipaddress.ip_address(host)
     except ValueError:
         return False
+    return True
 
 
 def without_password(address: str) -> str:

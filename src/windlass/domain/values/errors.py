@@ -160,6 +160,20 @@ class Overloaded(WindlassError):
         return {"retry_after_ms": self.retry_after_ms}
 
 
+class TooManyRequests(Overloaded):
+    """One caller has too much under way: nothing was done, try again later."""
+
+    code = "too_many_requests"
+
+    def __init__(self, retry_after_ms: int, message: str = "too many requests at once") -> None:
+        super().__init__(retry_after_ms)
+        self._message = message
+
+    @property
+    def message(self) -> str:
+        return self._message
+
+
 class StoreUnavailable(WindlassError):
     """The store did not answer; if `outcome_unknown`, it may have acted anyway."""
 

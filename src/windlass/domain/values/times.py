@@ -17,11 +17,12 @@ def parse_moment(text: str, field: str) -> int:
     """Returns milliseconds since 1970; refuses a time without a zone."""
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise InvalidInput(field, "a time such as 2026-01-02T12:34:56Z", text)
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+        if moment.tzinfo is not None:
+            # In UTC, a time near the ends of the calendar may be outside of it.
+            return (moment.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidInput(field, "a time such as 2026-01-02T12:34:56Z", text)
 
 
 def month_of(ms: int) -> int:

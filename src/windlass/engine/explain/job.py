@@ -14,7 +14,7 @@ from windlass.domain.explain.forecast import Line, forecast, mixture
 from windlass.domain.explain.reasons import Group, entries, list_names
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.shapes import Shape, in_queue
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import format_duration
@@ -118,7 +118,8 @@ class Explainer:
         ]
         free = not any(part.waiting for part in parts)
         per_worker = 0 if queue is None else queue.max_per_worker
-        return together([*parts, await self._placed(view, shape, per_worker, free)])
+        asked = shape if queue is None else in_queue(shape, queue.isolation)
+        return together([*parts, await self._placed(view, asked, per_worker, free)])
 
     # Dependencies, and why they wait
 

@@ -12,7 +12,7 @@ from windlass.domain.explain.reasons import (
     slot_obstacles,
     status_obstacles,
 )
-from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.matching.shapes import Shape, in_queue, is_gated
 from windlass.domain.matching.suspects import Company
 from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.records import QueueRow, Worker
@@ -97,8 +97,9 @@ class _Gates:
     async def obstacles(self, shape: Shape) -> Obstacles:
         """Returns everything that keeps this worker from jobs of this shape."""
         metadata = self._profile.metadata
-        found = Matcher(shape).obstacles(metadata)
         queue = self._queues.get(shape.queue)
+        asked = shape if queue is None else in_queue(shape, queue.isolation)
+        found = Matcher(asked).obstacles(metadata)
         if queue is not None and queue.paused:
             needs = f"queue {shape.queue} running"
             found += (Obstacle("paused", "paused", needs, "it is paused"),)

@@ -61,7 +61,12 @@ async def _set_secret(work: Work, worker: Worker, digest: str) -> None:
 
 
 async def _insert(work: Work, worker: Worker, digest: str, incarnation: int) -> None:
-    name = f"worker {worker.name}"[:NAME_LIMIT]
     role = str(Role.WORKER)
+    name = worker_token_name(worker.name)
     row = Token(0, name, digest, role, (), worker.id, work.now, 0, 0, incarnation)
     await work.tx.access.insert(row)
+
+
+def worker_token_name(worker: str) -> str:
+    """Returns the name of the token of the worker with this name."""
+    return f"worker {worker}"[:NAME_LIMIT]

@@ -8,6 +8,7 @@ counts in, so its end frees the slot even on a server that does not know the lim
 from typing import NamedTuple
 
 from windlass.domain.lifecycle.rank import queue_weight
+from windlass.domain.matching.isolation import check_mode
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import InvalidInput
@@ -28,12 +29,14 @@ class Paused(NamedTuple):
 class QueueLimits(NamedTuple):
     """How many jobs of a queue may run, 0 for any number; None leaves it unchanged.
 
-    `preempts` says whether its jobs may preempt jobs of lower queues.
+    `preempts` says whether its jobs may preempt jobs of lower queues, `isolation` is the weakest
+    mode in which they may run.
     """
 
     max_running: int | None = None
     max_per_worker: int | None = None
     preempts: bool | None = None
+    isolation: str | None = None
 
 
 class Limited(NamedTuple):
@@ -49,6 +52,7 @@ def check_limits(limits: QueueLimits) -> None:
         whole = isinstance(value, int) and not isinstance(value, bool)
         if value is not None and not (whole and 0 <= value <= MOST):
             raise InvalidInput(name, f"an integer from 1 to {MOST}, or 0 for no limit", value)
+    check_mode(limits.isolation, "isolation")
 
 
 def check_weight(weight: object) -> None:
@@ -79,6 +83,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
             row.max_per_worker if limits.max_per_worker is None else limits.max_per_worker
         ),
         preempts=row.preempts if limits.preempts is None else int(limits.preempts),
+        isolation=row.isolation if limits.isolation is None else limits.isolation,
     )
     if changed == row:
         return Limited(row, False)
@@ -92,7 +97,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
     data = {
         "queue": queue, "max_running": changed.max_running,
         "max_per_worker": changed.max_per_worker, "preempts": bool(changed.preempts),
-        "limit": changed.limit,
+        "limit": changed.limit, "isolation": changed.isolation,
     }  # fmt: skip
     work.say(EventKind.QUEUE, f"Queue {queue} has new limits", actor=actor, data=data)
     return Limited(changed, True)

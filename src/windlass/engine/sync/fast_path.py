@@ -18,7 +18,7 @@ from windlass.engine.claim.search import first_width, most_of_each
 from windlass.engine.submit.submission import Submission, Submitted, submission_key
 from windlass.engine.submit.write_jobs import plain_rows
 from windlass.engine.sync.fast_path_gates import PLAIN, FastGates, Opening
-from windlass.engine.sync.sync import SyncCall, cut_timeouts
+from windlass.engine.sync.sync import SyncCall, add_isolation, cut_timeouts
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.engine.transaction.effects import Effects, Raise, WorkerLoad
@@ -162,7 +162,8 @@ class FastPath:
         effects.refused += plan.refused if len(answer.granted) < answer.asked else ()
         self._note(asked, answer, effects)
         specs = [bytes(assignment.spec) for assignment in answer.granted]
-        jobs = tuple(cut_timeouts(answer.granted, specs, answer.now))
+        cut = cut_timeouts(answer.granted, specs, answer.now)
+        jobs = tuple(add_isolation(self._catalog, cut))
         reply = SyncReply(jobs=jobs, epoch=self._catalog.epoch)
         return FastResult([reply], effects, {} if asked.again else {asked.worker: answer.now})
 

@@ -7,12 +7,13 @@ wants), and claim the rest. So a lost reply never claims twice.
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import read_indices
+from windlass.domain.matching.isolation import Isolation
 from windlass.domain.matching.suspects import Company
 from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
 from windlass.domain.rows.events import EventKind
@@ -36,6 +37,7 @@ from windlass.engine.jobs.deadlines import FINISH_BEFORE, cut_timeout
 from windlass.engine.jobs.enqueue import promote_due
 from windlass.engine.sync.lookups import has_names, resolve, resolve_again
 from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
 
@@ -45,6 +47,15 @@ RUNNING = State.RUNNING.code
 DUE_PER_CLAIM = 100  # due jobs that a claim moves first
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class _Queued(msgspec.Struct):
+    """What a spec says about the queue."""
+
+    queue: str = "default"
+
+
+_read_queue = msgspec.json.Decoder(_Queued).decode
 
 
 class SyncCall(NamedTuple):
@@ -335,6 +346,17 @@ def cut_timeouts(granted: list[Assignment], specs: Sequence[bytes], now: int) ->
     ]
 
 
+def add_isolation(catalog: Catalog, jobs: Sequence[Assignment]) -> Sequence[Assignment]:
+    """Returns these with the weakest isolation that their queues allow."""
+    if not catalog.isolated:
+        return jobs
+    return [msgspec.structs.replace(job, isolation=_isolation(catalog, job)) for job in jobs]
+
+
+def _isolation(catalog: Catalog, job: Assignment) -> Isolation | None:
+    return cast("Isolation | None", catalog.isolated.get(_read_queue(job.spec).queue))
+
+
 def _see_arrivals(work: Work, bounds: Bounds) -> None:
     """Makes jobs that this transaction made ready claimable in it as well.
 
@@ -367,7 +389,7 @@ async def _write_workers(work: Work, before: dict[int, Worker], turns: list[_Wor
 
 def _reply(work: Work, turn: _WorkerSync) -> SyncReply:
     return SyncReply(
-        jobs=(*turn.resent, *turn.claims),
+        jobs=tuple(add_isolation(work.catalog, (*turn.resent, *turn.claims))),
         cancel=tuple(turn.stops),
         lost=tuple(turn.lost),
         drain=turn.worker.status == WorkerStatus.DRAINING,

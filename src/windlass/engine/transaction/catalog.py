@@ -1,8 +1,8 @@
 """What an engine caches of the store: shapes, queues, settings, and who can run what.
 
 A cache, never state: it may be dropped at any time, and `refresh` fills it again. The ids of
-shapes never change, and a match depends only on a shape and a worker's merged metadata, so
-neither is ever stale.
+shapes never change, and a match depends only on a shape, its queue's isolation and a worker's
+merged metadata; matches are dropped when the isolation of a queue changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS, queue_weight
 from windlass.domain.matching.indices import offered
 from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.matching.room import SHARES
-from windlass.domain.matching.shapes import Shape, can_run, is_gated, preferred
+from windlass.domain.matching.shapes import Shape, can_run, in_queue, is_gated, preferred
 from windlass.domain.rows.records import QueueRow, Reservation, Worker
 from windlass.ports.store import ReadTx, WriteTx
 
@@ -44,7 +44,7 @@ class Profile:
         self.indexed = offered(metadata)  # the indices of resources that have some
 
     def forget(self) -> None:
-        """Forgets all matches: shapes may have got other numbers."""
+        """Forgets all matches: shapes may have got other numbers, or queues other settings."""
         self._matches.clear()
         self._liking.clear()
 
@@ -65,7 +65,8 @@ class Profile:
             needs = self._catalog.shapes.get(shape)
             if needs is None:
                 return True  # unknown for now: an unneeded read costs less than missing a job
-            known = self._matches[shape] = can_run(needs, self.metadata) is None
+            least = self._catalog.isolated.get(needs.queue)
+            known = self._matches[shape] = can_run(in_queue(needs, least), self.metadata) is None
         return known
 
 
@@ -91,6 +92,7 @@ class Catalog:
         self.queues: dict[str, QueueRow] = {}
         self.any_paused = False
         self.any_limited = False
+        self.isolated: dict[str, str] = {}  # the weakest modes that queues allow, by name
         self.stale = False
         self.any_choosy = False  # a shape has preferences, or a worker is paid for
         self.reserved: dict[int, Reservation] = {}  # by worker
@@ -127,6 +129,11 @@ class Catalog:
         rows = self.queues.values()
         self.any_paused = any(row.paused for row in rows)
         self.any_limited = any(row.max_running or row.max_per_worker for row in rows)
+        isolated = {row.name: row.isolation for row in rows if row.isolation}
+        if isolated != self.isolated:
+            self.isolated = isolated
+            for profile in self._by_digest.values():
+                profile.forget()
 
     async def intern(self, tx: WriteTx, new: Mapping[str, ValidatedJob]) -> dict[str, int]:
         """Inserts these shapes, by digest. They are cached only after the commit."""

@@ -10,6 +10,7 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.tasks.media_failures import judge
 from windlass.domain.tasks.sources import Source, check_source, scheme_of
 from windlass.domain.values.errors import InvalidInput
+from windlass.executors.limits import over_limit
 from windlass.ports.executor import Exit, JobContext, Process, Result
 
 READ: Final = 65_536
@@ -34,7 +35,7 @@ async def run_tool(
 
     Once `doomed` is set it has said that it failed: if it does not end by itself, it is ended.
     """
-    process = await context.spawn(argv, env={**context.env, **env}, capture=True)
+    process = await context.spawn(argv, env=env, capture=True)
     loop = asyncio.get_running_loop()
     reading = loop.create_task(_read_lines(context, process, hear))
     ended = loop.create_task(process.wait())
@@ -110,6 +111,9 @@ def tail_of(path: Path) -> str:
 
 def failed(tool: str, end: Exit, stderr: str) -> Result:
     """Returns the result of a tool that ended badly, by its exit and what it stderr."""
+    passed = over_limit(end)
+    if passed is not None and not end.out_of_memory:
+        return passed
     if end.out_of_memory:
         return _failed(FailureClass.RESOURCE, f"{tool} ran out of memory", end)
     if end.signal is not None:

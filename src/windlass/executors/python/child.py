@@ -1,8 +1,9 @@
 """A process that runs Python functions: `python -m windlass.executors.python.child`.
 
-It connects to its executor, is handed the queue of calls, its page and a pipe for its
-output, and then serves: plain functions one by one, taken from the queue that it shares
-with the other processes, or async ones, many at once, as they come over the connection.
+Its standard input is a connection to its executor, which hands it the queue of calls, its page
+and a pipe for its output. So it needs no file of the agent's. Then it serves: plain functions
+one by one, taken from the queue that it shares with the other processes, or async ones, many at
+once, as they come over the connection.
 """
 
 import array
@@ -17,7 +18,6 @@ import termios
 import threading
 import time
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -26,6 +26,7 @@ from windlass.executors.python.functions import Functions, ended, raised
 from windlass.executors.python.messages import (
     CURRENT,
     HELD,
+    HERE,
     LOOK_OUT_S,
     NAP_S,
     PACKET_LIMIT,
@@ -54,14 +55,13 @@ _EMPTY: Final = array.array("i", [0]).tobytes()
 
 
 def main() -> None:
-    """Connects to the executor and serves its calls until it hangs up."""
-    path, token, mode, *modules = sys.argv[1:]
+    """Serves the calls of the executor until it hangs up."""
+    mode, *modules = sys.argv[1:]
     _yield_to_the_agent()
+    connection = take_connection()
     for module in modules:
         importlib.import_module(module)
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.connect(path)
-    connection.sendall(token.encode())
+    connection.sendall(HERE)
     _, fds, _, _ = socket.recv_fds(connection, 1, 3)
     queue = socket.socket(fileno=fds[0])
     page = memoryview(mmap.mmap(fds[1], PAGE_BYTES)).cast("Q")
@@ -69,7 +69,7 @@ def main() -> None:
         os.dup2(fds[2], number)
     for fd in fds:
         os.set_inheritable(fd, False)
-    _write_lines_out()
+    write_lines_out()
     if mode == "loop":
         from windlass.executors.python.child_loop import serve
 
@@ -77,6 +77,15 @@ def main() -> None:
         serve(connection)
     else:
         Server(queue, connection, page, fds[2]).serve()
+
+
+def take_connection() -> socket.socket:
+    """Returns the connection to the executor: it comes as the standard input."""
+    connection = socket.socket(fileno=os.dup(0))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    return connection
 
 
 def _yield_to_the_agent() -> None:
@@ -91,7 +100,7 @@ def _yield_to_the_agent() -> None:
         pass  # Not Linux, or not allowed: slower, and nothing else.
 
 
-def _write_lines_out() -> None:
+def write_lines_out() -> None:
     """Flushes output after each line, whatever it is written to."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)
@@ -101,6 +110,8 @@ def _write_lines_out() -> None:
 
 class Server:
     """Runs plain functions, one at a time, on the main thread, so that signals reach them."""
+
+    alone = False  # whether the process is for one call only
 
     def __init__(
         self, queue: socket.socket, connection: socket.socket, page: Any, output: int
@@ -121,8 +132,7 @@ class Server:
 
     def serve(self) -> None:
         """Takes calls until the queue is closed or this process is to end."""
-        signal.signal(signal.SIGTERM, self._terminate)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.listen()
         self._send(Ready())
         page = self._page
         while not self._ending:
@@ -145,36 +155,41 @@ class Server:
             if page[STOPPED] == call.seq:
                 return
 
+    def listen(self) -> None:
+        """Takes notice of signals."""
+        signal.signal(signal.SIGTERM, self._terminate)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
     def _take(self) -> Call | None:
         self._waiting = True
-        data = self._queue.recv(PACKET_LIMIT)
+        data, fds, _, _ = socket.recv_fds(self._queue, PACKET_LIMIT, 1)
         while data and isinstance(order := decode_packet(data), Expect):
-            data = self._look_out()
+            data, fds = self._look_out()
         self._waiting = False
         if not data:
             return None
         if isinstance(order, Call):
             return order
-        path = Path(order.path)
-        call = decode_packet(path.read_bytes())
-        path.unlink()
+        with open(fds[0], "rb") as file:
+            file.seek(0)
+            call = decode_packet(file.read())
         assert isinstance(call, Call)
         return call
 
-    def _look_out(self) -> bytes:
+    def _look_out(self) -> tuple[bytes, list[int]]:
         """Returns the next packet, which comes soon: for a moment, sleep does not pay."""
         until = time.monotonic() + LOOK_OUT_S
         while time.monotonic() < until:
             try:
-                return self._queue.recv(PACKET_LIMIT, socket.MSG_DONTWAIT)
+                return socket.recv_fds(self._queue, PACKET_LIMIT, 1, socket.MSG_DONTWAIT)[:2]
             except BlockingIOError:
                 time.sleep(NAP_S)
-        return self._queue.recv(PACKET_LIMIT)
+        return socket.recv_fds(self._queue, PACKET_LIMIT, 1)[:2]
 
     def _run(self, call: Call) -> Done | Failed | Redirect:
         try:
             found = self._functions.find(call.function)
-            if found.is_async and not call.variables:
+            if found.is_async and not (call.variables or self.alone):
                 return Redirect(call.seq)
             self._enter(call)
             self._working = True
@@ -221,11 +236,7 @@ class Server:
 
     def _flush(self) -> None:
         """Waits until the executor has read this job's output: what follows is another's."""
-        try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-        except (OSError, ValueError):
-            pass  # A function may close its output.
+        self.flush_streams()
         waited = 0.0
         while waited < FLUSH_LIMIT_S:
             if fcntl.ioctl(self._output, termios.FIONREAD, _EMPTY) == _EMPTY:
@@ -233,6 +244,14 @@ class Server:
             time.sleep(FLUSH_PAUSE_S)
             if not self._page[HELD]:  # Else it is read when the log has room again.
                 waited += FLUSH_PAUSE_S
+
+    def flush_streams(self) -> None:
+        """Writes out what is left in the buffers of Python."""
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # A function may close its output.
 
     def _terminate(self, *_: object) -> None:
         self._ending = True

@@ -12,6 +12,7 @@ from typing import Any, Final
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.tasks.python import Importable, read_args
 from windlass.domain.values.errors import InvalidInput
+from windlass.executors.python.alone import run_alone
 from windlass.executors.python.job import STOPPED, Job
 from windlass.executors.python.loop import Loop
 from windlass.executors.python.messages import Call
@@ -102,6 +103,8 @@ class PythonExecutor:
     async def _follow(self, context: JobContext, admit: Callable[[JobContext], Job]) -> Result:
         try:
             job = admit(context)
+            if context.alone:
+                return await run_alone(job, self._limits, self._env or {})
         except InvalidInput as error:
             return _unfit(error.message)
         except OverflowError as error:
@@ -152,6 +155,8 @@ class PythonExecutor:
             dict(context.secrets), granted.variables, granted.cpus,
         )  # fmt: skip
         job = Job(call, context, self._ticks)
+        if context.alone:
+            return job
         self._was_async = self._shares_loop(call)
         if self._was_async:
             self._loop.add(job)

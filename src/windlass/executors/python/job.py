@@ -3,12 +3,13 @@
 import asyncio
 import signal
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.executors.limits import over_limit
 from windlass.executors.python.messages import (
     Answer,
     Ask,
@@ -19,7 +20,7 @@ from windlass.executors.python.messages import (
     Progress,
     Report,
 )
-from windlass.executors.python.process import Child, exit_text
+from windlass.executors.python.process import exit_text
 from windlass.ports.executor import Exit, JobContext, Result
 from windlass.wire.jobs import SubmitRequest
 
@@ -27,6 +28,12 @@ COMPLETED: Final = Result()
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
 _decode: Final = msgspec.json.decode
+
+
+class Answering(Protocol):
+    """A process that hears what came of its question."""
+
+    def send(self, order: object, /) -> None: ...
 
 
 class Job:
@@ -87,13 +94,13 @@ class Job:
         elif isinstance(report, Progress):
             self.context.progress(_decode(report.value))
 
-    def ask(self, ask: Ask, child: Child) -> None:
+    def ask(self, ask: Ask, child: Answering) -> None:
         """Submits jobs for the function; the answer goes to its process."""
         task = asyncio.get_running_loop().create_task(self._ask(ask, child))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _ask(self, ask: Ask, child: Child) -> None:
+    async def _ask(self, ask: Ask, child: Answering) -> None:
         try:
             request = msgspec.json.decode(ask.body, type=SubmitRequest)
             reply = await self.context.submit(request)
@@ -134,6 +141,9 @@ def lost(message: str) -> Result:
 def died_result(end: Exit, alone: bool) -> Result:
     """Returns the result of a call whose process died; whose fault it was shows only if `alone`."""
     message = f"its process {exit_text(end)}"
+    passed = over_limit(end) if alone and not end.out_of_memory else None
+    if passed is not None:
+        return passed
     if end.out_of_memory:
         failure = FailureClass.RESOURCE
     elif end.signal in _KILLED or not alone:

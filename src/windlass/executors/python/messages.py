@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 PACKET_LIMIT: Final = 32_768  # larger calls go through a file
+HERE: Final = b"+"  # what a process says first: it has started
 CURRENT: Final = 0  # of a process's page: the call it runs, 0 when idle
 STOPPED: Final = 1  # of a process's page: the call it is to give up
 HELD: Final = 2  # of a process's page: whether its output is left unread for now
@@ -34,10 +35,9 @@ class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
 
 
 class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):
-    """The call is in a file, which its reader removes."""
+    """The call is in a file in memory, whose descriptor comes with the packet."""
 
     seq: int
-    path: str
 
 
 class Stop(msgspec.Struct, array_like=True, frozen=True, tag=3):

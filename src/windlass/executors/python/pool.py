@@ -19,7 +19,6 @@ from windlass.executors.python.job import (
 from windlass.executors.python.messages import (
     PACKET_LIMIT,
     Ask,
-    Call,
     Done,
     Expect,
     Failed,
@@ -208,19 +207,25 @@ class Pool:
         while waiting and len(sent) < window:
             job = waiting.popleft()
             try:
-                send(self._packet(job.call))
+                data = encode(job.call)
+                if len(data) <= PACKET_LIMIT:
+                    send(data)
+                else:
+                    self._send_large(job.call.seq, data)
             except BlockingIOError:
                 waiting.appendleft(job)
                 return
             sent[job.call.seq] = job
 
-    def _packet(self, call: Call) -> bytes:
-        data = encode(call)
-        if len(data) <= PACKET_LIMIT:
-            return data
-        path = self._launcher.folder / f"call-{call.seq}"
-        path.write_bytes(data)
-        return encode(Spilled(call.seq, str(path)))
+    def _send_large(self, seq: int, data: bytes) -> None:
+        """Sends a call that is too large for a packet, as a file."""
+        fd = os.memfd_create("call")
+        try:
+            with open(fd, "wb", closefd=False) as file:
+                file.write(data)
+            socket.send_fds(self._launcher.calls, [encode(Spilled(seq))], [fd])
+        finally:
+            os.close(fd)
 
     def _take_back(self, job: Job) -> bool:
         """Takes a call back and returns whether it had not begun."""

@@ -15,6 +15,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.executors.python.messages import (
     CURRENT,
     HELD,
+    HERE,
     PAGE_BYTES,
     STOPPED,
     Frames,
@@ -22,7 +23,6 @@ from windlass.executors.python.messages import (
     decode_reports,
     frame,
 )
-from windlass.executors.temporary import TemporaryFolder
 from windlass.ports.executor import Exit, Limits, Process
 
 READ: Final = 65_536
@@ -40,6 +40,7 @@ class Spawn(Protocol):
         env: Mapping[str, str],
         cwd: Path,
         limits: Limits | None,
+        stdin: int,
     ) -> Process: ...
 
 
@@ -54,7 +55,7 @@ class Owner(Protocol):
 
 
 class ProcessLauncher:
-    """Starts the processes of an executor; they share a folder, a listening socket and a queue."""
+    """Starts the processes of an executor; they share a queue."""
 
     def __init__(
         self,
@@ -68,15 +69,6 @@ class ProcessLauncher:
         self._limits = limits
         self._env = dict(env or {})
         self._preload = tuple(preload)
-        self._number = 0
-        self._expected: dict[bytes, asyncio.Future[socket.socket]] = {}
-        self._accepting: asyncio.Task[None] | None = None
-        self._temporary = TemporaryFolder("windlass-python-")
-        self.folder = self._temporary.path
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(self.folder / "socket"))
-        self._listener.listen(64)
-        self._listener.setblocking(False)
         # Packets: whichever process is idle takes the next call, and none waits behind a
         # slow one. We hold the reading end too, to take back what nobody has begun.
         self.calls, self.taken = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -93,42 +85,26 @@ class ProcessLauncher:
         raise NotStarted(why)
 
     async def _start(self, mode: Mode, owner: Owner) -> "Child":
-        loop = asyncio.get_running_loop()
-        if self._accepting is None:
-            self._accepting = loop.create_task(self._accept())
-        self._number += 1
-        token = f"{self._number:016d}".encode()
-        connected = self._expected[token] = loop.create_future()
-        argv = [sys.executable, "-m", "windlass.executors.python.child"]
-        argv += [str(self.folder / "socket"), token.decode(), mode, *self._preload]
+        argv = [sys.executable, "-m", "windlass.executors.python.child", mode, *self._preload]
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        ours.setblocking(False)
         try:
-            process = await self._spawn(argv, env=self._env, cwd=Path.cwd(), limits=self._limits)
+            process = await self._spawn(
+                argv, env=self._env, cwd=Path.cwd(), limits=self._limits, stdin=theirs.detach()
+            )
             life = Life(process)
-            await asyncio.wait((connected, life.ended), return_when=asyncio.FIRST_COMPLETED)
-            if not connected.done():
+            if await asyncio.get_running_loop().sock_recv(ours, len(HERE)) != HERE:
+                await asyncio.wait((life.ended,))
                 raise NotStarted(f"a process for Python functions {exit_text(life.exit)}")
-            return await Child.greet(life, connected.result(), self.taken, owner)
-        finally:
-            del self._expected[token]
-
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            connection, _ = await loop.sock_accept(self._listener)
-            token = await loop.sock_recv(connection, 16)
-            expected = self._expected.get(token)
-            if expected is None or expected.done():
-                connection.close()
-            else:
-                expected.set_result(connection)
+        except BaseException:
+            ours.close()
+            raise
+        return await Child.greet(life, ours, self.taken, owner)
 
     def close(self) -> None:
         """Lets go of everything; the processes have ended."""
-        if self._accepting is not None:
-            self._accepting.cancel()
-        for end in (self._listener, self.calls, self.taken):
+        for end in (self.calls, self.taken):
             end.close()
-        self._temporary.close()
 
 
 class NotStarted(WindlassError):

@@ -57,7 +57,8 @@ def unpack(archive: Path, folder: Path) -> BuildMetadata:
                 _check(member, archive)
                 packed.extract(member, folder, set_attrs=False)
                 if member.isfile() and member.mode & 0o100:
-                    os.chmod(folder / member.name, 0o755)
+                    # Only its owner may change it; others may run it, as any program.
+                    os.chmod(folder / member.name, 0o755)  # nosec B103
         return msgspec.json.decode((folder / ABOUT).read_bytes(), type=BuildMetadata)
     except (tarfile.TarError, EOFError, FileNotFoundError, msgspec.MsgspecError) as error:
         raise InvalidSetting("build", f"cannot unpack the build: {error}") from None

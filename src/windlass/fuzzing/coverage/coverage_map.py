@@ -6,6 +6,7 @@ and signature, then by signature in another file (it was moved), then by line (i
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -15,6 +16,7 @@ import msgspec
 from windlass.fuzzing.errors import InvalidSetting
 
 VERSION: Final = 1
+LARGEST: Final = 512 * 1024 * 1024  # bytes of a map; a compressed file may claim far more
 _TEMPLATE: Final = re.compile(r"<[^<>]*>")
 
 
@@ -137,19 +139,27 @@ def encode(found: CoverageMap) -> bytes:
 
 
 def decode(data: bytes) -> CoverageMap:
-    """Decodes a map; raises if the data is something else."""
+    """Decodes a map; raises `InvalidSetting` if the data is something else."""
     try:
-        stored = msgspec.json.decode(gzip.decompress(data), type=_Stored)
-    except (OSError, EOFError, msgspec.MsgspecError) as error:
+        stored = msgspec.json.decode(_decompress(data), type=_Stored)
+        if stored.version != VERSION:
+            message = f"cannot read a coverage map of version {stored.version}, only of {VERSION}"
+            raise InvalidSetting("coverage map", message, stored.version)
+        functions = {
+            _parse(key): frozenset(stored.tests[n] for n in numbers)
+            for key, numbers in stored.functions.items()
+        }
+    except (zlib.error, EOFError, msgspec.MsgspecError, ValueError, IndexError) as error:
         raise InvalidSetting("coverage map", f"cannot read the coverage map: {error}") from None
-    if stored.version != VERSION:
-        message = f"cannot read a coverage map of version {stored.version}, only of {VERSION}"
-        raise InvalidSetting("coverage map", message, stored.version)
-    functions = {
-        _parse(key): frozenset(stored.tests[n] for n in numbers)
-        for key, numbers in stored.functions.items()
-    }
     return CoverageMap(stored.commit, functions)
+
+
+def _decompress(data: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # with the header of gzip
+    content = unpacker.decompress(data, LARGEST)
+    if not unpacker.eof:
+        raise EOFError(f"it is cut off, or larger than {LARGEST} bytes")
+    return content
 
 
 def _parse(key: str) -> Function:

@@ -14,11 +14,12 @@ _NOISE: Final = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _NAME: Final = re.compile(
-    r"((?:[A-Za-z_]\w*(?:<[^()]*>)?\s*::\s*)*"
+    r"(?<!\w)((?:[A-Za-z_]\w*(?:<[^()]*>)?\s*::\s*)*"
     r"(?:operator\s*(?:\(\)|[^\s\w(]+|\w+)|~?[A-Za-z_]\w*))\s*$"
 )
 _CLASS: Final = re.compile(r"\b(?:class|struct|union)\s+(?:[A-Z_]+\s+)?([A-Za-z_]\w*)")
 _SPECIAL: Final = re.compile(r"\b(?:__attribute__|alignas|decltype|noexcept|requires)\s*$")
+HEAD_LENGTH: Final = 2_000  # characters before a bracket that say what it opens
 _LABELS: Final = frozenset({"public", "protected", "private"})
 _KEYWORDS: Final = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof"})
 
@@ -44,12 +45,13 @@ class _Reader:
     head: str = ""
     head_line: int = 1
     found: list[Span] = field(default_factory=list)
+    functions: int = 0  # open ones
 
     def open(self) -> None:
         """Handles `{`: the text before it decides what kind of scope opens."""
-        inside = any(scope.kind == "function" for scope in self.scopes)
-        scope = _Scope("inner") if inside else _scope(self.head, self.head_line)
+        scope = _Scope("inner") if self.functions else _scope(self.head, self.head_line)
         if scope.kind == "function":
+            self.functions += 1
             classes = [s.name for s in self.scopes if s.kind == "class"]
             scope.name = "::".join([*classes, scope.name])
         self.scopes.append(scope)
@@ -60,6 +62,7 @@ class _Reader:
         """Handles `}`."""
         scope = self.scopes.pop() if self.scopes else _Scope("inner")
         if scope.kind == "function":
+            self.functions -= 1
             self.found.append(Span(scope.name, scope.first, line))
         if scope.kind != "value":
             self.head = ""
@@ -71,7 +74,7 @@ class _Reader:
             return
         if not self.head.strip():
             self.head_line = line
-        self.head += char
+        self.head = (self.head + char)[-HEAD_LENGTH:]
 
 
 def functions_in(source: str) -> list[Span]:

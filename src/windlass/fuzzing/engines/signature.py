@@ -14,12 +14,13 @@ from windlass.fuzzing.processes.runner import ExitStatus, signal_name
 FRAMES: Final = 3
 KEY_LENGTH: Final = 16
 TITLE_LENGTH: Final = 200
+LINE_LENGTH: Final = 2_000  # a report says more in no line; the patterns take long for long lines
 SHELL_SIGNALS: Final = 128  # a shell reports a signal as this number plus the signal's
 
 _FRAME: Final = re.compile(r"^\s*#\d+ 0x[0-9a-f]+ in (.+?)(?: \(.*\)| [^ ]*)?$", re.MULTILINE)
 _SANITIZER: Final = re.compile(r"ERROR: (\w+Sanitizer|libFuzzer): ([\w-]+(?: [\w-]+)?)")
 _UNDEFINED: Final = re.compile(r"^(\S+?):\d+:\d+: runtime error: (.+)$", re.MULTILINE)
-_ASSERTION: Final = re.compile(r"(\S+?):\d+: (.*?):? ?Assertion [`'](.+)' failed")
+_ASSERTION: Final = re.compile(r"(?<!\S)(\S+?):\d+: (.*?):? ?Assertion [`'](.+)' failed")
 _VIOLATION: Final = re.compile(
     r"ASSERTION VIOLATION\s+File: (\S+)\s+Line: \d+\s+(.+)$", re.MULTILINE
 )
@@ -49,6 +50,7 @@ def key_of(title: str) -> str:
 
 def title_of(output: str, ended: ExitStatus) -> str:
     """Returns one line that is the same for all inputs that show the same bug."""
+    output = "\n".join(line[:LINE_LENGTH] for line in output.splitlines())
     for describe in (_sanitizer, _undefined, _assertion, _thrown):
         if (title := describe(output)) is not None:
             return title[:TITLE_LENGTH]

@@ -4,6 +4,7 @@ Several machines can each map a shard of the tests. The last one to finish merge
 into the map that fuzzers use.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,10 +224,10 @@ def coverage_options(solver: Solver) -> CoverageOptions:
 
 def parse_shard(text: str) -> tuple[int, int]:
     """Parses `2/4`, the second of four shards."""
-    number, _, count = text.partition("/")
-    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise InvalidInput("shard", "a part such as 2/4 (the second of four)", text)
-    return int(number), int(count)
+    return int(match[1]), int(match[2])
 
 
 def _commands(

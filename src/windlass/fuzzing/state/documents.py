@@ -18,6 +18,7 @@ import msgspec
 from windlass.fuzzing.buckets.layout import is_commit
 
 RECENT: Final = 32  # writes by others after which we still recognise our own write
+DIGITS: Final = 18  # of a sequence number
 SEEN: Final = 1_000  # commits that we remember having queued
 
 _NUMBER: Final = re.compile(rb"\t[\t ]{0,62}\n")
@@ -230,7 +231,7 @@ def _version_of_attributes(attributes: Mapping[str, str]) -> Version:
     """Decodes a version; servers differ in the case of attribute names."""
     known = {name.lower(): value for name, value in attributes.items()}
     seq = known.get("windlass-seq", "0")
-    if not (seq.isascii() and seq.isdigit()):
+    if not (seq.isascii() and seq.isdigit() and len(seq) <= DIGITS):
         raise MalformedFile("expected the attribute windlass-seq to be a number")
     recent = tuple(one for one in known.get("windlass-recent", "").split(",") if one)
     return Version(int(seq), known.get("windlass-nonce", ""), recent)

@@ -7,6 +7,7 @@ from windlass.domain.access.roles import Identity
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.server.audit.log import AuditLog, Noted, is_recorded
 from windlass.server.http.asgi import Scope
+from windlass.server.http.callers import source_of
 from windlass.server.http.origin import SAFE_METHODS
 from windlass.server.http.replies import Complete, Stream
 from windlass.server.http.routes import COUNTED, EACH, Route
@@ -40,8 +41,7 @@ def note_call(
     if not is_recorded(seen.caller, status, changes):
         return reply
     caller, namespace = seen.caller, _namespace(seen)
-    client = scope.get("client")
-    address = client[0] if client else ""
+    address = source_of(scope)
     key: Hashable = None
     if status >= 400 or caller is None or route.audit == COUNTED:
         name = None if caller is None else (caller.token, caller.name)

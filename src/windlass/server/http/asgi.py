@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from windlass.domain.values.errors import InvalidInput, WindlassError
 
@@ -12,21 +12,24 @@ Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
+SMALL: Final = 64 * 1024  # bytes; smaller bodies are bounded by the number of requests
+
+
 class TooLarge(WindlassError):
     """The body of a request is larger than the server accepts."""
 
     code = "too_large"
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        self.limit = limit
+    def __init__(self, limit: int, unit: str = "bytes") -> None:
+        super().__init__(limit, unit)
+        self._most = f"at most {limit} {unit}"
 
     @property
     def message(self) -> str:
-        return f"expected body to be at most {self.limit} bytes"
+        return f"expected body to be {self._most}"
 
     def details(self) -> dict[str, object]:
-        return {"field": "body", "expected": f"at most {self.limit} bytes"}
+        return {"field": "body", "expected": self._most}
 
 
 async def stream_body(scope: Scope, receive: Receive, limit: int) -> AsyncIterator[bytes]:
@@ -36,16 +39,28 @@ async def stream_body(scope: Scope, receive: Receive, limit: int) -> AsyncIterat
         yield chunk
 
 
-async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Returns the whole body of a request."""
-    _check_announced(scope, limit)
+async def read_body(
+    scope: Scope, receive: Receive, limit: int, hold: Callable[[int], None] = lambda _: None
+) -> bytes:
+    """Returns the whole body of a request.
+
+    `hold` is told of a large one before it is read; it raises if there is no room for it.
+    """
+    announced = _check_announced(scope, limit)
+    if announced > SMALL:
+        hold(announced)
     first = await receive()
     if first["type"] == "http.request" and not first.get("more_body"):
         body: bytes = first.get("body", b"")  # most bodies come in one piece
         if len(body) > limit:
             raise TooLarge(limit)
         return body
-    return b"".join([chunk async for chunk in _chunks(first, receive, limit)])
+    chunks: list[bytes] = []
+    async for chunk in _chunks(first, receive, limit):
+        if not announced:
+            hold(len(chunk))
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 async def until_disconnected(receive: Receive) -> None:
@@ -94,8 +109,11 @@ async def _chunks(message: Any, receive: Receive, limit: int) -> AsyncIterator[b
         message = await receive()
 
 
-def _check_announced(scope: Scope, limit: int) -> None:
-    """Refuses a body that the client announces as too large, before it is sent."""
+def _check_announced(scope: Scope, limit: int) -> int:
+    """Returns the size of the body, 0 if it is not announced; refuses one that is too large."""
     for name, value in scope["headers"]:
-        if name == b"content-length" and (len(value) > 18 or int(value) > limit):
-            raise TooLarge(limit)
+        if name == b"content-length":
+            if len(value) > 18 or int(value) > limit:
+                raise TooLarge(limit)
+            return int(value)
+    return 0

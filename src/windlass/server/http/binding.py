@@ -15,6 +15,7 @@ from windlass.domain.job.job import KEYWORDS
 from windlass.domain.values.conversion import named_types, read_misfit
 from windlass.domain.values.errors import NOT_KNOWN, InvalidInput
 from windlass.domain.values.suggest import did_you_mean
+from windlass.server.http.asgi import TooLarge
 from windlass.server.http.call import Call
 from windlass.server.http.errors import Malformed, NotJson
 from windlass.server.http.router import PLACEHOLDER
@@ -30,6 +31,9 @@ class _InBody:
 Body = Annotated[T, _InBody()]
 Id = Annotated[int, msgspec.Meta(ge=1, le=2**62)]
 Cursor = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
+LARGE: Final = 2**20  # bytes; smaller bodies cannot become large objects
+MOST_CONTAINERS: Final = 4_000_000  # in one body: each takes many times its text in memory
 
 _TYPE_NAMES: Final = {
     "array": "a list",
@@ -125,6 +129,8 @@ class Binder:
     def _parse_body(self, body: bytes) -> Any:
         if not body:
             raise Malformed("body", "JSON", "nothing")
+        if len(body) > LARGE and body.count(b"{") + body.count(b"[") > MOST_CONTAINERS:
+            raise TooLarge(MOST_CONTAINERS, "objects and lists")
         try:
             return self._decode(body)
         except msgspec.ValidationError as error:

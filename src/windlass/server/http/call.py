@@ -1,12 +1,14 @@
 """One request, as handlers see it."""
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from windlass.api.errors import Unauthorized
+from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import NO_TOKEN
 from windlass.domain.access.roles import Identity
+from windlass.engine.fleet.credentials import worker_token_name
+from windlass.server.connections.guarded_http import CONNECTION
 from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected
 from windlass.server.http.authentication import bearer
 from windlass.server.http.token_watch import TokenWatch
@@ -16,7 +18,7 @@ from windlass.server.services import Services
 class Call:
     """The caller, the services, and what the request carries."""
 
-    __slots__ = ("_action", "_body_limit", "_receive", "_scope", "caller", "services")
+    __slots__ = ("_action", "_body_limit", "_hold", "_receive", "_scope", "caller", "services")
 
     def __init__(
         self,
@@ -26,11 +28,14 @@ class Call:
         receive: Receive,
         body_limit: int,
         action: Action,
+        hold: Callable[[int], None],
     ) -> None:
+        """`hold` counts the bytes of a body that stays in memory."""
         self._action = action
         self.services = services
         self.caller = caller
         self._body_limit = body_limit
+        self._hold = hold
         self._scope = scope
         self._receive = receive
 
@@ -64,7 +69,7 @@ class Call:
 
     def body(self) -> Awaitable[bytes]:
         """Returns the whole body."""
-        return read_body(self._scope, self._receive, self._body_limit)
+        return read_body(self._scope, self._receive, self._body_limit, self._hold)
 
     def stream(self) -> AsyncIterator[bytes]:
         """Yields the body as it arrives, while the caller's token is valid."""
@@ -74,3 +79,22 @@ class Call:
     async def unless_gone(self, work: Awaitable[Any]) -> Any:
         """Returns the result of `work`; cancels it and returns None if the client leaves."""
         return await unless_disconnected(work, self._receive)
+
+    def check_certificate(self, worker: str) -> None:
+        """Raises `Forbidden` if the connection must prove this worker's name and does not."""
+        check_certificate(self._scope, worker_token_name(worker))
+
+
+def check_certificate(scope: Scope, token_name: str) -> None:
+    """Raises `Forbidden` unless the client's certificate has the name of a worker's token.
+
+    Only a server with an authority for clients asks for certificates.
+    """
+    connection = scope.get(CONNECTION)
+    if connection is None or not connection.needs_certificate:
+        return
+    if token_name not in map(worker_token_name, connection.certificate_names):
+        raise Forbidden(
+            "this server wants a certificate in the worker's name: start the worker with "
+            "--client-cert and --client-key"
+        )

@@ -13,11 +13,14 @@ from windlass.domain.access.actions import RIGHTS, Action
 from windlass.domain.access.roles import Identity
 from windlass.domain.values.errors import WindlassError
 from windlass.server.audit.calls import Seen, note_call
+from windlass.server.connections.refusals import Reason
+from windlass.server.costs import ANONYMOUS_BODY, BULK, COSTLY
 from windlass.server.http import token_watch
-from windlass.server.http.asgi import Receive, Scope, Send
+from windlass.server.http.asgi import Receive, Scope, Send, TooLarge
 from windlass.server.http.authentication import bearer, with_session
 from windlass.server.http.binding import Binder, signature_of
-from windlass.server.http.call import Call
+from windlass.server.http.call import Call, check_certificate
+from windlass.server.http.callers import Callers
 from windlass.server.http.errors import (
     INTERNAL,
     INTERNAL_CODE,
@@ -44,6 +47,7 @@ from windlass.server.services import Services
 log = structlog.get_logger("windlass.server")
 
 
+TURN: Final = "windlass.turn"  # where a request's turn is in its scope
 DISK_FULL_SECONDS: Final = 30.0  # between two lines of the log about it
 REMEMBERED: Final = 4_096  # paths; workers call the same few all the time
 
@@ -55,6 +59,7 @@ class _Bound(NamedTuple):
     binder: Binder
     takes_body: bool
     body_limit: int
+    is_costly: bool
 
 
 class _Target(NamedTuple):
@@ -71,8 +76,11 @@ class Dispatcher:
     def __init__(
         self, routes: Iterable[Route], services: Services, hosts: Hosts, body_limit: int
     ) -> None:
+        """`body_limit` is for bodies with many jobs, and for raw ones; others have an eighth."""
         self._services = services
         self._hosts = hosts
+        self._count = services.meters.refuse
+        self._callers = Callers(services.engine.config.http, self._count)
         self._router = Router(
             (route.method, route.path, _bound(route, body_limit)) for route in routes
         )
@@ -83,12 +91,22 @@ class Dispatcher:
         """Answers one request."""
         if scope["type"] != "http":
             return
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            turn = scope.get(TURN)
+            if turn is not None:
+                turn.end()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         seen = Seen()
         try:
             reply = await self._run(scope, receive, seen)
         except WindlassError as error:
             if error.code == "disk_full":
                 self._log_disk_full(error)
+            if isinstance(error, TooLarge):
+                self._count(Reason.BODY_TOO_LARGE)
             seen.code = error.code
             reply = _failed(error)
         except Exception as error:
@@ -125,31 +143,36 @@ class Dispatcher:
         except asyncio.CancelledError:
             log.warning("cut_off", path=scope["path"], error=STOPPING.message)
 
-    async def _run(self, scope: Scope, receive: Receive, seen: Seen) -> Complete | Stream:
-        method = scope["method"]
+    async def _run(self, arrived: Any, receive: Receive, seen: Seen) -> Complete | Stream:
+        method = arrived["method"]
         try:
-            (route, binder, takes_body, body_limit), values, in_path = self._resolve(
-                method, scope["path"]
+            (route, binder, takes_body, body_limit, is_costly), values, in_path = self._resolve(
+                method, arrived["path"]
             )
         except WrongMethod as error:
             if method != "OPTIONS":
                 raise
-            authorize(await self._identify(scope), Action.DESCRIBE_API)
+            authorize(await self._identify(arrived), Action.DESCRIBE_API)
             return Complete(204, b"", headers={"Allow": error.allowed})
         seen.route = route
         if method not in SAFE_METHODS:
-            headers = dict(scope["headers"])
+            headers = dict(arrived["headers"])
             self._hosts.check(headers)
             check_media_type(headers, route.raw_body)
-        scope = with_session(scope, self._services.callers)
+        scope = with_session(arrived, self._services.callers)
         caller = seen.caller = await self._identify(scope)
+        turn = arrived[TURN] = self._callers.enter(scope, caller, is_costly)
         if caller is None:
             self._explain_refusal(scope, route)
         authorize(caller, route.needs)
+        if caller is None:
+            body_limit = min(body_limit, ANONYMOUS_BODY)
+        elif caller.worker:
+            check_certificate(scope, caller.name)
         if in_path is None:
             in_path = binder.bind_path(values)  # raises what is wrong with them
         seen.in_path = in_path
-        call = Call(self._services, caller, scope, receive, body_limit, route.needs)
+        call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn.hold)
         clock = asyncio.get_running_loop().time
         body = await call.body() if takes_body else b""
         seen.arguments = arguments = binder.bind(scope["query_string"], body)
@@ -189,7 +212,10 @@ class Dispatcher:
 
 def _bound(route: Route, body_limit: int) -> _Bound:
     binder = Binder(signature_of(route))
-    return _Bound(route, binder, binder.takes_body, route.body_limit or body_limit)
+    which = (route.method, route.path)
+    is_large = route.raw_body or which in BULK
+    limit = route.body_limit or (body_limit if is_large else body_limit // 8)
+    return _Bound(route, binder, binder.takes_body, limit, which in COSTLY)
 
 
 def _failed(error: WindlassError) -> Complete:

@@ -11,6 +11,7 @@ from windlass.domain.values.errors import (
     NotFound,
     Overloaded,
     StoreUnavailable,
+    TooManyRequests,
     WindlassError,
 )
 from windlass.server.http.asgi import TooLarge
@@ -92,6 +93,7 @@ _STATUS: Final[dict[type[WindlassError], int]] = {
     TooLarge: 413,
     UnsupportedMedia: 415,
     InvalidInput: 422,
+    TooManyRequests: 429,
     Overloaded: 503,
     StoreUnavailable: 503,
 }

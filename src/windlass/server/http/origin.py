@@ -1,51 +1,65 @@
 """Refuses requests that a web page of another site could make a browser send."""
 
+import socket
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
 from windlass.api.errors import Forbidden
-from windlass.domain.values.addresses import is_loopback
+from windlass.domain.values.addresses import is_address, is_loopback
 from windlass.server.http.errors import UnsupportedMedia
 from windlass.server.http.replies import BINARY, JSON
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
+SAME_SITE: Final = (b"same-origin", b"none")  # what browsers say of requests of our own
+OTHER_SITES: Final = "requests from pages of other sites are refused"
+
 Headers = Mapping[bytes, bytes]
 
 
 class Hosts:
-    """The names under which a server may be addressed; `None` accepts every name.
+    """The names under which a server may be addressed: `names`, and those of loopback.
 
-    A server on loopback is protected by being out of reach. A web page whose name resolves to
-    127.0.0.1 (DNS rebinding) would be within reach, so the name is checked there.
+    A page whose name resolves to this machine (DNS rebinding) reaches a server that its author
+    cannot reach. So requests of pages need a name that is known; an `exposed` server, which others
+    reach as well, is also known by its addresses and the machine's name. Other programs may call
+    an exposed server by any name, unless `names` were given.
     """
 
-    def __init__(self, names: Iterable[str] | None) -> None:
-        self._names = None if names is None else frozenset(name.lower() for name in names)
+    def __init__(self, names: Iterable[str], exposed: bool = False) -> None:
+        given = frozenset(name.lower() for name in names)
+        own = {socket.gethostname().lower()} if exposed else set()
+        self._names = given | own
+        self._exposed = exposed
+        self._any_name = exposed and not given
         self._is_known = lru_cache(256)(self._check_name)
 
     def check(self, headers: Headers) -> None:
         """Refuses a foreign `Host`, and an `Origin` that is not this server."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if not self._is_known(host):
+        origin = headers.get(b"origin")
+        site = headers.get(b"sec-fetch-site")
+        by_program = origin is None and site is None
+        if not (self._any_name and by_program) and not self._is_known(host):
             raise Forbidden(
                 f"this server is not known as {_name_of(host)[:100]!r}: address it as "
                 "localhost, or start it with --allowed-host"
             )
-        origin = headers.get(b"origin")
+        if site is not None and site.lower() not in SAME_SITE:
+            raise Forbidden(OTHER_SITES)
         if origin is None:
             return
-        source = urlsplit(origin.decode("latin-1").lower()).netloc
-        if not source or (source != host and _name_of(source) not in (self._names or ())):
-            raise Forbidden("requests from pages of other sites are refused")
+        source = _authority_of(origin.decode("latin-1").lower())
+        if not source or (source != host and _name_of(source) not in self._names):
+            raise Forbidden(OTHER_SITES)
 
     def _check_name(self, host: str) -> bool:
-        if self._names is None:
-            return True
         name = _name_of(host)
-        return name in self._names or is_loopback(name)
+        if name in self._names or is_loopback(name):
+            return True
+        return self._exposed and is_address(name)
 
 
 def check_media_type(headers: Headers, raw: bool) -> None:
@@ -58,6 +72,14 @@ def check_media_type(headers: Headers, raw: bool) -> None:
     kind = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
     if kind != JSON and not (raw and kind == BINARY):
         raise UnsupportedMedia(BINARY if raw else JSON, kind or "nothing")
+
+
+def _authority_of(origin: str) -> str:
+    """Returns host and port of an origin; empty for one that is not an address."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _name_of(host: str) -> str:

@@ -6,6 +6,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from windlass.server.connections.refusals import SAFE_HEADERS
 from windlass.server.http.asgi import (
     Receive,
     Send,
@@ -71,7 +72,7 @@ class ServerSentEvent(NamedTuple):
 
 async def send_complete(send: Send, reply: Complete) -> None:
     """Sends a reply whose body is known."""
-    fields = _fields(reply.headers) if reply.headers else []
+    fields = _fields(reply.headers) if reply.headers else [*SAFE_HEADERS]
     for cookie in reply.cookies:
         fields.append((b"set-cookie", cookie.encode()))
     if reply.status != NO_CONTENT:
@@ -125,4 +126,6 @@ async def _send_chunks(send: Send, chunks: AsyncIterator[bytes]) -> None:
 
 
 def _fields(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.lower().encode(), text.encode()) for name, text in headers.items()]
+    """Returns these headers, and the safe ones that they do not replace."""
+    given = {name.lower().encode(): text.encode() for name, text in headers.items()}
+    return [*given.items(), *((name, text) for name, text in SAFE_HEADERS if name not in given)]

@@ -27,10 +27,9 @@ Size = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 LogPart = Annotated[int, msgspec.Meta(ge=1, le=READ_LIMIT)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
 
-# Artifacts come from jobs: a browser must neither run nor guess what they are.
+# Artifacts come from jobs: a browser must not run what they hold.
 SAFE_HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'"
 }
 
 routes = Routes("/api/v1/jobs/{job:int}", "files")

@@ -64,7 +64,7 @@ async def resume(call: Call, name: str) -> Changed:
 async def limit(call: Call, name: str, data: Body[QueueLimitsRequest]) -> Changed:
     """Sets how many jobs of a queue may run, in total and per worker."""
     check_name("queue", name)
-    limits = QueueLimits(data.max_running, data.max_per_worker, data.preempts)
+    limits = QueueLimits(data.max_running, data.max_per_worker, data.preempts, data.isolation)
     done = await call.services.engine.queues.set_limits(name, limits, call.who.name)
     return Changed(done.applied)
 
@@ -90,5 +90,5 @@ def _info(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInf
     counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
     return QueueInfo(
         row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
-        bool(row.preempts), None if counted is None else counted.leased,
+        bool(row.preempts), None if counted is None else counted.leased, row.isolation,
     )  # fmt: skip

@@ -26,12 +26,14 @@ async def healthz(call: Call) -> Health:
 async def readyz(call: Call) -> Reply[Health]:
     """Checks that jobs can be recorded: the store and the blobs take what is written.
 
-    Only callers with a valid token learn which path or host is the problem.
+    Only callers with a valid token learn which path or host is the problem. That of a worker that
+    is not approved counts as none: everybody can get one.
     """
     problem = await call.services.readiness.problem()
     if problem is None:
         return Reply(Health("ok"), 200)
-    return Reply(Health(problem.summary if call.caller is None else problem.details), 503)
+    known = call.caller is not None and not call.caller.shut_out
+    return Reply(Health(problem.details if known else problem.summary), 503)
 
 
 @routes.get("/metrics", needs=Action.READ_METRICS, media_type=TEXT)

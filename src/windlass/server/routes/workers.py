@@ -38,6 +38,7 @@ routes = Routes("/api/v1/workers", "workers")
 async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
     """Enrols a worker by code or by token, or lets it wait for approval."""
     services = call.services
+    call.check_certificate(data.name)
     who = await _enrolling(call, data)
     rights = await _rights(services, who, data)
     session = services.access.make_token()

@@ -26,6 +26,7 @@ from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.agent_core import AgentCore
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.core.ports import Ports
+from windlass.worker.isolation.modes import Modes
 from windlass.worker.keeper.scratch import Scratch
 
 DRAIN_LIMIT_MS = 10_000
@@ -71,7 +72,7 @@ class SimulatedMachine:
         context = AgentContext(
             NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
-            Secrets(), NoSocket(), self._index_use,
+            Secrets(), NoSocket(), self._index_use, Modes(),
         )  # fmt: skip
         executors = {
             task: SimulatedExecutor(task, world, agent.traits, self._die_soon) for task in TASKS

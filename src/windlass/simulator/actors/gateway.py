@@ -74,6 +74,8 @@ class NoFiles:
 class NoSocket:
     """Implements `SubmitSocket`: no program asks for jobs."""
 
+    path = None
+
     def admit(self, key: tuple[int, int], submit: Submit) -> dict[str, str]:
         del key, submit
         return {}

@@ -12,7 +12,7 @@ from typing import Any
 from windlass.domain.matching.indices import variable_of
 from windlass.ports.executor import Limits
 from windlass.simulator.world.world import World
-from windlass.worker.keeper.kept_process import Fenced, KeptProcess
+from windlass.worker.keeper.kept_process import AS_WORKER, Fenced, KeptProcess, RunAs
 
 EXITED = 0
 TERMINATED = -15
@@ -134,9 +134,10 @@ class SimulatedKeeper:
         stdout: int | None = None,
         limits: Limits | None = None,
         tag: bytes = b"\0",
+        run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
         """Starts a process that runs for the milliseconds in its second argument."""
-        del whole, cwd, make, stdin, stdout, limits, tag
+        del whole, cwd, make, stdin, stdout, limits, tag, run_as
         self._numbers += 1
         number = self._numbers
         kept = KeptProcess(self, number)

@@ -34,7 +34,8 @@ CALM_LIMIT_MS = 900_000  # how long the backlog may take to drain
 LOOK_MS = 4_000
 HOUR_MS = 3_600_000
 LONGEST_S = 20_000  # of virtual time; a run that has not ended by then hangs
-MEMORY_DISK = Path("/dev/shm")  # where a simulated crash costs no real writing
+# Where a simulated crash costs no real writing, in a folder made by `mkdtemp`.
+MEMORY_DISK = Path("/dev/shm")  # nosec B108
 
 
 class Result(Struct, frozen=True):

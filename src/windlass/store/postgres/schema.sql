@@ -228,7 +228,8 @@ CREATE TABLE queues (
     max_running bigint NOT NULL DEFAULT 0,
     max_per_worker bigint NOT NULL DEFAULT 0,
     preempts smallint NOT NULL DEFAULT 0,
-    limit_id bigint -- the row of `limits` that counts what runs of it
+    limit_id bigint, -- the row of `limits` that counts what runs of it
+    isolation text
 );
 
 CREATE TABLE meta (

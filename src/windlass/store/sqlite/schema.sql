@@ -26,7 +26,8 @@ CREATE TABLE queues (
     max_per_worker INTEGER NOT NULL DEFAULT 0,
     preempts INTEGER NOT NULL DEFAULT 0,
     -- The row of `limits` that counts what runs of a queue.
-    limit_id INTEGER
+    limit_id INTEGER,
+    isolation TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE jobs (

@@ -118,7 +118,11 @@ class Agent:
 
     async def _gather(self) -> None:
         """Looks at the machine and its tools, and tells the server."""
-        self._describe(await gather())
+        await self.machine.find_containers()
+        if found := self.machine.containers.metadata:
+            self._describe(found)
+            self.core.tell_metadata(self.machine.metadata)
+        self._describe({**await gather(), **self.machine.limit_mechanisms})
         self.core.tell_metadata(self.machine.metadata)
 
     def _describe(self, found: dict[str, Any]) -> None:
@@ -126,5 +130,6 @@ class Agent:
         machine, tasks = self.machine, sorted(self._executors)
         told = {**self._options.secrets.metadata, **self._options.metadata}
         found = without_shared(found, told)
-        machine.metadata = {**machine.metadata, "tasks_allowlist": tasks, **found, **told}
+        own = {"tasks_allowlist": tasks, **machine.isolation.metadata}
+        machine.metadata = {**machine.metadata, **own, **found, **told}
         machine.index_use.vendor = machine.metadata.get(VENDOR)

@@ -18,7 +18,8 @@ _NVIDIA_FIELDS: Final = "index,uuid,name,memory.total,driver_version"
 _AMD_QUESTIONS: Final = (
     "--showproductname", "--showmeminfo", "vram", "--showuniqueid", "--showdriverversion",
 )  # fmt: skip
-_CARD: Final = re.compile(r"card(\d+)")
+_CARD: Final = re.compile(r"card([0-9]{1,9})")
+DIGITS: Final = 18  # of a number that counts
 
 
 class Gpu(NamedTuple):
@@ -54,7 +55,7 @@ def parse_nvidia(text: str) -> list[Gpu]:
         parts = [part.strip() for part in line.split(",")]
         if len(parts) >= 5 and parts[0].isdigit():
             index, uuid, *model, mib, driver = parts
-            memory = int(mib) * 2**20 if mib.isdigit() else 0
+            memory = _amount(mib) * 2**20
             found.append(Gpu(index, uuid, ", ".join(model), memory, driver))
     return found
 
@@ -67,9 +68,10 @@ def parse_amd(text: str) -> list[Gpu]:
     try:
         # Warnings may surround it.
         body = json.loads(text[text.index("{") : text.rindex("}") + 1])
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
-    driver = _value(body.get("system", {}), "driver version")
+    system = body.get("system")
+    driver = _value(system, "driver version") if isinstance(system, dict) else ""
     cards = sorted(
         (
             (int(match[1]), value)
@@ -84,9 +86,13 @@ def parse_amd(text: str) -> list[Gpu]:
         uuid = f"GPU-{unique}" if unique not in ("", "N/A") else f"card{number}"
         model = _value(card, "card series") or _value(card, "device name")
         memory = _value(card, "vram total memory (b)")
-        size = int(memory) if memory.isdigit() else 0
-        found.append(Gpu(str(position), uuid, model, size, driver))
+        found.append(Gpu(str(position), uuid, model, _amount(memory), driver))
     return found
+
+
+def _amount(text: str) -> int:
+    """Returns a number of a program's output; 0 for anything else, such as [N/A]."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else 0
 
 
 def _value(card: Mapping[str, Any], name: str) -> str:

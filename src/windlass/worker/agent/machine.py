@@ -10,6 +10,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
@@ -17,6 +18,7 @@ from windlass.ports.gateway import Gateway
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.wire.sync import Finished
 from windlass.worker.agent.environment import job_environment
+from windlass.worker.agent.limits import mechanisms
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import Memory, StateDirectory, StateUnusable
 from windlass.worker.attempt.context import AgentContext
@@ -24,6 +26,15 @@ from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
+from windlass.worker.isolation.container.leftovers import end_outside
+from windlass.worker.isolation.container.mode import ContainerMode
+from windlass.worker.isolation.mode import IsolationMode, Program, Wish
+from windlass.worker.isolation.modes import Modes
+from windlass.worker.isolation.place import PASSABLE, UserPlace
+from windlass.worker.isolation.sandbox import SandboxMode
+from windlass.worker.isolation.uids import Uids, parse_range
+from windlass.worker.isolation.user import UserMode
+from windlass.worker.isolation.visible import visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess
@@ -33,6 +44,9 @@ from windlass.worker.keeper.scratch import Scratch
 KILL_PATIENCE_MS = 10_000
 LAST_WORDS_S = 2  # for executors to end their processes; the keeper ends those that are left
 STOPPED_LIMIT = 500_000  # bytes of results
+PYTHON_PATH = "PYTHONPATH"
+NO_JOB = -1
+FILTER = "system-calls"  # the filter of sandboxes, in the state directory
 
 log = structlog.get_logger()
 
@@ -75,10 +89,19 @@ class LocalMachine:
         self._state = state or StateDirectory(options.state)
         base = job_environment(os.environ, {MARKER: self._state.marker}, options.passes)
         cgroup = _find_cgroup(options.cgroup)
+        self._has_cgroup = cgroup is not None
         self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
         self._scratch = Scratch(self._state.scratch, self._keeper.remove)
+        self._place = UserPlace(self._state.path) if os.geteuid() == 0 else None
+        self._uids = Uids(parse_range(options.uids))
         self._socket = JobSocket(self._state.path)
+        self._user_socket = None if self._place is None else JobSocket(self._place.path, True)
         self.index_use = IndexUse(options.pins)
+        self.isolation = Modes()
+        self.containers = ContainerMode(
+            options.container_engine, os.environ, self._state.containers,
+            (MARKER, self._state.marker), clock,
+        )  # fmt: skip
         self._deadline: tuple[float, float] | None = None
         self._recovering: asyncio.Task[None] | None = None
         self._attached = False
@@ -89,20 +112,54 @@ class LocalMachine:
         """The process that watches over the jobs."""
         return self._keeper.pid
 
+    @property
+    def limit_mechanisms(self) -> dict[str, str]:
+        """How jobs are held to their limits, once the keeper has said what it has."""
+        return mechanisms(self._keeper.controllers, self._has_cgroup, self.isolation.default)
+
     async def open(self) -> None:
         """Kills what an older agent left behind, and starts the keeper."""
+        await self._find_modes()
         self._proven = await self._kill_leftovers()
+        await self.isolation.clear_leftovers()
         with self._state.writing():
             self._keeper.start()
             self._scratch.prepare()
             self._socket.open()
+            if self._user_socket is not None:
+                self._user_socket.open()
 
     async def close(self) -> None:
         """Ends every process and lets go of the state directory."""
         await self._close_executors()
         self._keeper.close()
+        await self.isolation.close()
         await self._socket.close()
+        self._uids.close()
+        if self._user_socket is not None:
+            await self._user_socket.close()
+        if self._place is not None:
+            self._place.close()
         self._state.close()
+
+    async def _find_modes(self) -> None:
+        """Finds out how jobs can be isolated here."""
+        options = self._options
+        visible = visible_folders(options.shares, (self._state.path, *options.hides))
+        with self._state.writing():
+            if self._place is not None:
+                self._place.open()
+                own = self.isolation.scratch["user"] = Scratch(
+                    self._place.scratch, self._keeper.remove, PASSABLE
+                )
+                own.prepare()
+        candidates: list[IsolationMode] = [
+            UserMode(self._uids),
+            SandboxMode(visible, self._state.path / FILTER, self._uids),
+        ]
+        if options.isolation == self.containers.name:
+            candidates.append(self.containers)  # Else it is asked when there is time.
+        await self.isolation.look(options.isolation, candidates)
 
     async def _close_executors(self) -> None:
         """Closes them while the keeper can still answer; it ends whatever they leave."""
@@ -141,7 +198,8 @@ class LocalMachine:
         context = AgentContext(
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
-            self._options.secrets, self._socket, self.index_use,
+            self._options.secrets, self._socket, self.index_use, self.isolation,
+            self._user_socket, self._options.limits,
         )  # fmt: skip
         self._attach()
         return AttemptStarter(context, self._executors)
@@ -180,16 +238,50 @@ class LocalMachine:
         env: Mapping[str, str],
         cwd: Path,
         limits: Limits | None = None,
+        stdin: int | None = None,
     ) -> KeptProcess:
         """Starts a process for no job in particular; it sees `env` beside what all jobs see."""
-        process = self._keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits)
+        if self.isolation.default == WEAKEST:
+            process = self._keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin)
+        else:
+            process = await self._spawn_confined(argv, dict(env), limits, stdin)
         await process.changed()
         return process
 
+    async def find_containers(self) -> None:
+        """Asks the container engine whether it works, which takes too long at a start."""
+        await self.isolation.add(self.containers)
+
+    async def _spawn_confined(
+        self, argv: Sequence[str], env: dict[str, str], limits: Limits | None, stdin: int | None
+    ) -> KeptProcess:
+        """Starts it in the worker's own mode of isolation, in a folder of its own."""
+        modes = self.isolation
+        scratch = modes.scratch.get(modes.default, self._scratch)
+        folder = scratch.take()
+        confinement = modes[modes.default].enter(Wish(job=NO_JOB, attempt=0, scratch=folder))
+        path = env.get(PYTHON_PATH) or self._keeper.base.get(PYTHON_PATH)
+        env[PYTHON_PATH] = os.pathsep.join(filter(None, (os.getcwd(), path)))
+        program = await confinement.wrap(
+            Program(argv=tuple(argv), env=env, cwd=str(folder), make=True, limits=limits)
+        )
+        process = self._keeper.spawn(
+            program.argv, program.env, cwd=program.cwd, make=True, limits=program.limits,
+            stdin=stdin, run_as=program.run_as,
+        )  # fmt: skip
+
+        async def over() -> None:
+            await process.gone()
+            scratch.give_back(folder, process.ended is None or process.ended.dirty)
+
+        modes.leave(confinement, over)
+        return process
+
     async def _kill_leftovers(self) -> bool:
-        return await kill_leftovers(
+        killed = await kill_leftovers(
             self._state.record, self._state.marker, self._clock, KILL_PATIENCE_MS
         )
+        return await end_outside(self._state.containers) and killed
 
     def _keeper_died(self) -> None:
         self._recovering = asyncio.get_running_loop().create_task(self._recover())

@@ -5,7 +5,9 @@ from typing import Any
 
 import msgspec
 
+from windlass.domain.job.forms import JobLimits
 from windlass.worker.attempt.secrets import Secrets
+from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,7 +20,10 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     first enrolment; `drain_limit_ms` is how long a drain waits for jobs (None: as the server
     says). Without `keeps_token` the worker's secret is never written to `state`: it enrols with a
     new code each time it is started. With `pins`, jobs run only on the processors whose indices
-    they hold.
+    they hold. `isolation` is the weakest mode in which it runs jobs, or `auto`; `uids` are those of
+    jobs if it is root. `shares` are folders that jobs in a sandbox can read, `hides` those that
+    they must not see. `limits` are the most that a job may use. `container_engine` is `auto`,
+    `off`, or the engine that runs the containers of jobs.
     """
 
     name: str
@@ -34,3 +39,9 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     drain_limit_ms: int | None = None
     keeps_token: bool = True
     pins: bool = False
+    isolation: str = "process"
+    uids: str = DEFAULT_RANGE
+    shares: tuple[Path, ...] = ()
+    hides: tuple[Path, ...] = ()
+    limits: JobLimits | None = None
+    container_engine: str = "off"

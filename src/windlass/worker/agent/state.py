@@ -11,6 +11,10 @@ from msgspec.structs import replace
 
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.wire.enrolment import Stopped
+from windlass.worker.keeper.outside import place_of
+
+# What reading a damaged file of ours may raise.
+DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class StateUnusable(WindlassError):
@@ -62,6 +66,11 @@ class StateDirectory:
         return self.path / "scratch"
 
     @property
+    def containers(self) -> Path:
+        """Where each container of a job has a folder that says how it is ended."""
+        return Path(place_of(str(self.record)))
+
+    @property
     def marker(self) -> str:
         """What tells the processes of this directory's jobs from all others."""
         return str(self.path)
@@ -87,7 +96,7 @@ class StateDirectory:
     def _read_stopped(self) -> Stopped | None:
         try:
             return msgspec.json.decode((self.path / "stopped").read_bytes(), type=Stopped)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *DAMAGED):
             return None
 
     def _write(self, name: str, data: bytes) -> None:
@@ -125,5 +134,5 @@ def recall(path: Path) -> Memory:
     """Reads what the last agent of a directory remembered; empty if there was none."""
     try:
         return msgspec.json.decode((path / "memory").read_bytes(), type=Memory)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DAMAGED):
         return Memory()

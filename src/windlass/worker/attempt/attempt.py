@@ -5,31 +5,36 @@ or the end of its own process.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
 
+from windlass.domain.matching.indices import GPUS
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
-from windlass.ports.executor import Executor, Granted, Limits, Result
+from windlass.ports.executor import Executor, Granted, Limits, Process, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt import children
-from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.context import AgentContext, SubmitSocket
 from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.limits import combined
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.processes import Processes
-from windlass.worker.attempt.spec import AttemptSpec
+from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import Timers
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
-from windlass.worker.keeper.kept_process import Fenced, KeptProcess
+from windlass.worker.isolation.mode import Confinement, Wish
+from windlass.worker.keeper.kept_process import Fenced
 
+Done = TypeVar("Done")
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
 
 EXTRA_S = 5  # beyond the grace, for executors to tidy up after their processes
@@ -48,7 +53,9 @@ class Attempt:
         "_asked",
         "_assignment",
         "_back_off",
+        "_confinement",
         "_context",
+        "_credentials",
         "_done",
         "_env",
         "_executor",
@@ -67,6 +74,7 @@ class Attempt:
         "_why",
         "attempt",
         "granted",
+        "isolation",
         "job",
         "key",
         "secrets",
@@ -86,6 +94,7 @@ class Attempt:
         self._context = context
         self._assignment = assignment
         self._spec = spec
+        self.isolation = isolation_of(context.isolation, assignment, spec)
         self._executor = executor
         self._done = done
         self._why: StopReason | None = None
@@ -105,25 +114,30 @@ class Attempt:
             self.granted = context.index_use.grant(assignment.indices)
             self._env.update(self.granted.variables)
         self.secrets: Mapping[str, str] = {}
+        self._credentials: str | None = None  # for the registry of its image
         self._mask: Mask | None = None
-        if spec.secrets:
+        if spec.secrets or spec.registry_secret is not None:
             self._hold_secrets(spec)
         self._timers = Timers(assignment.timeout_ms, assignment.idle_timeout_ms, self._time_out)
         self._log: AttemptLog | None = None
         self._processes: Processes | None = None
         self._files: Files | None = None
+        self._confinement: Confinement | None = None
 
     def _hold_secrets(self, spec: AttemptSpec) -> None:
         secrets = self._context.secrets
         self.secrets = secrets.pick(spec.secrets, spec.namespace)
-        self._mask = secrets.mask(spec.secrets, spec.namespace)
+        self._mask = secrets.mask(spec.all_secrets, spec.namespace)
         self._env.update(self.secrets)
+        if spec.registry_secret is not None:
+            held = secrets.pick((spec.registry_secret,), spec.namespace)
+            self._credentials = held.get(spec.registry_secret)
 
     def start(self) -> None:
         """Runs it."""
         self._timers.start()
         begin: Begin | None = getattr(self._executor, "begin", None)
-        if begin is None or self.granted is not None:
+        if begin is None or self.granted is not None or self.alone:
             self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
@@ -158,6 +172,14 @@ class Attempt:
         return {**self._context.keeper.base, **self._env}
 
     @property
+    def alone(self) -> bool:
+        context, spec = self._context, self._spec
+        if spec.limits is not None or context.limits is not None:
+            return True
+        demanded = spec.isolation or spec.network or spec.image or self._assignment.isolation
+        return self.isolation != WEAKEST and demanded is not None
+
+    @property
     def timeout_ms(self) -> int | None:
         return self._timers.timeout_ms
 
@@ -175,22 +197,26 @@ class Attempt:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        stdin: bytes | None = None,
+        stdin: bytes | int | None = None,
         limits: Limits | None = None,
         capture: bool = False,
-    ) -> KeptProcess:
+    ) -> Process:
         """Starts a process in its own group, through the keeper."""
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
+        limits = combined(limits, self._spec.limits, self._context.limits)
         if self.granted is not None and self.granted.cpus:
             limits = msgspec.structs.replace(limits or Limits(), cpus=self.granted.cpus)
-        self._env.update(self._context.socket.admit(self.key, self.submit))
+        self._env.update(self._socket.admit(self.key, self.submit))
         if self._processes is None:
-            self._processes = Processes(self._context.keeper, self.job, self.log, self._attach)
+            self._confinement = self._confine()
+            self._processes = Processes(
+                self._context.keeper, self.job, self.log, self._attach, self._confinement,
+                self._unless_stopped,
+            )  # fmt: skip
         return await self._processes.spawn(
             argv,
-            self._env,
-            whole=env,
+            {**(env or {}), **self._env},
             cwd=self._files_made().folder() if cwd is None else cwd,
             make=cwd is None,
             stdin=stdin,
@@ -232,7 +258,10 @@ class Attempt:
         await self._files_made().upload(patterns, self._note_missing)
 
     def _note_missing(self, pattern: str) -> None:
-        self.log(f"[windlass] no file matches the artifact {pattern}\n".encode())
+        self._note(f"no file matches the artifact {pattern}")
+
+    def _note(self, text: str) -> None:
+        self.log(f"[windlass] {text}\n".encode())
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of this one."""
@@ -309,11 +338,14 @@ class Attempt:
         processes = self._processes
         if processes is not None:
             processes.stop(0)
-        self._context.socket.dismiss(self.key)
+        context = self._context
+        self._socket.dismiss(self.key)
         if self._files is not None:
             self._files.give_back(processes is not None and processes.left_files)
         if self.granted is not None:
             self._free_indices()
+        if self._confinement is not None and processes is not None:
+            context.isolation.leave(self._confinement, processes.wait_over)
         self._done(self, report)
 
     def _free_indices(self) -> None:
@@ -356,16 +388,22 @@ class Attempt:
 
     async def _take_indices(self, indices: Mapping[str, tuple[str, ...]]) -> None:
         """Waits for processes of ended attempts that still use them; raises if it is stopped."""
+        await self._unless_stopped(self._context.index_use.take(self.key, indices))
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Done]) -> Done:
+        """Waits for work that must end before anything is started; raises if it is stopped."""
         loop = asyncio.get_running_loop()
-        taking = loop.create_task(self._context.index_use.take(self.key, indices))
+        working = loop.create_task(work)
         stopping = loop.create_task(self.stopping.wait())
         try:
-            await asyncio.wait((taking, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            taking.cancel()
+            working.cancel()
             stopping.cancel()
         if self._why is not None:
+            await asyncio.wait((working,))
             raise Fenced("the attempt is being stopped")
+        return working.result()
 
     def _postpone(self, error: WindlassError) -> Result:
         """Hands the attempt back: what the server lacks is no fault of the job."""
@@ -395,16 +433,36 @@ class Attempt:
     def _holder(self) -> Holder:
         return Holder(self._context.worker, self._context.incarnation, self.job, self.attempt)
 
+    @property
+    def _socket(self) -> SubmitSocket:
+        context = self._context
+        shared = None if self.isolation == WEAKEST else context.user_socket
+        return shared or context.socket
+
     def _log_made(self) -> AttemptLog:
         if self._log is None:
             active = self._timers.note_activity
             self._log = AttemptLog(self._context, self._holder(), self._mask, active)
         return self._log
 
+    def _confine(self) -> Confinement | None:
+        """Enters the mode of isolation in which its programs run."""
+        context, spec, mode = self._context, self._spec, self.isolation
+        if mode == WEAKEST:
+            return None
+        indices = self._assignment.indices or {}
+        wish = Wish(
+            job=self.job, attempt=self.attempt, scratch=self._files_made().folder(),
+            socket=self._socket.path, network=spec.network, image=spec.image,
+            pull=spec.pull or "missing", devices=indices.get(GPUS, ()),
+            secrets=frozenset(spec.secrets), credentials=self._credentials, note=self._note,
+        )  # fmt: skip
+        return context.isolation[mode].enter(wish)
+
     def _attach(self, fd: int) -> None:
         self._log_made().attach(fd)
 
     def _files_made(self) -> Files:
         if self._files is None:
-            self._files = Files(self._context, self._holder())
+            self._files = Files(self._context, self._holder(), self.isolation)
         return self._files

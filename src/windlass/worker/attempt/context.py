@@ -1,8 +1,10 @@
 """What all attempts of one incarnation share."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from windlass.domain.job.forms import JobLimits
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
 from windlass.ports.gateway import AttemptGateway
@@ -11,7 +13,8 @@ from windlass.worker.attempt.job_socket import Submit
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.core.ports import Key
-from windlass.worker.keeper.kept_process import KeptProcess
+from windlass.worker.isolation.modes import Modes
+from windlass.worker.keeper.kept_process import AS_WORKER, KeptProcess, RunAs
 from windlass.worker.keeper.scratch import Scratch
 
 
@@ -33,13 +36,17 @@ class Keeper(Protocol):
         stdout: int | None = None,
         limits: Limits | None = None,
         tag: bytes = b"\0",
+        run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
         """Asks for a process; see `KeeperClient.spawn`."""
         ...
 
 
 class SubmitSocket(Protocol):
-    """Lets the programs of attempts submit jobs."""
+    """Lets the programs of attempts submit jobs; `path` is where it listens."""
+
+    @property
+    def path(self) -> Path | None: ...
 
     def admit(self, key: Key, submit: Submit) -> dict[str, str]:
         """Returns the variables by which the programs of an attempt find it."""
@@ -65,3 +72,6 @@ class AgentContext(NamedTuple):
     secrets: Secrets
     socket: SubmitSocket
     index_use: IndexUse
+    isolation: Modes
+    user_socket: SubmitSocket | None = None  # for jobs that run as other users
+    limits: JobLimits | None = None  # the most that a job may use

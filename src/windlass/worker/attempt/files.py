@@ -6,6 +6,7 @@ from typing import Final
 
 import structlog
 
+from windlass.domain.matching.isolation import WEAKEST, Isolation
 from windlass.domain.values.errors import Overloaded, StoreUnavailable
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt import artifacts
@@ -18,12 +19,13 @@ log = structlog.get_logger()
 
 
 class Files:
-    """Takes a scratch folder when one is first needed."""
+    """Takes a scratch folder when one is first needed; `mode` is how the attempt is isolated."""
 
-    __slots__ = ("_context", "_dirty", "_folder", "_holder")
+    __slots__ = ("_context", "_dirty", "_folder", "_holder", "_scratch")
 
-    def __init__(self, context: AgentContext, holder: Holder) -> None:
+    def __init__(self, context: AgentContext, holder: Holder, mode: Isolation = WEAKEST) -> None:
         self._context = context
+        self._scratch = context.isolation.scratch.get(mode, context.scratch)
         self._holder = holder
         self._folder: Path | None = None
         self._dirty = False
@@ -31,7 +33,7 @@ class Files:
     def folder(self) -> Path:
         """Returns the scratch folder, which need not exist yet."""
         if self._folder is None:
-            self._folder = self._context.scratch.take()
+            self._folder = self._scratch.take()
         return self._folder
 
     def made_folder(self) -> Path:
@@ -44,7 +46,7 @@ class Files:
     def give_back(self, dirty: bool) -> None:
         """Lets go of the folder; `dirty`: processes left files in it."""
         if self._folder is not None:
-            self._context.scratch.give_back(self._folder, dirty or self._dirty)
+            self._scratch.give_back(self._folder, dirty or self._dirty)
             self._folder = None
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:

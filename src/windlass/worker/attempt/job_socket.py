@@ -24,6 +24,7 @@ from windlass.domain.values.errors import (
     NotFound,
     Overloaded,
     StoreUnavailable,
+    TooManyRequests,
     Unreachable,
     WindlassError,
 )
@@ -45,6 +46,7 @@ _STATUS: Final[dict[type[WindlassError], int]] = {
     InvalidInput: 422,
     NotFound: 404,
     Conflict: 409,
+    TooManyRequests: 429,
     Overloaded: 503,
     StoreUnavailable: 503,
     Unreachable: 503,
@@ -53,14 +55,18 @@ _STATUS: Final[dict[type[WindlassError], int]] = {
 Submit = Callable[[SubmitRequest], Awaitable[SubmitReply]]
 Key = tuple[int, int]
 
-_read = msgspec.json.Decoder(SubmitRequest).decode
+_decode = msgspec.json.Decoder(SubmitRequest).decode
 
 
 class JobSocket:
-    """Belongs to one agent; `folder` is the agent's own."""
+    """Belongs to one agent; `folder` is the agent's own.
 
-    def __init__(self, folder: Path) -> None:
+    If jobs run as other users, it is `for_all`: the tokens of attempts guard it.
+    """
+
+    def __init__(self, folder: Path, for_all: bool = False) -> None:
         self._path = folder / "agent.sock"
+        self._mode = 0o666 if for_all else 0o600
         self._apart: Path | None = None  # a folder for it alone, where the agent's path is long
         self._tokens: dict[Key, str] = {}
         self._submits: dict[str, Submit] = {}
@@ -69,15 +75,20 @@ class JobSocket:
         self._runner: web.AppRunner | None = None
         self._server: asyncio.AbstractServer | None = None
 
+    @property
+    def path(self) -> Path:
+        """Where it listens."""
+        return self._path
+
     def open(self) -> None:
-        """Listens; only this user's programs can connect."""
+        """Listens; only programs of this user and of its jobs can connect."""
         if len(os.fsencode(self._path)) > PATH_LIMIT:
             self._apart = Path(tempfile.mkdtemp(prefix="windlass-agent-"))
             self._path = self._apart / "agent.sock"
         self._path.unlink(missing_ok=True)  # one that was killed left it
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self._path))
-        self._path.chmod(0o600)
+        self._path.chmod(self._mode)
         self._listener.listen(WAITING)
         self._listener.setblocking(False)
         asyncio.get_running_loop().add_reader(self._listener.fileno(), self._begin)
@@ -147,12 +158,17 @@ class JobSocket:
             message = f"a worker takes POST {PATH} alone; for everything else ask a server"
             return 404, {"error": {"code": "not_found", "message": message}}
         try:
-            return 201, await submit(_read(await request.read()))
+            return 201, await submit(read_request(await request.read()))
         except WindlassError as error:
             return _status_of(error), error.describe()
-        except (msgspec.MsgspecError, RecursionError) as error:
-            misfit = InvalidInput("body", "jobs as they are submitted", str(error))
-            return 422, misfit.describe()
+
+
+def read_request(body: bytes) -> SubmitRequest:
+    """Parses what a program of a job sends; raises `InvalidInput`."""
+    try:
+        return _decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise InvalidInput("body", "jobs as they are submitted", str(error)) from None
 
 
 def _status_of(error: WindlassError) -> int:

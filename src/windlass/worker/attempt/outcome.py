@@ -9,6 +9,7 @@ from windlass.ports.executor import Result
 from windlass.wire.sync import Finished
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.core.ports import Key
+from windlass.worker.isolation.mode import ConfinementFailed
 from windlass.worker.keeper.kept_process import SpawnFailed
 
 MESSAGE_LIMIT = 4_000
@@ -21,6 +22,8 @@ def result_of(error: Exception, ran: bool) -> Result:
     if isinstance(error, SpawnFailed):
         failure = "resource" if error.number in STARVED else "configuration"
         return Result(outcome="failed", failure=failure, message=error.message)
+    if isinstance(error, ConfinementFailed):
+        return Result(outcome="failed", failure=error.failure, message=error.message)
     if isinstance(error, InvalidInput):
         return Result(
             outcome="failed", failure="configuration", message=error.message, misfit=not ran

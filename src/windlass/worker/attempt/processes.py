@@ -2,18 +2,32 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
-from windlass.ports.executor import Limits
+from windlass.ports.executor import Limits, Process
 from windlass.worker.attempt.context import Keeper
+from windlass.worker.isolation.confined_process import ConfinedProcess, Tail
+from windlass.worker.isolation.mode import Confinement, Program, Settles
 from windlass.worker.keeper.kept_process import Ended, KeptProcess
+
+Wrapping = Callable[[Coroutine[Any, Any, Program]], Awaitable[Program]]
+
+
+async def _at_once(wrapping: Coroutine[Any, Any, Program]) -> Program:
+    return await wrapping
 
 
 class Processes:
-    """Hands their output to `on_output`, or to `on_pipe` where there is much of it."""
+    """Hands their output to `on_output`, or to `on_pipe` where there is much of it.
 
-    __slots__ = ("_job", "_keeper", "_on_output", "_on_pipe", "_started")
+    They run in `confinement`, if there is one. `waiting` waits for it to make them ready.
+    """
+
+    __slots__ = (
+        "_confinement", "_job", "_keeper", "_on_output", "_on_pipe", "_started", "_waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -21,8 +35,12 @@ class Processes:
         job: int,
         on_output: Callable[[bytes], None],
         on_pipe: Callable[[int], None],
+        confinement: Confinement | None = None,
+        waiting: Wrapping = _at_once,
     ) -> None:
         self._keeper = keeper
+        self._waiting = waiting
+        self._confinement = confinement
         self._job = job
         self._on_output = on_output
         self._on_pipe = on_pipe
@@ -33,37 +51,42 @@ class Processes:
         argv: Sequence[str],
         env: dict[str, str],
         *,
-        whole: Mapping[str, str] | None,
         cwd: Path,
         make: bool,
-        stdin: bytes | None,
+        stdin: bytes | int | None,
         limits: Limits | None,
         capture: bool,
-    ) -> KeptProcess:
+    ) -> Process:
         """Starts a process in its own group.
 
-        It sees `env` beside the base of all jobs, or beside `whole` instead. With `make`
-        the keeper makes the folder `cwd`.
+        It sees `env` beside the base of all jobs. With `make` the keeper makes the folder `cwd`.
         """
+        program = Program(argv=tuple(argv), env=env, cwd=str(cwd), make=make, limits=limits)
+        if self._confinement is not None:
+            program = await self._waiting(self._confinement.wrap(program))
         listen, stdout = os.pipe() if capture else (-1, None)
         process = self._keeper.spawn(
-            argv,
-            env if whole is None else {**whole, **env},
-            whole=whole is not None,
-            cwd=str(cwd),
-            make=make,
-            stdin=None if stdin is None else _memory_file(stdin),
+            program.argv,
+            program.env,
+            whole=program.whole,
+            cwd=program.cwd,
+            make=program.make,
+            stdin=_memory_file(stdin) if isinstance(stdin, bytes) else stdin,
             stdout=stdout,
-            limits=limits,
+            limits=program.limits,
             tag=f"WINDLASS_JOB={self._job}".encode(),
+            run_as=program.run_as,
         )
-        process.on_output = self._on_output
+        tail = Tail(self._on_output) if isinstance(self._confinement, Settles) else None
+        process.on_output = self._on_output if tail is None else tail
         process.on_pipe = self._on_pipe
         self._started.append(process)
         if capture:
             process.stdout = await _reader(listen)
         await process.changed()
-        return process
+        if tail is None or not isinstance(self._confinement, Settles):
+            return process
+        return ConfinedProcess(process, program, self._confinement, tail)
 
     def stop(self, grace_ms: int) -> None:
         """Sends SIGTERM to all groups and SIGKILL after the grace; with 0, only SIGKILL."""

@@ -1,12 +1,17 @@
-"""The part of a job's description that a worker reads."""
+"""The part of a job's description that a worker reads, and how the job is isolated."""
 
 from typing import Any
 
 import msgspec
 
+from windlass.domain.job.forms import JobLimits
+from windlass.domain.matching.isolation import Isolation, Network, Pull, demanded
+from windlass.wire.sync import Assignment
+from windlass.worker.isolation.modes import Modes
+
 
 class AttemptSpec(msgspec.Struct):
-    """What to run, and with which secrets."""
+    """What to run, with which secrets, and how it is isolated."""
 
     task: str
     args: msgspec.Raw = msgspec.Raw(b"null")
@@ -14,6 +19,26 @@ class AttemptSpec(msgspec.Struct):
     namespace: str = "default"
     secrets: tuple[str, ...] = ()
     resources: dict[str, Any] | None = None
+    isolation: Isolation | None = None
+    network: Network | None = None
+    image: str | None = None
+    pull: Pull | None = None
+    registry_secret: str | None = None
+    limits: JobLimits | None = None
+
+    @property
+    def all_secrets(self) -> tuple[str, ...]:
+        """The names of all that the worker must have for it."""
+        own = () if self.registry_secret is None else (self.registry_secret,)
+        return (*self.secrets, *own)
 
 
 read_spec = msgspec.json.Decoder(AttemptSpec).decode
+
+
+def isolation_of(modes: Modes, assignment: Assignment, spec: AttemptSpec) -> Isolation:
+    """Returns the strongest of what the job, its queue and this worker demand."""
+    if not (spec.isolation or spec.network or spec.image or assignment.isolation):
+        return modes.default
+    own = demanded(spec.isolation, spec.network, spec.image)
+    return modes.choose(own, assignment.isolation)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from windlass.domain.matching.isolation import Isolation
 from windlass.ports.executor import Executor
 from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt.attempt import Attempt
 from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.spec import read_spec
+from windlass.worker.attempt.spec import AttemptSpec, isolation_of, read_spec
 from windlass.worker.core.ports import AttemptEnded, Report
 
 
@@ -26,7 +27,10 @@ class AttemptStarter:
             return None  # It fails when it is made, and that names the error.
         if spec.task not in self._executors:
             return f"this worker does not run {spec.task} jobs"
-        missing = self._context.secrets.missing(spec.secrets, spec.namespace)
+        unable = self._context.isolation.lacks(self._mode(assignment, spec))
+        if unable is not None:
+            return unable
+        missing = self._context.secrets.missing(spec.all_secrets, spec.namespace)
         return f"this worker lacks the secrets {', '.join(missing)}" if missing else None
 
     def make(self, assignment: Assignment, ended: AttemptEnded) -> Attempt | Report:
@@ -39,7 +43,13 @@ class AttemptStarter:
                 misfit=True,
             )  # fmt: skip
         executor = self._executors.get(spec.task)
-        lacking = spec.secrets and self._context.secrets.missing(spec.secrets, spec.namespace)
-        if executor is None or lacking:
+        lacking = spec.all_secrets and self._context.secrets.missing(
+            spec.all_secrets, spec.namespace
+        )
+        unable = self._context.isolation.lacks(self._mode(assignment, spec))
+        if executor is None or lacking or unable:
             return Released(job, attempt)
         return Attempt(self._context, assignment, spec, executor, ended)
+
+    def _mode(self, assignment: Assignment, spec: AttemptSpec) -> Isolation:
+        return isolation_of(self._context.isolation, assignment, spec)

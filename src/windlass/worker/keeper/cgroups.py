@@ -14,7 +14,9 @@ from contextlib import contextmanager
 OFF = "off"
 AUTO = "auto"
 START = "windlass-"  # of the folders that keepers make
+AGENTS = "windlass-agents"  # the cgroup of the workers themselves
 HOME = "keeper"  # the keeper's own box, so that killing a job's never hits it
+CONTROLLERS = ("memory", "pids")
 MARKS = ("user.delegate", "trusted.delegate")
 
 
@@ -79,11 +81,23 @@ class Box:
         self.path = path
 
     @property
-    def starved(self) -> bool:
-        """Whether a process in it was killed because it ran out of memory."""
-        kills = [line for line in _read(f"{self.path}/memory.events").splitlines()
-                 if line.startswith("oom_kill ")]  # fmt: skip
-        return bool(kills) and kills[0] != "oom_kill 0"
+    def passed(self) -> str:
+        """The limit for which the kernel has killed or refused a process; empty if none."""
+        if self._number("memory.events", "oom_kill"):
+            return "memory"
+        return "processes" if self._number("pids.events", "max") else ""
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The CPU time of all processes that were ever in it."""
+        return self._number("cpu.stat", "usage_usec") / 1_000_000
+
+    def _number(self, file: str, name: str) -> int:
+        for line in _read(f"{self.path}/{file}").splitlines():
+            key, _, value = line.partition(" ")
+            if key == name and value.isdigit():
+                return int(value)
+        return 0
 
     def kill(self) -> None:
         """Kills every process in it, wherever it is in the tree."""
@@ -94,9 +108,11 @@ class Box:
                 except (ProcessLookupError, PermissionError):
                     pass
 
-    def limit_memory(self, size: int) -> None:
-        """Lets its processes have so much together, where this machine can hold them to it."""
-        if _write(f"{self.path}/memory.max", str(size)):
+    def limit(self, memory: int, processes: int) -> None:
+        """Limits its processes together, where this machine has the controllers for that."""
+        if processes:
+            _write(f"{self.path}/pids.max", str(processes))
+        if memory and _write(f"{self.path}/memory.max", str(memory)):
             _write(f"{self.path}/memory.swap.max", "0")
             _write(f"{self.path}/memory.oom.group", "1")
 
@@ -117,9 +133,13 @@ class Boxes:
         remove_leftovers(root)
         self._folder = f"{root}/{START}{os.getpid()}"
         os.mkdir(self._folder)
-        # Without this right, or with processes in the root, there are no limits on memory.
+        if any(name in CONTROLLERS for name in _read(f"{root}/cgroup.controllers").split()):
+            _make_way(root)
+        # Without this right a box has no limits.
         for folder in (root, self._folder):
-            _write(f"{folder}/cgroup.subtree_control", "+memory")
+            for controller in CONTROLLERS:
+                _write(f"{folder}/cgroup.subtree_control", f"+{controller}")
+        self.controllers = tuple(_read(f"{self._folder}/cgroup.subtree_control").split())
         self._home = f"{self._folder}/{HOME}"
         os.mkdir(self._home)
         self._go(self._home)
@@ -171,6 +191,20 @@ class Boxes:
         """Moves this process; one that cannot leave a job's box must not go on to kill it."""
         if not _write(f"{path}/cgroup.procs", "0"):
             raise OSError(f"cannot move to {path}")
+
+
+def _make_way(root: str) -> None:
+    """Moves the processes of a folder into one below it: only an empty one can set limits."""
+    pids = _read(f"{root}/cgroup.procs").split()
+    if not pids:
+        return
+    leaf = f"{root}/{AGENTS}"
+    try:
+        os.makedirs(leaf, exist_ok=True)
+    except OSError:
+        return
+    for pid in pids:
+        _write(f"{leaf}/cgroup.procs", pid)
 
 
 def remove_leftovers(root: str) -> None:

@@ -18,7 +18,13 @@ from typing import Any
 
 from windlass.ports.executor import Limits
 from windlass.worker.keeper.keeper import FENCED
-from windlass.worker.keeper.kept_process import Fenced, KeptProcess, SpawnFailed
+from windlass.worker.keeper.kept_process import (
+    AS_WORKER,
+    Fenced,
+    KeptProcess,
+    RunAs,
+    SpawnFailed,
+)
 
 FDS_PER_FRAME = 100
 MARKER = "WINDLASS_KEEPER"  # in the environment of every job: whose it is
@@ -52,6 +58,7 @@ class KeeperClient:
         self._on_death = on_death
         self._sock: socket.socket | None = None
         self.pid = 0  # the keeper's, once it has said so
+        self.controllers: tuple[str, ...] = ()  # by which cgroups limit jobs
         self._process: subprocess.Popen[bytes] | None = None  # its guard
         self._numbers = 0
         self._kept: dict[int, KeptProcess] = {}
@@ -118,6 +125,7 @@ class KeeperClient:
         stdout: int | None = None,
         limits: Limits | None = None,
         tag: bytes = b"\0",
+        run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
         """Asks for a process. `env` is added to the base, or is all there is (`whole`).
 
@@ -126,15 +134,13 @@ class KeeperClient:
         """
         self._numbers += 1
         number = self._numbers
-        process = self._kept[number] = KeptProcess(self, number)
+        process = self._kept[number] = KeptProcess(self, number, limits)
         fds = [fd for fd in (stdin, stdout) if fd is not None]
         bits = (stdin is not None) | (stdout is not None) << 1
-        allowed = Limits() if limits is None else limits
-        memory, cpu, cpus = allowed.memory_bytes, allowed.cpu_seconds, allowed.cpus
+        cpus = () if limits is None else limits.cpus
         self._fds += fds
-        self.send(
-            ("spawn", number, list(argv), env, whole, cwd, make, bits, memory, cpu, tag, cpus)
-        )
+        how = (_allowed(limits), *run_as)
+        self.send(("spawn", number, list(argv), env, whole, cwd, make, bits, tag, cpus, how))
         if len(self._fds) >= FDS_PER_FRAME:
             self._flush()
         return process
@@ -195,7 +201,8 @@ class KeeperClient:
         inbox = self._inbox
         inbox += data
         while len(inbox) >= 4 and len(inbox) >= 4 + (size := int.from_bytes(inbox[:4], "big")):
-            messages = marshal.loads(inbox[4 : 4 + size])
+            # The other end is our own process, over a pair of sockets that nobody else has.
+            messages = marshal.loads(inbox[4 : 4 + size])  # nosec B302
             del inbox[: 4 + size]
             for message in messages:
                 self._hear(message)
@@ -203,7 +210,7 @@ class KeeperClient:
     def _hear(self, message: tuple[Any, ...]) -> None:
         kind, number = message[0], message[1]
         if kind == "keeper":
-            self.pid = number
+            self.pid, self.controllers = number, message[2]
             return
         fd = self._received.popleft() if kind == "pipe" else -1
         process = self._kept.get(number)
@@ -251,3 +258,13 @@ class KeeperClient:
         self._hang_up()
         self._reap()
         self._on_death()
+
+
+def _allowed(limits: Limits | None) -> tuple[int, ...]:
+    """Returns the limits as the keeper's process reads them (`Allowed`)."""
+    if limits is None:
+        return ()
+    return (
+        limits.memory_bytes, limits.cpu_seconds, limits.processes, limits.open_files,
+        limits.disk_bytes,
+    )  # fmt: skip

@@ -13,16 +13,18 @@ import select
 import signal
 
 from windlass.worker.keeper import processes
+from windlass.worker.keeper.outside import end_all
 
 TITLE = b"windlass guard"
 PAUSE_S = 0.005
+END_S = 10.0  # for ending what jobs run elsewhere
 ARGUMENTS = slice(45, 47)  # of /proc/self/stat, after the name: where the command line is
 
 
-def fork_keeper(sock: int) -> None:
+def fork_keeper(sock: int, outside: str) -> None:
     """Returns in a child that is the keeper; this process becomes its guard and never returns.
 
-    The keeper gets SIGUSR1 if its guard dies.
+    The keeper gets SIGUSR1 if its guard dies. `outside` names what jobs run elsewhere.
     """
     parent = os.getpid()
     keeper = os.fork()
@@ -32,6 +34,7 @@ def fork_keeper(sock: int) -> None:
             _rename()
             os.waitpid(keeper, 0)
             _end_orphans()
+            end_all(outside, END_S)
         finally:
             os._exit(0)
     os.setsid()  # A signal to one group shall not hit both.

@@ -11,8 +11,8 @@ a cgroup, each job has a box of its own there, and all in it end with the job.
 
 If the keeper is killed as well, its guard kills what it left (`guard.py`).
 
-It imports the standard library, `processes.py`, `cgroups.py`, `guard.py` and `record.py` only, so
-that it is there within milliseconds and stays small. Agent and keeper speak in frames: a length,
+It imports the standard library and a few files of this folder only, so that it is there within
+milliseconds and stays small. Agent and keeper speak in frames: a length,
 then a marshalled list of messages; file descriptors travel beside them, in order.
 """
 
@@ -28,47 +28,27 @@ from contextlib import nullcontext
 from typing import Any
 
 from windlass.worker.keeper import processes
-from windlass.worker.keeper.cgroups import Box, Boxes
+from windlass.worker.keeper.cgroups import Boxes
+from windlass.worker.keeper.disk import DiskMeter
+from windlass.worker.keeper.folders import enter, holds_something
+from windlass.worker.keeper.group import Group
 from windlass.worker.keeper.guard import fork_keeper
-from windlass.worker.keeper.processes import boottime, signal_group
+from windlass.worker.keeper.outside import end_all, find_root, place_of, start_ender
+from windlass.worker.keeper.processes import Allowed, Start, boottime
 from windlass.worker.keeper.record import Record
+from windlass.worker.keeper.watch import passed, usage_of
 
 FENCED = -1  # in place of an errno: the deadline has passed, nothing may be started
 INLINE = 16_384  # so much output goes to the agent in messages; then it gets the pipe
 TICK_S = 1.0  # the longest wait while there are jobs: a machine that slept notices soon
-WATCH_S = 0.05  # how often stops and the memory of limited jobs are looked at
+WATCH_S = 0.05  # how often stops and what limited jobs use are looked at
 FULL = 0.8  # of its limit: a job that failed with so much memory in use wanted more
 LAST_WORDS = 2 * 65_536
-
-
-class Group:
-    """One job's process group; the pid of its leader is its number."""
-
-    __slots__ = (
-        "box", "cwd", "fenced", "inline", "kill_at", "memory", "number", "over", "pid", "pipe",
-        "tag",
-    )  # fmt: skip
-
-    def __init__(
-        self, number: int, pid: int, pipe: int, cwd: str | None, memory: int, tag: bytes,
-        box: Box | None,
-    ) -> None:  # fmt: skip
-        self.number = number
-        self.pid = pid
-        self.pipe = pipe
-        self.cwd = cwd
-        self.memory = memory
-        self.tag = tag  # what its processes carry in their environment
-        self.box = box
-        self.inline = 0
-        self.kill_at = 0.0
-        self.fenced = False
-        self.over = False  # it was killed for using more memory than it may
-
-    def kill(self) -> None:
-        signal_group(self.pid, signal.SIGKILL)
-        if self.box is not None:
-            self.box.kill()
+END_S = 5.0  # for ending what jobs run elsewhere
+LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
+# The kernel's way to say that a process has passed a limit of its own.
+OF_SIGNAL: dict[int, str] = {signal.SIGXCPU: "cpu_time", signal.SIGXFSZ: "disk"}
+SIGNALED = 128  # added to its number by programs that report the signal which ended another
 
 
 class Keeper:
@@ -83,6 +63,7 @@ class Keeper:
         self._numbers: dict[int, Group] = {}
         self._pipes: dict[int, Group] = {}  # by the pipe's descriptor
         self._helpers: set[int] = set()
+        self._inner: dict[int, tuple[Group, Any]] = {}  # whose leader has ended, by pid
         self._base: dict[str, str] = {}
         self._inbox = bytearray()
         self._fds: deque[int] = deque()
@@ -94,12 +75,14 @@ class Keeper:
         self._oom_kills = processes.out_of_memory_kills()
         self._swept_at = self._watched_at = self._tidied_at = 0.0
         self._null = os.open(os.devnull, os.O_RDWR)
+        self._disk = DiskMeter(self._null)
         self._wake = _wake_on_children()
         self._epoll = select.epoll()
         self._epoll.register(sock.fileno(), select.EPOLLIN)
         self._epoll.register(self._wake, select.EPOLLIN)
         self._record = Record(record)
-        self._messages.append(("keeper", os.getpid()))
+        self._outside = place_of(record)
+        self._messages.append(("keeper", os.getpid(), () if boxes is None else boxes.controllers))
 
     def end(self) -> None:
         """Ends: without its guard, nobody would end the jobs of a killed keeper."""
@@ -120,6 +103,7 @@ class Keeper:
             if not self._groups and not processes.children_of(os.getpid()):
                 break
             self._epoll.poll(0.01)
+        end_all(self._outside, END_S)
         if self._boxes is not None:
             self._boxes.close()
 
@@ -147,7 +131,7 @@ class Keeper:
         if not self._groups:
             return -1
         groups = self._groups.values()
-        if any(group.kill_at or group.memory for group in groups):
+        if any(group.watched for group in groups):
             return WATCH_S
         return min(TICK_S, max(0.0, self._soft - boottime()))
 
@@ -160,6 +144,8 @@ class Keeper:
             return
         except OSError:
             data, fds = b"", []
+        for fd in fds:
+            os.set_inheritable(fd, False)  # They are for one job each, not for those before it.
         self._fds.extend(fds)
         if not data:
             self._ended = True
@@ -167,7 +153,8 @@ class Keeper:
         inbox = self._inbox
         inbox += data
         while len(inbox) >= 4 and len(inbox) >= 4 + (size := int.from_bytes(inbox[:4], "big")):
-            messages = marshal.loads(inbox[4 : 4 + size])
+            # The other end is our own process, over a pair of sockets that nobody else has.
+            messages = marshal.loads(inbox[4 : 4 + size])  # nosec B302
             del inbox[: 4 + size]
             for message in messages:
                 self._obey(message)
@@ -192,7 +179,7 @@ class Keeper:
         if group is None:
             return
         if grace > 0 and not group.kill_at:
-            signal_group(group.pid, signal.SIGTERM)
+            group.ask_to_end()
         kill_at = boottime() + grace
         group.kill_at = min(group.kill_at or kill_at, kill_at)
 
@@ -206,33 +193,39 @@ class Keeper:
 
     def _spawn(
         self, number: int, argv: list[str], env: dict[str, str] | None, whole: bool,
-        cwd: str | None, make: bool, fds: int, memory: int, cpu: int, tag: bytes,
-        cpus: tuple[int, ...],
+        cwd: str | None, make: bool, fds: int, tag: bytes, cpus: tuple[int, ...],
+        how: tuple[Any, ...],
     ) -> None:  # fmt: skip
         given = [self._fds.popleft() for _ in range((fds & 1) + (fds >> 1))]
-        opened: tuple[int, ...] = ()
+        opened: list[int] = []
+        start = Start.made(how)
         try:
             if boottime() >= self._soft:
                 raise OSError(FENCED, "no server has answered for too long")
             if cwd is not None:
-                _enter(cwd, make)
-            pipe, write = opened = os.pipe()
+                enter(cwd, make, start.user)
+            pipe, write = opened = [*os.pipe()]
+            status, told = os.pipe() if start.status else (-1, -1)
+            opened += [fd for fd in (status, told) if fd >= 0]
             full = self._base if env is None else env if whole else {**self._base, **env}
             stdin = given[0] if fds & 1 else self._null
             stdout = given[-1] if fds & 2 else write
             boxed = nullcontext() if self._boxes is None else self._boxes.inside()
             with processes.pinned(cpus), boxed as box:
-                pid = processes.launch(argv, full, (stdin, stdout, write), memory, cpu)
-            if box is not None and memory:
-                box.limit_memory(memory)
+                # Limits of a container are not those of the program that asks for it.
+                plain = start._replace(allowed=Allowed()) if start.outside else start
+                pid = processes.launch(argv, full, (stdin, stdout, write), plain, told)
+            if box is not None and not start.outside:
+                box.limit(start.allowed.memory, start.allowed.processes)
         except (OSError, ValueError) as error:
             code = error.errno if isinstance(error, OSError) else errno.EINVAL
             text = error.strerror if isinstance(error, OSError) else str(error)
             self._messages.append(("failed", number, code, text))
             given += opened
         else:
-            given.append(write)
-            self._keep(Group(number, pid, pipe, cwd if make else None, memory, tag, box))
+            given += [fd for fd in (write, told) if fd >= 0]
+            kept = cwd if make else None
+            self._keep(Group(number, pid, pipe, kept, tag, box, start, status))
         for fd in given:
             os.close(fd)
 
@@ -283,7 +276,7 @@ class Keeper:
     def _reap(self) -> None:
         while True:
             try:
-                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                found = os.waitid(os.P_ALL, 0, LOOK)
             except ChildProcessError:
                 return
             if found is None:
@@ -293,30 +286,58 @@ class Keeper:
             if group is not None:
                 # The leader's pid is taken until it is reaped: this hits no stranger.
                 group.kill()
+                self._end_user(group.user)
                 self._untidy = True
             _, status, usage = os.wait4(pid, 0)
             self._helpers.discard(pid)
-            if group is not None:
-                self._report(group, os.waitstatus_to_exitcode(status), usage)
+            self._disk.ended(pid)
+            if pid in self._inner:
+                self._report(*self._inner.pop(pid), usage)
+            elif group is not None:
+                group.code = os.waitstatus_to_exitcode(status)
+                self._end_leader(group, usage)
 
-    def _report(self, group: Group, code: int, usage: Any) -> None:
+    def _end_user(self, user: int | None) -> None:
+        """Kills what is left of a user that no other group has."""
+        if user is not None and all(group.user != user for group in self._groups.values()):
+            processes.kill_user(user)
+
+    def _end_leader(self, group: Group, usage: Any) -> None:
+        """Reports the end of a group, but of a nested one only when the inner process is gone."""
+        pid = group.inner_pid()
+        try:
+            if pid:
+                os.waitid(os.P_PID, pid, LOOK)
+        except ChildProcessError:
+            pid = 0  # The leader has reaped it.
+        if pid:
+            group.pid = pid
+            self._inner[pid] = group, usage
+        else:
+            self._report(group, usage)
+
+    def _report(self, group: Group, *usages: Any) -> None:
+        code = group.code
         del self._numbers[group.number]
+        if group.nested and SIGNALED < code < SIGNALED + signal.NSIG:
+            code = SIGNALED - code
         if group.pipe >= 0:
             self._drain(group)
-        dirty = group.cwd is not None and _holds_something(group.cwd)
-        starved = group.over or (group.box is not None and group.box.starved)
+        dirty = group.cwd is not None and holds_something(group.cwd)
+        over = group.over
+        if not over and group.box is not None:
+            over = group.box.passed
         if group.box is not None and self._boxes is not None:
             self._boxes.end(group.box)
         if code == -signal.SIGKILL and not group.kill_at:
             before, self._oom_kills = self._oom_kills, processes.out_of_memory_kills()
-            starved = starved or self._oom_kills > before
-        peak = usage.ru_maxrss * 1024
-        if code and group.memory and peak >= FULL * group.memory:
-            starved = True  # It could not have more, and gave up.
-        self._messages.append(
-            ("exit", group.number, code, starved, group.fenced, dirty,
-             peak, usage.ru_utime + usage.ru_stime)
-        )  # fmt: skip
+            over = over or ("memory" if self._oom_kills > before else "")
+        peak = 0 if group.outside else max(usage.ru_maxrss for usage in usages) * 1024
+        if code and not over and group.allowed.memory and peak >= FULL * group.allowed.memory:
+            over = "memory"  # It could not have more, and gave up.
+        over = over or OF_SIGNAL.get(-code, "")
+        cpu = max(usage.ru_utime + usage.ru_stime for usage in usages)
+        self._messages.append(("exit", group.number, code, over, group.fenced, dirty, peak, cpu))
 
     # Time
 
@@ -325,13 +346,31 @@ class Keeper:
             self._fence()
         for group in self._groups.values():
             if group.kill_at and now >= group.kill_at:
-                group.kill()
+                self._kill(group)
         if now - self._watched_at >= WATCH_S:
             self._watched_at = now
-            self._watch_memory()
+            self._watch_use(now)
         if now - self._swept_at >= TICK_S:
             self._swept_at = now
             self._untidy = True
+
+    def _root_of(self, group: Group) -> int:
+        """Returns the process above the job's own: of a container, the one that watches over it."""
+        if not group.outside:
+            return group.pid
+        others = (c for c in processes.children_of(os.getpid()) if c not in self._groups)
+        group.root = find_root(group.outside, group.root, others)
+        return group.root
+
+    def _kill(self, group: Group, over: str = "") -> None:
+        """Kills a group, and starts what ends that which it runs elsewhere."""
+        group.kill(over)
+        now = boottime()
+        if not group.outside or now < group.ending_at:
+            return
+        group.ending_at = now + TICK_S
+        if helper := start_ender(self._outside, group.outside, self._null):
+            self._helpers.add(helper)
 
     def _fence(self) -> None:
         """Stops all jobs: no server has answered for too long, so others may soon run them."""
@@ -339,13 +378,18 @@ class Keeper:
             if not group.fenced:
                 group.fenced = True
                 group.kill_at = min(group.kill_at or self._hard, self._hard)
-                signal_group(group.pid, signal.SIGTERM)
+                group.ask_to_end()
 
-    def _watch_memory(self) -> None:
+    def _watch_use(self, now: float) -> None:
         for group in self._groups.values():
-            if group.memory and processes.resident_bytes(group.pid) > group.memory:
-                group.over = True
-                group.kill()
+            if not group.allowed.is_watched:
+                continue
+            over = passed(group.allowed, usage_of(self._root_of(group)), group.box, group.layered)
+            if over:
+                self._kill(group, over)
+            measuring = self._disk.look_at(group, now, self._base)
+            if measuring:
+                self._helpers.add(measuring)
 
     def _tidy(self, now: float) -> None:
         """Removes what ended jobs left; repeats until nothing is left, but not too often."""
@@ -357,12 +401,16 @@ class Keeper:
     def _sweep(self) -> bool:
         """Kills orphans that left their group, once their job has ended; whether there were any."""
         strays = [c for c in processes.children_of(os.getpid()) if c not in self._groups]
-        tags = {group.tag for group in self._groups.values()} if strays else set()
+        groups = self._groups.values() if strays else ()
+        tags = {group.tag for group in groups}
+        names = {group.outside.encode() for group in groups if group.outside}
         found = False
         for pid in strays:
             seen = processes.look_at(pid)
             if seen is None or pid in self._helpers or seen.session in self._groups:
                 continue
+            if names and names.intersection(processes.arguments_of(pid)):
+                continue  # It watches over a container, and has an environment of its own.
             if not tags.intersection(processes.environ_of(pid)):
                 # What these leave in turn becomes the keeper's, and is found the next time.
                 for member in processes.tree_of(pid):
@@ -408,31 +456,13 @@ def _wake_on_children() -> int:
     return read
 
 
-def _enter(path: str, make: bool) -> None:
-    """Goes to a folder, for the process that is started next; folders are used again."""
-    try:
-        os.chdir(path)
-    except FileNotFoundError:
-        if not make:
-            raise
-        os.mkdir(path, 0o700)
-        os.chdir(path)
-
-
-def _holds_something(path: str) -> bool:
-    try:
-        return bool(os.listdir(path))
-    except OSError:
-        return True
-
-
 def main() -> None:
     """Serves the agent whose socket is the descriptor in the first argument."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     processes.become_private()
     processes.become_subreaper()
-    fork_keeper(int(sys.argv[1]))
+    fork_keeper(int(sys.argv[1]), place_of(sys.argv[2]))
     processes.become_subreaper()
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)  # No job shall speak in the keeper's name.

@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from windlass.domain.values.errors import WindlassError
-from windlass.ports.executor import Exit
+from windlass.ports.executor import Exit, Limits
 
 
 class SpawnFailed(WindlassError):
@@ -35,6 +35,19 @@ class Ended(Exit, frozen=True):
     cpu_seconds: float = 0.0
 
 
+class RunAs(NamedTuple):
+    """How the keeper starts a program, beside its environment and limits; see `Start`."""
+
+    user: int | None = None
+    opens: tuple[tuple[int, str], ...] = ()
+    nested: bool = False
+    status: int = 0
+    outside: str = ""
+
+
+AS_WORKER = RunAs()
+
+
 class KeeperLink(Protocol):
     """What carries messages to the keeper; `grace_ms` lies between SIGTERM and SIGKILL."""
 
@@ -46,11 +59,12 @@ class KeeperLink(Protocol):
 class KeptProcess:
     """A process group that the keeper started."""
 
-    __slots__ = ("_client", "_number", "_waiters", "ended", "failed", "on_output", "on_pipe", "pid",
-                 "stdin", "stdout")  # fmt: skip
+    __slots__ = ("_client", "_limits", "_number", "_waiters", "ended", "failed", "on_output",
+                 "on_pipe", "pid", "stdin", "stdout")  # fmt: skip
 
-    def __init__(self, client: KeeperLink, number: int) -> None:
+    def __init__(self, client: KeeperLink, number: int, limits: Limits | None = None) -> None:
         self._client = client
+        self._limits = limits
         self._number = number
         self._waiters: list[asyncio.Future[None]] = []
         self.pid = 0
@@ -108,14 +122,11 @@ class KeptProcess:
             else:
                 waiter.set_exception(error)
 
-    def end(
-        self, code: int, starved: bool, fenced: bool, dirty: bool, peak: int, cpu: float
-    ) -> None:
-        """Records its end, as the keeper reports it."""
-        if code >= 0:
-            self.ended = Ended(code, None, starved, fenced, dirty, peak, cpu)
-        else:
-            self.ended = Ended(None, -code, starved, fenced, dirty, peak, cpu)
+    def end(self, code: int, over: str, fenced: bool, dirty: bool, peak: int, cpu: float) -> None:
+        """Records its end, as the keeper reports it; `over` is the limit that it has passed."""
+        exited, killed = (code, None) if code >= 0 else (None, -code)
+        starved = over == "memory"
+        self.ended = Ended(exited, killed, starved, over, self._limits, fenced, dirty, peak, cpu)
         self.tell()
 
 

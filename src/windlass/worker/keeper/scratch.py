@@ -9,9 +9,13 @@ from pathlib import Path
 
 
 class Scratch:
-    """The folders below one root; the keeper makes them, `remove` removes them."""
+    """The folders below one root; the keeper makes them, `remove` removes them.
 
-    def __init__(self, root: Path, remove: Callable[[Path], None]) -> None:
+    `mode` is that of the root.
+    """
+
+    def __init__(self, root: Path, remove: Callable[[Path], None], mode: int = 0o700) -> None:
+        self._mode = mode
         self._root = root
         self._remove = remove
         self._free: list[Path] = []
@@ -26,7 +30,8 @@ class Scratch:
                 number += 1
                 old = self._root.with_name(f"{self._root.name}.old{number}")
             self._root.rename(old)
-        self._root.mkdir(mode=0o700)
+        self._root.mkdir(mode=self._mode)
+        self._root.chmod(self._mode)
         for old in self._root.parent.glob(f"{self._root.name}.old*"):
             self._remove(old)
 

@@ -87,3 +87,5 @@ def test_verify_and_doctor_find_nothing_wrong(up: Program) -> None:
     assert "problem" not in findings.values()
     sound = {"python", "sqlite", "configuration", "data directory", "disk", "workers"}
     assert {findings[check] for check in sound} == {"ok"}
+    assert findings["isolation process"] == "ok"
+    assert {"isolation user", "isolation sandbox", "limits of jobs"} <= findings.keys()

@@ -1,6 +1,7 @@
 """`windlass events`, and what a server logs of them."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -66,3 +67,16 @@ def test_a_server_logs_what_happens_and_stops_while_a_worker_waits(tmp_path: Pat
     assert facts.items() <= assigned.items()
     assert any(e["event"].startswith("[Health] Worker w0 enrolled") for e in entries)
     assert {e["level"] for e in entries} == {"info"}
+
+
+def test_escapes_in_a_reason_are_harmless_in_text_and_valid_in_json(up: Program) -> None:
+    reason = "no\x1b]52;c;AAAA\x07 \x7f \x9b2J\n2026-01-01 [FSM] Job 9: forged"
+    job = up.text("submit", "--requires", "never == 1", "--", "true")
+    assert up("cancel", job, "--reason", reason).returncode == 0
+    shown = up("events", "--job", job, "--json").stdout
+    events = [json.loads(line) for line in shown.splitlines()]
+    assert reason in [event["reason"] for event in events]
+    told = up("events", "--job", job).stdout
+    assert len(told.splitlines()) == len(events)
+    for text in (shown, told):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text), ascii(text)

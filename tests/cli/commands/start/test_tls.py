@@ -1,5 +1,8 @@
 """Server, worker and commands over TLS, with certificates made here."""
 
+import json
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +13,7 @@ import trustme
 
 import windlass
 from tests.cli.program import Program
+from windlass.cli.commands.maintenance.certificates import judge_expiry
 from windlass.domain.values.errors import Unreachable
 
 
@@ -20,6 +24,7 @@ class Secured(NamedTuple):
     address: str
     authority: Path
     stranger: Path
+    pid: int
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +45,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     with program.running("server", *place, "--listen", "127.0.0.1:0", *tls) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]
-        yield Secured(program, address, authority, stranger)
+        yield Secured(program, address, authority, stranger, process.pid)
     assert process.returncode == 0
 
 
@@ -55,6 +60,34 @@ def test_a_worker_and_the_commands_work_over_tls(secured: Secured) -> None:
         listed = secured.program.text("workers", "--json", "--tls-ca", str(secured.authority))
         assert '"w1"' in listed
     assert worker.returncode == 0
+
+
+def test_doctor_says_when_the_certificate_expires(secured: Secured) -> None:
+    done = secured.program("doctor", "--json", "--tls-ca", str(secured.authority))
+    (found,) = [one for one in json.loads(done.stdout) if one["check"] == "certificate"]
+    assert (found["state"], "expires in" in found["detail"]) == ("ok", True)
+
+
+@pytest.mark.parametrize(
+    ("until", "state", "said"),
+    [
+        ("Jan 31 12:00:00 2026 GMT", "problem", "expired on 2026-01-31"),
+        ("Feb  5 12:00:00 2026 GMT", "problem", "expires in 4 days"),
+        ("Feb 20 12:00:00 2026 GMT", "note", "expires in 19 days"),
+        ("Feb 20 12:00:00 2027 GMT", "ok", "expires in 384 days"),
+    ],
+)
+def test_a_certificate_is_renewed_in_time(until: str, state: str, said: str) -> None:
+    now = 1_769_904_000_000  # 2026-02-01
+    found = judge_expiry(until, now)
+    assert (found.state, said in found.detail) == (state, True), found
+
+
+def test_a_hangup_reloads_the_certificate_and_ends_nothing(secured: Secured) -> None:
+    os.kill(secured.pid, signal.SIGHUP)
+    listed = secured.program.text("jobs", "--json", "--tls-ca", str(secured.authority))
+    assert listed
+    os.kill(secured.pid, 0)
 
 
 def test_a_program_trusts_whom_the_environment_names(

@@ -1,5 +1,7 @@
 """Commands about templates and schedules, and the guide to them, against a real installation."""
 
+import json
+import re
 from pathlib import Path
 
 from tests.cli.guide import carry_out
@@ -55,3 +57,17 @@ def test_what_is_wrong_is_said_with_its_own_exit_code(up: Program, tmp_path: Pat
         assert done.returncode == code, (words, done.stdout, done.stderr)
         assert said in done.stderr, (words, done.stderr)
         assert "Traceback" not in done.stderr
+
+
+def test_a_template_with_control_characters_is_shown_as_harmless_json(
+    up: Program, tmp_path: Path
+) -> None:
+    word = "\x1b]52;c;AAAA\x07\x7f\x9b2J\u202e"
+    body = {"name": "t", "jobs": {"a": {"run": ["echo", word]}}}
+    file = tmp_path / "controls.json"
+    file.write_text(json.dumps(body))
+    up.text("templates", "apply", "controls", str(file))
+    shown = up.text("templates", "show", "controls").partition("\n")[2]
+    assert json.loads(shown)["jobs"]["a"]["run"] == ["echo", word]
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown), ascii(shown)
+    up.text("templates", "remove", "controls")

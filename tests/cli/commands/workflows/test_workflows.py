@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -202,3 +203,16 @@ def test_a_template_is_started_with_parameters(up: Program) -> None:
     refused = up("workflows", "start", "cut@1", "--param", "version=9", "--param", "shards=4")
     assert refused.returncode == 2
     assert "parameters.shards to be one of 1, 3, 10, got 4" in refused.stderr
+
+
+def test_control_characters_in_a_reason_are_harmless_to_a_program_that_watches(
+    up: Program, tmp_path: Path
+) -> None:
+    reason = "no\x1b]52;c;AAAA\x07\x7f\x9b2J"
+    file = tmp_path / "never.yaml"
+    file.write_text("name: never\njobs: {a: {run: [echo], requires: ['never == 1']}}\n")
+    number = up.text("workflows", "submit", str(file))
+    assert up("workflows", "cancel", number, "--reason", reason).returncode == 0
+    shown = up("workflows", "watch", number, "--json").stdout
+    assert reason in json.loads(shown.splitlines()[-1])["reason"]
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", shown), ascii(shown)

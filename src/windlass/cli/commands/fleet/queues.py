@@ -8,6 +8,7 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_change, print_json
+from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.workers import Changed, QueueInfo, QueueLimitsRequest, QueueList
 
@@ -26,10 +27,19 @@ def list_queues(*, at: Connection = HERE, json: Json = False) -> None:
         return
     rows = [
         (q.name, q.weight, "paused" if q.paused else "open", q.depth, _running(q),
-         q.max_per_worker or None, "yes" if q.preempts else None)
+         q.max_per_worker or None, "yes" if q.preempts else None, q.isolation)
         for q in found
     ]  # fmt: skip
-    columns = ("queue", "weight", "state", "queued", "running", "per worker", "preempts")
+    columns = (
+        "queue",
+        "weight",
+        "state",
+        "queued",
+        "running",
+        "per worker",
+        "preempts",
+        "isolation",
+    )
     print_table(columns, rows, "no queues yet")
 
 
@@ -53,10 +63,11 @@ def limit(
     max_running: int | None = None,
     max_per_worker: int | None = None,
     preempts: Annotated[bool | None, Parameter(negative="--no-preempts")] = None,
+    isolation: Isolation | None = None,
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
-    """Limit how many jobs of a queue may run; running ones continue.
+    """Limit how many jobs of a queue may run, and how; running ones continue.
 
     Parameters
     ----------
@@ -66,12 +77,18 @@ def limit(
         The maximum number of its jobs on one worker; 0 means no limit.
     preempts
         Its jobs may preempt preemptible jobs in lower queues.
+    isolation
+        The weakest isolation in which its jobs may run; process for any.
     """
     asked = QueueLimitsRequest(
-        max_running=max_running, max_per_worker=max_per_worker, preempts=preempts
+        max_running=max_running,
+        max_per_worker=max_per_worker,
+        preempts=preempts,
+        isolation=isolation,
     )
     if asked == QueueLimitsRequest():
-        raise InvalidInput("limit", "--max-running, --max-per-worker or --preempts", "none of them")
+        flags = "--max-running, --max-per-worker, --preempts or --isolation"
+        raise InvalidInput("limit", flags, "none of them")
     print_change(at.call("POST", f"/api/v1/queues/{queue}/limits", Changed, asked), json)
 
 

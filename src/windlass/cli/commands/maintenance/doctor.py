@@ -1,5 +1,6 @@
 """`windlass doctor`: checks this installation."""
 
+import asyncio
 import os
 import shutil
 import stat
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from windlass.cli.commands.maintenance.certificates import server_expiry
 from windlass.cli.options.configuration import load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import ConfigFile
@@ -16,10 +18,12 @@ from windlass.cli.output.errors import explain_unauthorized, explain_untrusted
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json
-from windlass.client.settings import data_directory
+from windlass.client.settings import data_directory, trust_for
+from windlass.domain.matching.isolation import MODES
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.quantities import format_size
 from windlass.wire.workers import WorkerList
+from windlass.worker.keeper.cgroups import AUTO, find_cgroup
 
 OLDEST_PYTHON: Final = (3, 11)
 # Older versions can lose committed data when the WAL is reset.
@@ -60,7 +64,22 @@ def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
     yield from _data(data_directory(at.data))
     yield _tool("ffmpeg", find_ffmpeg)
     yield _tool("gstreamer", lambda: shutil.which("gst-launch-1.0"))
+    yield from _isolation()
+    yield _containers()
     yield from _server(at)
+
+
+def _containers() -> Finding:
+    """Asks the engine that workers of this user would use."""
+    from windlass.worker.isolation.container.engine import AUTO, ENGINE, Engine, find_engine
+
+    try:
+        found = asyncio.run(find_engine(os.environ.get(ENGINE, AUTO), os.environ))
+    except WindlassError as error:
+        return Finding("isolation container", "problem", str(error))
+    if isinstance(found, Engine):
+        return Finding("isolation container", "ok", str(found))
+    return Finding("isolation container", "note", f"not here: {found}")
 
 
 def _version(name: str, found: tuple[int, ...], oldest: tuple[int, ...]) -> Finding:
@@ -107,10 +126,35 @@ def _tool(name: str, find: Callable[[], str | None]) -> Finding:
     return Finding(name, "ok", path)
 
 
+def _certificate(address: str, at: Connection) -> Iterator[Finding]:
+    """Says when the certificates of https servers expire."""
+    for one in address.split(","):
+        expiry = server_expiry(one.strip(), trust_for(one.strip(), at.tls_ca))
+        if expiry is not None:
+            yield Finding("certificate", expiry.state, expiry.detail)
+
+
+def _isolation() -> Iterator[Finding]:
+    """Tries the modes in which workers of this machine can isolate jobs."""
+    from windlass.worker.isolation.modes import find_modes
+
+    modes = asyncio.run(find_modes())
+    for mode in MODES:
+        why = modes.lacking.get(mode)
+        if mode in modes.offered:
+            yield Finding(f"isolation {mode}", "ok", "workers of this user can do it")
+        elif why is not None:
+            yield Finding(f"isolation {mode}", "note", f"not here: {why}")
+    cgroup = find_cgroup(AUTO)
+    how = "rlimits and watching" if cgroup is None else f"cgroup {cgroup}"
+    yield Finding("limits of jobs", "ok" if cgroup else "note", f"kept by {how}")
+
+
 def _server(at: Connection) -> Iterator[Finding]:
     try:
         address = at.found().server
         yield Finding("server known", "ok", address)
+        yield from _certificate(address, at)
         workers = at.call("GET", "/api/v1/workers", WorkerList).workers
     except WindlassError as error:
         why = explain_untrusted(error) or explain_unauthorized(error) or error

@@ -1,7 +1,7 @@
 """`windlass server`."""
 
-import os
-import ssl
+import asyncio
+import signal
 import sys
 from pathlib import Path
 
@@ -22,8 +22,10 @@ from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput
-from windlass.server.app import create_app
-from windlass.server.serve import Listen, Serving, address_of, bind, parse_listen
+from windlass.server.app import start_serving
+from windlass.server.connections.census import raise_file_limit
+from windlass.server.connections.tls import TlsFiles, load_context
+from windlass.server.serve import Listen, address_of, bind, parse_listen
 from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import ensure_admin_token, running_services
 from windlass.worker.keeper.processes import become_private
@@ -37,6 +39,7 @@ def server(
     data: Path | None = None,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
+    tls_client_ca: Path | None = None,
     allowed_host: Many = None,
     modules: Imports = None,
     log: LogOptions = DEFAULT_LOG,
@@ -57,11 +60,15 @@ def server(
         Where the server writes its address and, on loopback, its admin token. Default:
         WINDLASS_DATA, else ~/.local/share/windlass.
     tls_cert
-        The certificate (PEM, with its chain) for https; needs --tls-key.
+        The certificate (PEM, with its chain) for https; needs --tls-key. Files that change are
+        loaded again.
     tls_key
         The key (PEM) of --tls-cert.
+    tls_client_ca
+        The authorities (PEM) of workers' certificates. With it, a worker needs a certificate in
+        its own name.
     allowed_host
-        A name under which a proxy reaches a server on loopback. Repeatable.
+        A name under which clients reach the server, like --http-host-names. Repeatable.
     modules
         A module with tasks whose arguments the server checks on submission. Repeatable.
     """
@@ -69,8 +76,8 @@ def server(
     become_private()
     settings = settings_of(core, config)
     host, port = parse_listen(listen)
-    _check_certificate(tls_cert, tls_key)
-    where = Listen(host=host, port=port, certificate=tls_cert, key=tls_key)
+    where = Listen(host=host, port=port, tls=_tls_files(tls_cert, tls_key, tls_client_ca))
+    raise_file_limit()
     directory = data_directory(data)
     imports = tuple(modules or ())
     options = ServerOptions(
@@ -80,24 +87,21 @@ def server(
     uvloop.run(_serve(directory, options, where, tuple(allowed_host or ())))
 
 
-def _check_certificate(certificate: Path | None, key: Path | None) -> None:
-    """Raises `InvalidInput` unless both are given and belong together."""
+def _tls_files(
+    certificate: Path | None, key: Path | None, client_ca: Path | None
+) -> TlsFiles | None:
+    """Returns the files; raises `InvalidInput` unless they are complete and belong together."""
     if certificate is None and key is None:
-        return
+        if client_ca is not None:
+            raise InvalidInput("tls_client_ca", "given together with --tls-cert", "no certificate")
+        return None
     if certificate is None or key is None:
         missing = "tls_cert" if certificate is None else "tls_key"
         expected = "given too: --tls-cert and --tls-key need each other"
         raise InvalidInput(missing, expected, "nothing")
-    for name, path in (("tls_cert", certificate), ("tls_key", key)):
-        if not os.access(path, os.R_OK):
-            raise InvalidInput(name, "a readable file", str(path))
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
-            raise InvalidInput("tls_key", "the key of --tls-cert", f"another in {key}") from None
-        expected = f"a certificate in PEM, with its key in {key}"
-        raise InvalidInput("tls_cert", expected, f"something else in {certificate}") from None
+    files = TlsFiles(certificate, key, client_ca)
+    load_context(files)
+    return files
 
 
 async def _serve(
@@ -117,9 +121,11 @@ async def _serve(
                 "a loopback address until there is a token (start on 127.0.0.1 once)",
                 listen.host,
             )
-        hosts = names if is_loopback(listen.host) else None
-        serving = Serving(create_app(services, hosts), listen, bound, services.stop_waiting)
+        serving = start_serving(services, listen, bound, names)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, serving.reload_certificate)
         with announced(directory, local_address(address)):
             say(f"windlass server at {address}", BOLD_GREEN)
             sys.stdout.flush()
-            await serving.until_stopped(stop)
+            await stop.wait()
+            await serving.stop()

@@ -17,8 +17,8 @@ from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.clock import RealClock
 from windlass.providers.local import end_workers
-from windlass.server.app import create_app
-from windlass.server.serve import Listen, Serving, address_of, bind
+from windlass.server.app import start_serving
+from windlass.server.serve import Listen, address_of, bind
 from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import POOLS, ensure_admin_token, running_services
 from windlass.worker.keeper.processes import become_private
@@ -85,8 +85,7 @@ async def _up(
     address = address_of(listen, bound)
     async with running_services(options._replace(address=address, stopped=stop.is_set)) as services:
         await ensure_admin_token(services, directory / "admin-token")
-        serving = Serving(create_app(services), listen, bound, services.stop_waiting)
-        serving.start()
+        serving = start_serving(services, listen, bound)
         own = OwnWorkers(directory, address, services.access, slots)
         with announced(directory, address):
             if alone:

@@ -21,7 +21,7 @@ from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, giv
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import NOTHING, Code, Offers
 from windlass.cli.output.errors import explain_untrusted
-from windlass.client.settings import data_directory
+from windlass.client.settings import OwnCertificate, data_directory, own_certificate
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.values.names import check_name
 from windlass.worker.agent.options import WorkerOptions
@@ -41,6 +41,8 @@ def worker(
     name: str | None = None,
     state: Path | None = None,
     code: Code = None,
+    client_cert: Path | None = None,
+    client_key: Path | None = None,
     offers: Offers = NOTHING,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
@@ -62,6 +64,11 @@ def worker(
         data directory.
     code
         A single-use enrolment code from `windlass workers code`. Default: WINDLASS_CODE.
+    client_cert
+        A certificate (PEM) in the worker's name, for servers with --tls-client-ca. Default:
+        WINDLASS_CLIENT_CERT.
+    client_key
+        The key (PEM) of --client-cert. Default: WINDLASS_CLIENT_KEY.
     """
     use_log(log)
     named = name or os.uname().nodename
@@ -76,10 +83,12 @@ def worker(
     become_private()
     options = offers.options(named, place, held.get(CODE), {**os.environ, **held})
     options = replace(
-        options, keeps_token=KEEPS_NO_TOKEN not in held, drain_limit_ms=_own_drain_limit(core)
-    )
+        options, keeps_token=KEEPS_NO_TOKEN not in held, drain_limit_ms=_own_drain_limit(core),
+        hides=(data_directory(at.data),),
+    )  # fmt: skip
     if address is None or blobs is None:
-        uvloop.run(_work(at, options, held.get(TOKEN)))
+        own = own_certificate(client_cert, client_key)
+        uvloop.run(_work(at, options, held.get(TOKEN), own))
     else:
         uvloop.run(_work_beside(address, blobs, options, config, core))
 
@@ -103,11 +112,13 @@ def _own_drain_limit(core: CoreFlags) -> int | None:
     return found.config.drain_limit_ms if is_given else None
 
 
-async def _work(at: Connection, options: WorkerOptions, token: str | None) -> None:
+async def _work(
+    at: Connection, options: WorkerOptions, token: str | None, own: OwnCertificate | None
+) -> None:
     # Here, since a worker that hides its secrets starts twice.
     from windlass.wiring.http_agent import http_agent
 
-    transport = at.transport(token)
+    transport = at.transport(token, own)
     try:
         await _check_trust(transport)
         agent = http_agent(transport, options)

@@ -17,14 +17,14 @@ SELECT id, digest, body FROM shapes WHERE id > ? ORDER BY id;
 
 -- name: queues
 -- Ascending by name, as the primary key has them.
-SELECT name, weight, paused, max_running, max_per_worker, preempts, limit_id
+SELECT name, weight, paused, max_running, max_per_worker, preempts, limit_id, isolation
 FROM queues ORDER BY name;
 
 -- name: put_queue
 -- Paused, resumed or reweighted.
 INSERT OR REPLACE INTO queues (
-    name, weight, paused, max_running, max_per_worker, preempts, limit_id
-) VALUES (?, ?, ?, ?, ?, ?, ?);
+    name, weight, paused, max_running, max_per_worker, preempts, limit_id, isolation
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: meta
 -- Settings that live in the store.

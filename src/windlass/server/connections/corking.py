@@ -5,36 +5,7 @@ packets cost a server twice as much as one, and wake the client twice.
 """
 
 import asyncio
-from typing import Any, cast
-
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-
-class CorkedProtocol(asyncio.Protocol):
-    """Passes everything to uvicorn's protocol, over a transport that joins writes.
-
-    uvicorn takes any protocol class (`Config(http=...)`) and creates one for each connection.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        self._http = HttpToolsProtocol(**options)
-        self.data_received = self._http.data_received  # type: ignore[method-assign]
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        corked = Corked(cast(asyncio.Transport, transport), self._http.loop)
-        self._http.connection_made(cast(asyncio.Transport, corked))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._http.connection_lost(exc)
-
-    def eof_received(self) -> None:
-        self._http.eof_received()
-
-    def pause_writing(self) -> None:
-        self._http.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._http.resume_writing()
+from typing import Any
 
 
 class Corked:
@@ -64,6 +35,10 @@ class Corked:
     def close(self) -> None:
         self.flush()
         self._transport.close()
+
+    def write_eof(self) -> None:
+        self.flush()
+        self._transport.write_eof()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

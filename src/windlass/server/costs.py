@@ -1,0 +1,31 @@
+"""What requests may cost, known before they are carried out.
+
+Sizes of single things (a job, a matrix, a page of a list, a template with its parameters) are
+checked where those are read. This is about whole requests.
+"""
+
+from typing import Final
+
+# Take many jobs at once: the only JSON bodies that may be large.
+BULK: Final = frozenset(
+    {
+        ("POST", "/api/v1/jobs"),
+        (
+            "POST",
+            "/api/v1/workers/{worker:int}/jobs/{job:int}/attempts/{attempt:int}/jobs",
+        ),
+    }
+)
+
+# Read far more than they answer: each caller has only a few of them at once.
+COSTLY: Final = frozenset(
+    {
+        ("GET", "/api/v1/jobs/{job:int}/explain"),
+        ("GET", "/api/v1/jobs/{job:int}/time"),
+        ("GET", "/api/v1/workers/{worker:int}/explain"),
+        ("GET", "/api/v1/pools/plan"),
+        ("POST", "/api/v1/verify"),
+    }
+)
+
+ANONYMOUS_BODY: Final = 2 * 2**20  # bytes, of callers without a token

@@ -1,0 +1,242 @@
+"""The container engine of this machine: podman, docker or nerdctl, and what it can do."""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+import msgspec
+
+from windlass.domain.values.errors import InvalidInput, WindlassError
+
+Kind = Literal["podman", "docker", "nerdctl"]
+
+ENGINE: Final = "WINDLASS_CONTAINER_ENGINE"  # the variable that names the engine
+AUTO: Final = "auto"  # the first of KINDS that works
+OFF: Final = "off"
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+LONGEST_S: Final = 30  # for everything but pulling an image
+OLDEST_PASSTHROUGH: Final = (4, 0)  # podman that hands its own streams to a container
+
+# What an engine's program reads of its environment: where it keeps things, and how it reaches
+# them. Nothing that a job sets is among it: such a variable could make the program run anything.
+KEPT: Final = frozenset({
+    "CONTAINERD_ADDRESS", "CONTAINERD_NAMESPACE", "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS",
+    "DOCKER_CERT_PATH", "DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY",
+    "HOME", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "LOGNAME", "NERDCTL_TOML", "NO_PROXY", "PATH",
+    "REGISTRY_AUTH_FILE", "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "USER", "http_proxy",
+    "https_proxy", "no_proxy",
+})  # fmt: skip
+KEPT_STARTS: Final = ("CONTAINERS_", "STORAGE_", "XDG_")
+INIT_PLACES: Final = (
+    "/usr/libexec/podman", "/usr/lib/podman", "/usr/local/libexec/podman", "/usr/local/lib/podman",
+)  # fmt: skip
+
+_NUMBER: Final = re.compile(r"\d+")
+
+
+class EngineAway(WindlassError):
+    """The engine does not answer, or cannot do what it did when the worker started."""
+
+    code = "engine_away"
+
+
+class Ran(NamedTuple):
+    """How a command of the engine ended, and what it printed."""
+
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def reason(self) -> str:
+        """The last line it printed as an error."""
+        lines = [line.strip() for line in self.errors.splitlines() if line.strip()]
+        return lines[-1].removeprefix("Error: ") if lines else f"exit code {self.code}"
+
+
+class Engine(msgspec.Struct, frozen=True, kw_only=True):
+    """One engine. `enforces` are the limits it holds containers to: memory, cpus, processes.
+
+    `rootless`: root in a container is the user of this process, and has no other rights. With
+    `init` a small program can be the first process of a container, which passes signals on.
+    """
+
+    kind: Kind
+    program: str
+    version: str
+    rootless: bool
+    enforces: frozenset[str] = frozenset()
+    init: bool = False
+    env: dict[str, str] = {}
+
+    @property
+    def passes_streams(self) -> bool:
+        """Whether a container can write to the streams of the engine's program directly."""
+        found = tuple(map(int, _NUMBER.findall(self.version)[:2]))
+        return self.kind == "podman" and found >= OLDEST_PASSTHROUGH
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The program, without its chatter, which would go to the logs of jobs."""
+        return (self.program,) if self.kind == "nerdctl" else (self.program, "--log-level", "error")
+
+    @property
+    def maps_users(self) -> bool:
+        """Whether users in a container are users below this process's own."""
+        return self.rootless and self.kind == "podman"
+
+    def removal(self, name: str) -> tuple[str, ...]:
+        """Returns the command that ends and removes a container, whatever state it is in."""
+        return ("rm", "--force", "--volumes", *(("--time", "0") * (self.kind == "podman")), name)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the server is told, for matching and for people."""
+        return {
+            "container:engine": self.kind,
+            "container:version": self.version,
+            "container:rootless": self.rootless,
+            "container:limits": sorted(self.enforces),
+        }
+
+    def __str__(self) -> str:
+        rights = "rootless" if self.rootless else "as root"
+        limits = ", ".join(sorted(self.enforces)) or "nothing"
+        return f"{self.kind} {self.version}, {rights}; limits {limits}"
+
+    async def run(
+        self,
+        *arguments: str,
+        longest_s: float | None = LONGEST_S,
+        env: Mapping[str, str] | None = None,
+    ) -> Ran:
+        """Runs a command of the engine; raises `EngineAway` if it does not end in time."""
+        return await run([*self.command, *arguments], {**self.env, **(env or {})}, longest_s)
+
+
+async def run(argv: Sequence[str], env: Mapping[str, str], longest_s: float | None) -> Ran:
+    """Runs a program to its end; kills it and raises `EngineAway` if that takes too long."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, start_new_session=True, cwd="/",
+        )  # fmt: skip
+    except OSError as error:
+        raise EngineAway(f"cannot start {argv[0]}: {error.strerror}") from error
+    try:
+        output, errors = await asyncio.wait_for(process.communicate(), longest_s)
+    except TimeoutError:
+        raise EngineAway(f"{' '.join(argv[:2])} did not end within {longest_s} s") from None
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    code = -1 if process.returncode is None else process.returncode
+    return Ran(code, output.decode(errors="replace"), errors.decode(errors="replace"))
+
+
+def engine_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Returns what the engine's program sees of the worker's environment."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in KEPT or name.startswith(KEPT_STARTS)
+    }
+
+
+async def find_engine(setting: str, environ: Mapping[str, str]) -> Engine | str:
+    """Returns the engine to use, or why there is none, in words for people.
+
+    `setting` is `auto`, `off`, the name of an engine or the path of its program.
+    """
+    if setting == OFF:
+        return "containers are off on this worker"
+    env = engine_environment(environ)
+    reasons = []
+    for kind, name in candidates(setting):
+        program = shutil.which(name, path=env.get("PATH", os.defpath))
+        if program is None:
+            continue
+        found = await _ask(kind, program, env)
+        if isinstance(found, Engine):
+            return found
+        reasons.append(f"{kind}: {found}")
+    if reasons:
+        return "; ".join(reasons)
+    wanted = ", ".join(KINDS) if setting == AUTO else setting
+    return f"none of {wanted} is installed" if setting == AUTO else f"{wanted} is not installed"
+
+
+def check_engine(setting: str) -> None:
+    """Raises `InvalidInput` unless this can name an engine, all of them or none."""
+    if setting != OFF:
+        candidates(setting)
+
+
+def candidates(setting: str) -> list[tuple[Kind, str]]:
+    """Returns the programs to try, with their kinds; raises `InvalidInput` for an unknown one."""
+    if setting == AUTO:
+        return [(kind, kind) for kind in KINDS]
+    for kind in KINDS:
+        if Path(setting).name == kind:
+            return [(kind, setting)]
+    expected = f"auto, off, {', '.join(KINDS)}, or the path of one of them"
+    raise InvalidInput("container_engine", expected, setting)
+
+
+async def _ask(kind: Kind, program: str, env: dict[str, str]) -> Engine | str:
+    """Asks a program about its engine; returns why it cannot run containers if it cannot."""
+    form = "json" if kind == "podman" else "{{json .}}"
+    try:
+        ran = await run([program, "info", "--format", form], env, LONGEST_S)
+    except EngineAway as error:
+        return error.message
+    if ran.code != 0:
+        return ran.reason
+    try:
+        told = msgspec.json.decode(ran.output, type=dict[str, Any])
+        describe = _podman if kind == "podman" else _docker
+        return describe(kind, program, told, env)
+    except (msgspec.MsgspecError, KeyError, TypeError) as error:
+        return f"cannot read what {kind} info says: {error}"
+
+
+def _podman(kind: Kind, program: str, told: dict[str, Any], env: dict[str, str]) -> Engine | str:
+    host = told["host"]
+    if host.get("serviceIsRemote"):
+        return "it runs containers on another machine"
+    rootless = bool(host["security"]["rootless"])
+    controllers = set(host.get("cgroupControllers") or ())
+    if rootless and host.get("cgroupVersion") == "v1":
+        controllers = set()  # An ordinary user has no rights to them.
+    names = {"memory": "memory", "cpu": "cpus", "pids": "processes"}
+    enforces = frozenset(names[one] for one in controllers if one in names)
+    init = any(
+        shutil.which("catatonit", path=place)
+        for place in (*INIT_PLACES, env.get("PATH", os.defpath))
+    )
+    return Engine(
+        kind=kind, program=program, version=str(told["version"]["Version"]), rootless=rootless,
+        enforces=enforces, init=init, env=env,
+    )  # fmt: skip
+
+
+def _docker(kind: Kind, program: str, told: dict[str, Any], env: dict[str, str]) -> Engine | str:
+    if not told.get("ServerVersion"):
+        errors = told.get("ServerErrors") or ["its daemon does not answer"]
+        return str(errors[0])
+    options = told.get("SecurityOptions") or []
+    names = {"MemoryLimit": "memory", "CpuCfsQuota": "cpus", "PidsLimit": "processes"}
+    init = any(
+        shutil.which(one, path=env.get("PATH", os.defpath)) for one in ("docker-init", "tini")
+    )
+    return Engine(
+        kind=kind, program=program, version=str(told["ServerVersion"]),
+        rootless=any("rootless" in str(option) for option in options),
+        enforces=frozenset(names[one] for one in names if told.get(one)), init=init, env=env,
+    )  # fmt: skip

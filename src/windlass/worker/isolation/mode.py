@@ -1,0 +1,110 @@
+"""The interface between attempts and the modes of isolation.
+
+An attempt enters a mode once, before its first program: that gives it a `Confinement`. Each of
+its programs goes through `wrap`, and the keeper starts what that returns. When the attempt has
+ended and none of its processes is left, `leave` is called. `clear_leftovers` runs when an agent
+starts, for what an agent left that was killed.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from windlass.domain.matching.isolation import Isolation, Network, Pull
+from windlass.domain.values.errors import WindlassError
+from windlass.ports.executor import Limits
+from windlass.worker.keeper.kept_process import AS_WORKER, Ended, RunAs
+
+
+class ConfinementFailed(WindlassError):
+    """A mode could not start a program; `failure` is the class of that failure."""
+
+    code = "confinement_failed"
+
+    def __init__(self, failure: str, message: str) -> None:
+        super().__init__(message)
+        self.failure = failure
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """A program, as the keeper starts it.
+
+    It sees `env` beside the environment of all jobs; with `whole`, nothing else. With `make`
+    the keeper makes the folder `cwd`.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    whole: bool = False
+    cwd: str
+    make: bool = False
+    limits: Limits | None = None
+    run_as: RunAs = AS_WORKER
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt asks of a mode; `socket` is how its programs submit jobs.
+
+    `scratch` is its folder, which may not exist yet. `devices` are the indices of its GPUs.
+    `secrets` are the names of variables whose values nobody else may read, and `credentials` are
+    those for the registry of its image. `note` writes a line to the job's log.
+    """
+
+    job: int
+    attempt: int
+    scratch: Path
+    socket: Path | None = None
+    network: Network | None = None
+    image: str | None = None
+    pull: Pull = "missing"
+    limits: Limits | None = None
+    devices: tuple[str, ...] = ()
+    secrets: frozenset[str] = frozenset()
+    credentials: str | None = None
+    note: Callable[[str], object] = str
+
+
+class Confinement(Protocol):
+    """What the programs of one attempt run in."""
+
+    async def wrap(self, program: Program) -> Program:
+        """Returns what the keeper starts instead of this program; raises `WindlassError`."""
+        ...
+
+    async def leave(self) -> None:
+        """Removes what was made for the attempt; its processes have ended or are killed."""
+        ...
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A confinement that has something to do when one of its programs has ended."""
+
+    async def settle(self, program: Program, ended: Ended, output: bytes) -> Ended:
+        """Returns how the job's own program ended; raises `ConfinementFailed` if it never ran.
+
+        `program` is what `wrap` returned, `output` the end of what it printed, at least if it
+        printed little. It has ended for good when this returns.
+        """
+        ...
+
+
+class IsolationMode(Protocol):
+    """One mode on this machine."""
+
+    @property
+    def name(self) -> Isolation: ...
+
+    async def why_not(self) -> str | None:
+        """Returns why this machine cannot do it, in words for people; None if it can."""
+        ...
+
+    def enter(self, wish: Wish) -> Confinement:
+        """Prepares the confinement of one attempt."""
+        ...
+
+    async def clear_leftovers(self) -> None:
+        """Removes what attempts of an agent that was killed have left."""
+        ...

@@ -1,0 +1,76 @@
+"""Where other users find what is theirs, if the worker is root and gives jobs uids of their own.
+
+The worker's state directory is closed to them, and it may be below a home directory that is
+closed as well.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path("/var/lib/windlass")
+YOUNG_S: Final = 60  # a worker that has just made its folder may not have locked it yet
+PASSABLE: Final = 0o711  # others can pass through a folder, but not list it
+
+
+class UserPlace:
+    """A folder for the scratch directories of jobs and the socket by which they submit others.
+
+    Others can pass through it, but not list it.
+    """
+
+    def __init__(self, state: Path, root: Path = ROOT) -> None:
+        self._root = root
+        self._held: int | None = None
+        self.path = root / hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
+
+    @property
+    def scratch(self) -> Path:
+        """Where the folders of jobs are."""
+        return self.path / "scratch"
+
+    def open(self) -> None:
+        """Makes it; raises `OSError`."""
+        for folder in (self._root, self.path):
+            folder.mkdir(mode=PASSABLE, parents=True, exist_ok=True)
+            found = folder.lstat()
+            if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode):
+                raise PermissionError(1, f"{folder} belongs to another user")
+            folder.chmod(PASSABLE)
+        self._held = _lock(self.path)
+        self._remove_abandoned()
+
+    def close(self) -> None:
+        """Removes it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def _remove_abandoned(self) -> None:
+        """Removes the folders of workers that were killed and did not come back."""
+        for folder in self._root.iterdir():
+            if folder == self.path:
+                continue
+            with contextlib.suppress(OSError):
+                settled = folder.stat().st_mtime < self.path.stat().st_mtime - YOUNG_S
+                held = _lock(folder) if settled else None
+                if held is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(held)
+
+
+def _lock(folder: Path) -> int | None:
+    """Locks a folder while its worker lives; None if another holds it."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        return None
+    return held

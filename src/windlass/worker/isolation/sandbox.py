@@ -1,0 +1,253 @@
+"""The mode `sandbox`: bubblewrap gives a program namespaces of its own and a read-only system.
+
+A program sees the system's folders, what the operator shares, and its scratch directory, which
+alone it can write to, beside a private /tmp. It has process ids, mounts, System V IPC and a host
+name of its own, no way to gain rights, and fewer system calls (`system_calls.py`).
+
+A worker that is not root runs it as its own user, in a user namespace. A worker that is root
+gives each attempt a uid of its own, as the mode `user` does, and needs no user namespace.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from windlass.domain.matching.isolation import Isolation
+from windlass.ports.executor import Limits
+from windlass.worker.isolation.mode import Confinement, Program, Wish
+from windlass.worker.isolation.system_calls import filter_program
+from windlass.worker.isolation.uids import Uids
+from windlass.worker.isolation.user import home_of
+from windlass.worker.keeper.kept_process import RunAs, SpawnFailed
+from windlass.worker.keeper.processes import find_program
+
+SYSTEM: Final = (
+    "/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/opt", "/sbin", "/sys",
+    "/usr", "/run/systemd/resolve",
+)  # fmt: skip
+GPU_DEVICES: Final = ("/dev/dri", "/dev/kfd", "/dev/nvidia*")
+FILTER_FD: Final = 10
+STATUS_FD: Final = 11
+PATIENCE_S: Final = 10
+NOBODY: Final = 65534
+# Paths inside of a sandbox, where the job is alone with them.
+TMP: Final = "/tmp"  # nosec B108
+VAR_TMP: Final = "/var/tmp"  # nosec B108
+# What root needs to enter the folder of another user and to become that user.
+TO_BECOME: Final = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_DAC_READ_SEARCH")
+ENOENT: Final = 2
+NO_LIMITS: Final = Limits()
+
+
+class Visible(msgspec.Struct, frozen=True):
+    """Which folders of the machine a sandbox has: `shared` for reading, `hidden` not at all."""
+
+    shared: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+
+class SandboxMode:
+    """Implements `IsolationMode`; `filter_file` is where the filter of system calls is kept."""
+
+    name: Isolation = "sandbox"
+
+    def __init__(self, visible: Visible, filter_file: Path, uids: Uids | None) -> None:
+        self._visible = visible
+        self._filter_file = filter_file
+        self._uids = uids if os.geteuid() == 0 else None
+        self._bwrap = shutil.which("bwrap") or ""
+        self._setpriv = shutil.which("setpriv") or ""
+        self._prlimit = shutil.which("prlimit") or ""
+
+    async def why_not(self) -> str | None:
+        """Tries it: whether namespaces may be made depends on much that cannot be looked up."""
+        if not self._bwrap:
+            return "bubblewrap is not installed (no bwrap on the PATH)"
+        machine = os.uname().machine
+        program = filter_program(machine)
+        if program is None:
+            return f"there is no list of system calls for {machine}"
+        if os.geteuid() == 0 and not self._setpriv:
+            return "setpriv (util-linux) is not on the PATH"
+        if self._uids is not None and (why := self._uids.check()) is not None:
+            return why
+        try:
+            self._filter_file.write_bytes(program)
+        except OSError as error:
+            return f"cannot write {self._filter_file}: {error.strerror or error}"
+        return await self._try()
+
+    async def _try(self) -> str | None:
+        """Returns what bubblewrap says if it cannot start a program."""
+        wish = Wish(job=0, attempt=0, scratch=Path(TMP))
+        words = [*self.words(wish, TMP), "--", *self.become(NOBODY), "true"]
+        filter_fd = os.open(self._filter_file, os.O_RDONLY)
+        words[words.index(str(FILTER_FD))] = str(filter_fd)
+        words[words.index(str(STATUS_FD))] = "2"
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *words, pass_fds=[filter_fd], stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            _, said = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        except (OSError, TimeoutError) as error:
+            return f"bubblewrap does not work: {error}"
+        finally:
+            os.close(filter_fd)
+        if process.returncode == 0:
+            return None
+        return f"bubblewrap does not work here: {said.decode(errors='replace').strip()}"
+
+    def enter(self, wish: Wish) -> Confinement:
+        """Prepares the sandbox of one attempt."""
+        return Sandbox(self, wish, self._uids)
+
+    async def clear_leftovers(self) -> None:
+        """Does nothing: a sandbox ends with bubblewrap, and that with its keeper."""
+
+    @property
+    def filter(self) -> str:
+        """The file that bubblewrap finds open."""
+        return str(self._filter_file)
+
+    def words(self, wish: Wish, folder: str, disk: int = 0) -> list[str]:
+        """Returns the command line of bubblewrap up to the program, which starts in `folder`.
+
+        `disk` limits /tmp as well.
+        """
+        words = [
+            self._bwrap, "--unshare-pid", "--unshare-ipc", "--unshare-uts",
+            "--unshare-cgroup-try", "--die-with-parent", "--new-session",
+        ]  # fmt: skip
+        if os.geteuid() == 0:
+            # Namespaces made by root need no user namespace; `become` gives up the rest.
+            words += ["--cap-drop", "ALL"]
+            for capability in TO_BECOME:
+                words += ["--cap-add", capability]
+        else:
+            words.append("--unshare-user")
+        if wish.network == "none":
+            words.append("--unshare-net")
+        words += [*_system(), "--proc", "/proc", "--dev", "/dev"]
+        words += ["--size", str(disk)] if disk else []
+        words += ["--perms", "1777", "--tmpfs", TMP]
+        words += ["--dir", "/var", "--symlink", TMP, VAR_TMP]
+        if wish.devices:
+            for path in _gpu_devices():
+                words += ["--dev-bind-try", path, path]
+        for shared in self._visible.shared:
+            words += [*_parents(shared), "--ro-bind-try", str(shared), str(shared)]
+        for hidden in self._hidden():
+            words += ["--tmpfs", str(hidden)]
+        if wish.job:
+            words += [*_parents(wish.scratch), "--bind", str(wish.scratch), str(wish.scratch)]
+        if wish.socket is not None:
+            place = str(wish.socket)
+            words += [*_parents(wish.socket), "--ro-bind-try", place, place]
+        words += ["--remount-ro", "/", "--chdir", folder, "--seccomp", str(FILTER_FD)]
+        return [*words, "--json-status-fd", str(STATUS_FD)]
+
+    def become(self, uid: int | None) -> list[str]:
+        """Returns the words by which root becomes the user of an attempt, inside."""
+        if uid is None or os.geteuid() != 0:
+            return []
+        return [
+            self._setpriv, "--reuid", str(uid), "--regid", str(uid), "--clear-groups",
+            "--inh-caps=-all", "--bounding-set=-all", "--",
+        ]  # fmt: skip
+
+    def limit(self, processes: int) -> list[str]:
+        """Returns the words that limit the processes of the sandbox: its user has no others."""
+        most = f"--nproc={processes}:{processes}"
+        return [self._prlimit, most, "--"] if processes and self._prlimit else []
+
+    def shows(self, path: str, scratch: Path) -> bool:
+        """Returns whether a file of the machine is in the sandbox at the same place."""
+        real = Path(os.path.realpath(path))
+        if any(real.is_relative_to(hidden) for hidden in self._visible.hidden):
+            return real.is_relative_to(scratch)
+        seen = (*map(Path, SYSTEM), *self._visible.shared, scratch)
+        return any(real.is_relative_to(os.path.realpath(folder)) for folder in seen)
+
+    def _hidden(self) -> list[Path]:
+        """Returns the hidden folders that would be visible otherwise."""
+        seen = (*map(Path, SYSTEM), *self._visible.shared)
+        return [
+            hidden
+            for hidden in self._visible.hidden
+            if hidden.is_dir() and any(hidden.is_relative_to(folder) for folder in seen)
+        ]
+
+
+class Sandbox:
+    """Implements `Confinement`."""
+
+    def __init__(self, mode: SandboxMode, wish: Wish, uids: Uids | None) -> None:
+        self._mode = mode
+        self._wish = wish
+        self._uids = uids
+        self._uid = None if uids is None else uids.take()
+
+    async def wrap(self, program: Program) -> Program:
+        """Returns bubblewrap with the program inside."""
+        mode, scratch = self._mode, self._wish.scratch
+        self._check_program(program)
+        uid = os.geteuid() if self._uid is None else self._uid
+        home = {**home_of(uid, str(scratch)), "TMPDIR": TMP}
+        limits = program.limits or NO_LIMITS
+        words = (*mode.words(self._wish, program.cwd, limits.disk_bytes), "--")
+        words += (*mode.become(self._uid), *mode.limit(limits.processes))
+        return replace(
+            program,
+            argv=(*words, *program.argv),
+            env={**program.env, **home},
+            run_as=RunAs(self._uid, ((FILTER_FD, mode.filter),), nested=True, status=STATUS_FD),
+        )
+
+    def _check_program(self, program: Program) -> None:
+        """Raises `SpawnFailed` for a program that is not there, or not in the sandbox."""
+        env = {"PATH": os.environ.get("PATH", os.defpath), **program.env}
+        try:
+            path = os.path.join(program.cwd, find_program(program.argv[0], env))
+        except FileNotFoundError as error:
+            raise SpawnFailed(ENOENT, str(error.strerror)) from error
+        if not self._mode.shows(path, self._wish.scratch):
+            raise SpawnFailed(
+                ENOENT,
+                f"cannot start {path}: it is not in the sandbox of jobs; share its folder with "
+                "--share, or start the worker with --isolation process",
+            )
+
+    async def leave(self) -> None:
+        """Gives the uid back; nothing else outlives the processes."""
+        if self._uids is not None and self._uid is not None:
+            self._uids.give_back(self._uid)
+
+
+def _system() -> list[str]:
+    """Returns the words that show the system's folders; links stay links."""
+    words: list[str] = []
+    for path in SYSTEM:
+        if os.path.islink(path):
+            words += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            words += ["--ro-bind", path, path]
+    return words
+
+
+def _parents(path: Path) -> list[str]:
+    """Returns the words that make the folders above a path, open to the user of a job."""
+    words: list[str] = []
+    for parent in reversed(path.parents[:-1]):
+        words += ["--dir", str(parent)]
+    return words
+
+
+def _gpu_devices() -> Sequence[str]:
+    return sorted(str(path) for name in GPU_DEVICES for path in Path("/").glob(name[1:]))

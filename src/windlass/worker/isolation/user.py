@@ -1,0 +1,55 @@
+"""The mode `user`: the programs of each attempt run under a uid that nothing else has."""
+
+import os
+
+from msgspec.structs import replace
+
+from windlass.domain.matching.isolation import Isolation
+from windlass.worker.isolation.mode import Confinement, Program, Wish
+from windlass.worker.isolation.uids import Uids
+from windlass.worker.keeper.kept_process import RunAs
+
+NOT_ROOT = "the worker does not run as root"
+
+
+class UserMode:
+    """Implements `IsolationMode`."""
+
+    name: Isolation = "user"
+
+    def __init__(self, uids: Uids) -> None:
+        self._uids = uids
+
+    async def why_not(self) -> str | None:
+        """Only root can start programs as others."""
+        return NOT_ROOT if os.geteuid() != 0 else self._uids.check()
+
+    def enter(self, wish: Wish) -> Confinement:
+        """Takes a uid for the attempt."""
+        return OwnUser(self._uids, str(wish.scratch))
+
+    async def clear_leftovers(self) -> None:
+        """Does nothing: locks end with the worker, and its processes were killed."""
+
+
+class OwnUser:
+    """Implements `Confinement`."""
+
+    def __init__(self, uids: Uids, home: str) -> None:
+        self._uids = uids
+        self._uid = uids.take()
+        self._home = home
+
+    async def wrap(self, program: Program) -> Program:
+        """Returns the program with another user; its scratch directory is that user's home."""
+        env = {**program.env, **home_of(self._uid, self._home)}
+        return replace(program, env=env, run_as=RunAs(user=self._uid))
+
+    async def leave(self) -> None:
+        """Gives the uid back; the keeper has killed its processes."""
+        self._uids.give_back(self._uid)
+
+
+def home_of(uid: int, home: str) -> dict[str, str]:
+    """Returns the variables that describe a user without an account."""
+    return {"HOME": home, "USER": str(uid), "LOGNAME": str(uid)}

@@ -1,0 +1,37 @@
+"""The folders in which the keeper starts programs.
+
+The standard library only: the keeper imports this file.
+"""
+
+import os
+
+
+def enter(path: str, make: bool, user: int | None) -> None:
+    """Goes to a folder, for the process that is started next; folders are used again."""
+    try:
+        os.chdir(path)
+    except FileNotFoundError:
+        if not make:
+            raise
+        os.mkdir(path, 0o700)
+        os.chdir(path)
+    if make and user is not None:
+        _hand_over(path, user)
+
+
+def _hand_over(path: str, user: int) -> None:
+    """Gives a folder to another user, with what the agent has put there."""
+    os.chown(path, user, user)
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            place = f"{folder}/{name}"
+            if os.lstat(place).st_uid == os.getuid():
+                os.chown(place, user, user, follow_symlinks=False)
+
+
+def holds_something(path: str) -> bool:
+    """Returns whether a folder is not empty, or cannot be read."""
+    try:
+        return bool(os.listdir(path))
+    except OSError:
+        return True

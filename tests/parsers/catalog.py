@@ -1,0 +1,13 @@
+"""All parsers."""
+
+from typing import Final
+
+from tests.parsers import of_documents, of_messages, of_values
+from tests.parsers.parser import Parser
+
+ALL: Final[tuple[Parser, ...]] = (
+    *of_values.PARSERS,
+    *of_documents.PARSERS,
+    *of_messages.PARSERS,
+)
+BY_NAME: Final = {parser.name: parser for parser in ALL}

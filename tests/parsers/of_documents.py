@@ -1,0 +1,245 @@
+"""Workflow files, templates, jobs, reactions, settings, and the files of the fuzzing pipeline."""
+
+import gzip
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tests.parsers.of_values import JSON_ERRORS
+from tests.parsers.parser import Parser, of_text
+from windlass.cli.options.configuration import load_settings
+from windlass.domain.config import Config
+from windlass.domain.job.job import JobSpec, decode_spec
+from windlass.domain.job.validation import Validator
+from windlass.executors import KINDS
+from windlass.fuzzing.config.solver_file import parse_solver
+from windlass.fuzzing.coverage.changes import hunks_of
+from windlass.fuzzing.coverage.coverage_map import decode as decode_map
+from windlass.fuzzing.coverage.coverage_map import encode as encode_map
+from windlass.fuzzing.coverage.functions import functions_in
+from windlass.fuzzing.engines.signature import normalise, title_of
+from windlass.fuzzing.processes.runner import ExitStatus
+from windlass.fuzzing.roles.coverage import parse_shard
+from windlass.fuzzing.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec, MalformedFile
+from windlass.wire.reactions import conceal, parse_reactions
+from windlass.workflows.expansion import expand_tree
+from windlass.workflows.files import NoFiles
+from windlass.workflows.nodes import NOWHERE, Misdescribed, Node
+from windlass.workflows.reading import read_text
+from windlass.workflows.substitution import Budget, Scope, substitute_text
+
+VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in KINDS})
+CRASHED: Final = ExitStatus(-6, "exited", 1)
+COMMIT: Final = b"0123456789abcdef0123456789abcdef01234567"
+WORKFLOW: Final = b"""\
+name: release
+parameters: {version: {type: text, default: "1"}, shards: {type: integer, default: 2}}
+jobs:
+  build: {run: [make, "${{ parameters.version }}"], timeout: 5m, retries: 2}
+  test:
+    run: [test, "${{ matrix.os }}-${{ index }}"]
+    matrix: {os: [a, b]}
+    after: [build]
+  all: {run: [echo], after: ["test[*]"], requires: ["memory>=1GiB"]}
+"""
+MAPS: Final = tuple(
+    gzip.compress(b'{"commit":"c","tests":["t"],"functions":{' + functions + b"}}", mtime=0)
+    for functions in (b'"a:b:1":[0]', b'"a:b:1":[5]', b'"ab":[0]', b'"\xff":[]')
+)
+SOLVER: Final = b"""\
+name: s
+repository: /r
+build: {production: [[make]], coverage: [[make]]}
+binaries: [solver]
+engine: {name: command}
+"""
+
+
+def _workflow(file: str) -> Any:
+    def read(data: bytes) -> None:
+        expand_tree(read_text(data, file), {}, NoFiles())
+
+    return read
+
+
+def _expression(text: str) -> None:
+    names = {"parameters.x": Node("1", NOWHERE, "1"), "index": Node(3, NOWHERE, "3")}
+    shown = substitute_text(text, Scope(names, Budget()), NOWHERE, "run")
+    assert "${{" in shown or "${{" not in text or len(shown) <= len(text)
+
+
+def _job(data: bytes) -> None:
+    """A job that is taken is read back from the store as it was, and taken again."""
+    spec = msgspec.json.decode(data, type=JobSpec)
+    valid = VALIDATOR.validate(spec)
+    again = VALIDATOR.validate(decode_spec(valid.body))
+    assert again.body == valid.body
+
+
+def _reactions(data: bytes) -> None:
+    values = msgspec.json.decode(data, type=list[dict[str, Any]])
+    parse_reactions(values, "on_end")
+    conceal(values)
+
+
+def _settings(data: bytes) -> None:
+    with tempfile.NamedTemporaryFile(suffix=".toml") as file:
+        file.write(data)
+        file.flush()
+        _ = load_settings({}, {}, Path(file.name)).config
+
+
+def _state_file(codec: Codec[Any]) -> Any:
+    def read(data: bytes) -> None:
+        value, version = codec.decode(data, {"windlass-seq": "7"})
+        body, attributes = codec.encode(value, version.next("n"))
+        assert codec.decode(body, attributes) == (value, version.next("n"))
+
+    return read
+
+
+def _attributes(text: str) -> None:
+    SCHEDULE.decode(b"[]", dict(part.partition("=")[::2] for part in text.split(";")))
+
+
+def _coverage_map(data: bytes) -> None:
+    found = decode_map(data)
+    assert decode_map(encode_map(found)) == found
+
+
+def _report(text: str) -> None:
+    assert "\n" not in title_of(text, CRASHED)
+    normalise(text)
+
+
+PARSERS: Final = (
+    Parser(
+        "workflow as YAML",
+        _workflow("w.yaml"),
+        (WORKFLOW, b"name: w\njobs: {a: &x {run: [echo]}, b: {<<: *x}}\n", b"a: &a [*a]"),
+        (Misdescribed,),
+        floor=1.0,
+    ),
+    Parser(
+        "workflow as JSON",
+        _workflow("w.json"),
+        (b'{"name":"w","jobs":{"a":{"run":["echo","\\ud83d\\ude00"],"array":3}}}',),
+        (Misdescribed,),
+        floor=1.0,
+    ),
+    Parser(
+        "template expression",
+        of_text(_expression),
+        (b"a ${{ parameters.x }} b", b"$${{ x }}", b"${{index}}", b"${{ }}", b"${{ matrix.v"),
+    ),
+    Parser(
+        "job",
+        _job,
+        (
+            b'{"task":"shell","args":{"argv":["a"],"env":{"A":"b"},"inputs":[{"job":1,"artifact":"x"}]}}',
+            b'{"task":"ffmpeg","args":{"inputs":["a.mp4"],"output":"b.mp4","options":["-c:v","h264"]}}',
+            b'{"task":"x","timeout":"5m","retries":3,"requires":["a==1"],"rate":{"key":"k","per":"1m","max":2}}',
+            b'{"task":"x","not_before":"2030-01-01T00:00:00Z","labels":{"a":"b"},"after":[1,"n"]}',
+            b'{"task":"gstreamer","args":{"pipeline":["videotestsrc","!","fakesink"]}}',
+        ),
+        JSON_ERRORS,
+    ),
+    Parser(
+        "reactions",
+        _reactions,
+        (
+            b'[{"webhook":{"url":"https://a.b/","secret":"x"}}]',
+            b'[{"retry":{"delays":["1m",5]}}]',
+            b'[{"submit":[{"task":"x"}]}]',
+        ),
+        JSON_ERRORS,
+    ),
+    Parser(
+        "settings file",
+        _settings,
+        (
+            b'[heartbeat]\ninterval = "10s"\n',
+            b"retention.jobs = 'never'\n",
+            b'"a.b" = 1\n[x.y]\n',
+            b"a = " + b"[" * 3_000,
+        ),
+    ),
+    Parser(
+        "solver file as YAML",
+        lambda data: parse_solver(data, Path("s.yaml")),
+        (SOLVER, b"name: &a [*a]\n", b"a: 2020-01-01\n"),
+    ),
+    Parser(
+        "solver file as TOML",
+        lambda data: parse_solver(data, Path("s.toml")),
+        (
+            b'name = "s"\nrepository = "/r"\nbinaries = ["b"]\n[build]\nproduction = [["make"]]\n',
+            b"a = 1979-05-27T07:32:00Z\n",
+        ),
+    ),
+    Parser(
+        "state file",
+        _state_file(STATE),
+        (b'{"last_checked_commit":"' + COMMIT + b'","checked_at_ms":5,"version":{"seq":3}}',),
+        (MalformedFile,),
+    ),
+    Parser(
+        "build queue",
+        _state_file(QUEUE),
+        (b'{"queue":["' + COMMIT + b'"],"built":[],"failed":[],"seen":["a"],"x":1.5}',),
+        (MalformedFile,),
+    ),
+    Parser(
+        "schedule",
+        _state_file(SCHEDULE),
+        (b'[{"hash":"' + COMMIT + b'","fuzz_count":2,"x":null}]\t \t\n',),
+        (MalformedFile,),
+    ),
+    Parser(
+        "schedule's attributes",
+        of_text(_attributes),
+        (
+            b"windlass-seq=12;windlass-nonce=a;Windlass-Recent=a,b",
+            b"windlass-seq=" + b"9" * 5_000,
+        ),
+        (MalformedFile,),
+    ),
+    Parser(
+        "leases",
+        _state_file(LEASES),
+        (
+            b'{"build":{"a":{"holder":"h","token":"t","until_ms":5}},"version":{"seq":1,"nonce":"n"}}',
+        ),
+        (MalformedFile,),
+    ),
+    Parser("coverage map", _coverage_map, MAPS, most=4_096),
+    Parser(
+        "crash report",
+        of_text(_report),
+        (
+            b"==1==ERROR: AddressSanitizer: heap-use-after-free on x\n #0 0x1 in f(int) a.cpp:3\n",
+            b"a.cpp:1:2: runtime error: signed integer overflow: 1 + 2\n",
+            b"/x/a.cpp:12: void f(): Assertion `x > 0' failed.\n",
+            b"terminate called after throwing an instance of 'std::x'\n  what():  no\n",
+            b"Fatal failure within void f() at a.cpp:3\nCheck failure\n x\n",
+        ),
+    ),
+    Parser(
+        "C++ source",
+        of_text(functions_in),
+        (
+            b"namespace a { class B { int f(int x) { return '{'; } }; }\nint B::g() : x{1} {}\n",
+            b'R"x({)x" /* { */ "\\"{" // {\n#define X {\\\n {\n',
+            b"template<class T> a<T>::~b(){}\n",
+        ),
+        floor=1.0,
+    ),
+    Parser(
+        "diff",
+        of_text(hunks_of),
+        (b"+++ b/a.cpp\t\n@@ -1,2 +3,4 @@ int f()\n+x\n", b"+++ /dev/null\n@@ -1 +0,0 @@\n"),
+    ),
+    Parser("shard", of_text(parse_shard), (b"2/4", "²/4".encode())),
+)
