@@ -176,13 +176,14 @@ def _local_token(address: str, data: Path | None) -> str | None:
 
     Whoever names the data directory says that both belong together.
     """
-    from windlass.domain.values.addresses import is_loopback
-
     directory = data_directory(data)
     named = data is not None or bool(os.environ.get("WINDLASS_DATA"))
+    if named or address == _address(directory):
+        return _token(directory)
+    from windlass.domain.values.addresses import is_loopback
+
     hosts = [urlsplit(one.strip()).hostname or "" for one in address.split(",")]
-    here = address == _address(directory) or all(map(is_loopback, hosts))
-    return _token(directory) if named or here else None
+    return _token(directory) if all(map(is_loopback, hosts)) else None
 
 
 def _token(directory: Path) -> str | None:

@@ -602,6 +602,7 @@ CREATE TABLE pool_costs (
 
 -- Workers of pools come and go, and with them their tokens and codes.
 CREATE INDEX tokens_worker ON tokens (worker) WHERE worker > 0;
+CREATE INDEX tokens_session ON tokens (expires_at) WHERE kind = 'session';
 CREATE INDEX codes_expired ON codes (expires_at, digest);
 
 -- Numbers of events go on from the newest one, so that one must stay.

@@ -47,9 +47,10 @@ class MemoryAccess:
 
     async def trim_sessions(self, before: int, count: int) -> int:
         old = [
-            row for row in sorted(self._tables.tokens)
+            row for row in self._tables.tokens
             if row.kind == SESSION and row.expires_at < before
         ]  # fmt: skip
+        old.sort(key=lambda row: (row.expires_at, row.id))
         for row in old[:count]:
             self._tables.tokens.pop(row.id)
             self._tables.token_ids.pop(row.digest)

@@ -37,7 +37,8 @@ WHERE tokens.id = used.id AND tokens.last_used_at < used.at
 -- name: trim_sessions
 -- The oldest first; sessions always expire.
 DELETE FROM tokens WHERE id IN (
-    SELECT id FROM tokens WHERE kind = 'session' AND expires_at < $1 ORDER BY id LIMIT $2
+    SELECT id FROM tokens WHERE kind = 'session' AND expires_at < $1
+    ORDER BY expires_at, id LIMIT $2
 )
 
 -- name: insert_code

@@ -38,7 +38,8 @@ UPDATE tokens SET last_used_at = ?2 WHERE id = ?1 AND last_used_at < ?2;
 -- name: trim_sessions
 -- The oldest first; sessions always expire.
 DELETE FROM tokens WHERE id IN (
-    SELECT id FROM tokens WHERE kind = 'session' AND expires_at < ?1 ORDER BY id LIMIT ?2
+    SELECT id FROM tokens WHERE kind = 'session' AND expires_at < ?1
+    ORDER BY expires_at, id LIMIT ?2
 );
 
 -- name: insert_code

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import apsw
-import msgspec
 
 from windlass.domain.access.audit import AuditRow
 from windlass.store.sqlite.sequences import Sequences
@@ -20,7 +19,7 @@ class SqliteAudit:
     async def read(
         self, after: int, since: int, namespaces: Sequence[str], count: int
     ) -> list[AuditRow]:
-        wanted = msgspec.json.encode(list(namespaces)).decode() if namespaces else None
+        wanted = "\n".join(["", *namespaces, ""]) if namespaces else None
         rows = self._connection.execute(QUERIES["read_audit"], (after, since, wanted, count))
         return list(map(AuditRow._make, rows))
 
