@@ -10,7 +10,12 @@ from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import DURATION_LIMIT_MS, format_duration, format_size
+from windlass.domain.values.quantities import (
+    DURATION_LIMIT_MS,
+    format_duration,
+    format_size,
+    parse_size,
+)
 
 # Far above every sensible value, far below the limit of a 64-bit column.
 _LARGEST: Final = {"ms": DURATION_LIMIT_MS, "bytes": 2**40}
@@ -65,7 +70,7 @@ class Option(Struct, frozen=True):
         if isinstance(value, int) and self.unit == "ms":
             return _show_duration(value)
         if isinstance(value, int) and self.unit == "bytes":
-            return format_size(value)
+            return _show_size(value)
         return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -114,6 +119,12 @@ def shown_name(name: str, unit: str) -> str:
 def _show_duration(ms: int) -> str:
     """Works like `format_duration`, but shows whole days as days."""
     return f"{ms // _DAY_MS}d" if ms and ms % _DAY_MS == 0 else format_duration(ms)
+
+
+def _show_size(size: int) -> str:
+    """Works like `format_size`, but never rounds: what is shown can be set."""
+    shown = format_size(size)
+    return shown if parse_size(shown) == size else f"{size}B"
 
 
 def _default(default: object, factory: object) -> object:

@@ -23,7 +23,6 @@ from windlass.domain.matching.isolation import MODES
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.quantities import format_size
 from windlass.wire.workers import WorkerList
-from windlass.worker.keeper.cgroups import AUTO, find_cgroup
 
 OLDEST_PYTHON: Final = (3, 11)
 # Older versions can lose committed data when the WAL is reset.
@@ -137,6 +136,7 @@ def _certificate(address: str, at: Connection) -> Iterator[Finding]:
 def _isolation() -> Iterator[Finding]:
     """Tries the modes in which workers of this machine can isolate jobs."""
     from windlass.worker.isolation.modes import find_modes
+    from windlass.worker.keeper.cgroups import AUTO, find_cgroup
 
     modes = asyncio.run(find_modes())
     for mode in MODES:
