@@ -1,7 +1,7 @@
 """A server in the test's own loop, on a free port of this machine, spoken to by HTTP."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import httpx
@@ -12,6 +12,7 @@ from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Role
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
+from windlass.domain.values.errors import Conflict
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import Services
@@ -73,10 +74,12 @@ class RunningServer:
         self.admin = httpx.AsyncClient()
 
     async def token(self, role: Role, *namespaces: str) -> str:
-        """The secret of a new token."""
-        self._made += 1
-        access = self.services.access
-        return (await access.create_token(f"{role}-{self._made}", role, namespaces)).secret
+        """The secret of a new token; an earlier server on the same store may have named some."""
+        while True:
+            self._made += 1
+            with suppress(Conflict):
+                named = f"{role}-{self._made}"
+                return (await self.services.access.create_token(named, role, namespaces)).secret
 
     async def http(self, token: str | None) -> httpx.AsyncClient:
         """A client that presents this token; it is closed with the server."""
