@@ -161,13 +161,13 @@ def test_a_client_that_stood_in_for_a_server_gives_the_file_back(
             async def client_leads() -> bool:
                 return leads(path)
 
-            for _ in range(2):
+            for number in range(2):
                 await until("the client takes over", client_leads, PATIENCE_S)
                 job = await client.submit("shell", argv=["true"])
                 assert (await job.wait(timeout=PATIENCE_S)).state == "completed"
                 async with running_server(f"sqlite://{path}") as server:
                     assert not leads(path)
-                    worker = await server.worker()
+                    worker = await server.worker(f"w{number}")
                     job = await client.submit("shell", argv=["true"])
                     (given,) = (await worker.sync(want=1, wait_ms=20_000)).jobs
                     assert given.job == job.id
