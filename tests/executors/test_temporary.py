@@ -25,8 +25,11 @@ sys.stdin.read()
 
 
 @pytest.fixture(autouse=True)
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     """A place for temporary things where nobody else has any, with a short path."""
+    tmp_path_factory.getbasetemp()  # now, or it would be in here
     with tempfile.TemporaryDirectory(prefix="w", dir="/tmp") as folder:
         point_to(Path(folder), monkeypatch)
         yield Path(folder)
@@ -46,8 +49,8 @@ def holding() -> tuple["subprocess.Popen[str]", Path]:
     return process, Path(process.stdout.readline().strip())
 
 
-def folders(place: Path) -> list[Path]:
-    return list(place.glob(f"{PREFIX}*"))
+def everything(place: Path) -> list[Path]:
+    return list(place.iterdir())
 
 
 def end(process: "subprocess.Popen[str]") -> None:
@@ -100,6 +103,6 @@ def test_an_agent_that_was_killed_leaves_no_folder_of_its_functions(
             assert state_of(job) == "completed"
             first.signal(signal.SIGKILL)
             await first.process.wait()
-        assert list(place.iterdir()) == []
+        assert everything(place) == []
 
     play(tmp_path, scene)
