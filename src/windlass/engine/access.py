@@ -240,8 +240,9 @@ class Access:
             expires_at = work.now + ttl_ms
             row = Code(digest_of(secret), work.now, expires_at, 0, int(takeover), worker)
             await work.tx.access.add_code(row)
-            whose = f"worker {worker}, which it may take over" if takeover else worker or "a worker"
-            work.say(EventKind.ACCESS, f"A code for {whose} was made", actor=actor)
+            kind = "code to take over" if takeover else "code for"
+            whose = f"worker {worker}" if worker else "a worker"
+            work.say(EventKind.ACCESS, f"A {kind} {whose} was made", actor=actor)
             return expires_at
 
         return secret, await self._engine.run(insert)
