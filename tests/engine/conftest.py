@@ -21,7 +21,9 @@ def rigs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Rigs(request, tmp_path_factory.mktemp("engine"))
 
 
-ONE_STORE = frozenset({"explain", "files", "history", "loops", "pools", "schedules"})
+ONE_STORE = frozenset(
+    {"explain", "files", "fleet", "history", "loops", "pools", "schedules", "submit"}
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
