@@ -1,4 +1,4 @@
-"""What runs outside the keeper's processes is ended by whoever is left: keeper, guard, agent."""
+"""Containers are not the keeper's children: keeper, guard or the next agent ends them."""
 
 import asyncio
 import json

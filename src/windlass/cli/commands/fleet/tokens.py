@@ -61,10 +61,7 @@ def create(
     """
     request = TokenRequest(name=name, role=role, namespaces=tuple(namespace or ()), expires=expires)
     made = at.call("POST", "/api/v1/tokens", TokenCreated, request)
-    if json:
-        print_json(made)
-    else:
-        say(made.token)
+    _print_secret(made, json)
 
 
 @tokens.command
@@ -88,13 +85,18 @@ def rotate(
     """
     request = RotateRequest(grace=grace, expires=expires)
     made = at.call("POST", f"/api/v1/tokens/{token}/rotate", TokenCreated, request)
-    if json:
-        print_json(made)
-    else:
-        say(made.token)
+    _print_secret(made, json)
 
 
 @tokens.command
 def revoke(token: Token, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Revoke a token; it stops working within 5 s. A worker loses all its tokens."""
     print_change(at.call("DELETE", f"/api/v1/tokens/{token}", Changed), json)
+
+
+def _print_secret(made: TokenCreated, json: bool) -> None:
+    """Prints the secret of a new token, alone or with all that is known of it."""
+    if json:
+        print_json(made)
+    else:
+        say(made.token)
