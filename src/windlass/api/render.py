@@ -124,9 +124,11 @@ def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
 
 def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
     """Renders the forecast of a job, and what jobs like it took."""
+    late = outlook.forecast.overdue_ms
     return {
         "estimated_start": show_span(outlook.now, outlook.forecast.start),
         "estimated_end": show_span(outlook.now, outlook.forecast.end),
+        "overdue": None if late is None else late / 1000,
         "peak_memory": outlook.peak_memory,
         "statistics": _statistics(outlook.known),
         "suggestions": suggestions(shape.resources, outlook.known),
@@ -137,6 +139,7 @@ def _statistics(known: Summary | None) -> RunStatistics | None:
     if known is None:
         return None
     return RunStatistics(
+        kind=known.kind,
         count=known.count,
         mean=known.mean_ms / 1000,
         p50=known.p50_ms / 1000,

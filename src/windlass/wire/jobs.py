@@ -107,8 +107,9 @@ class LinkedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """What completed jobs of the same shape took: seconds, and bytes where that was measured."""
+    """What completed jobs of this kind took: seconds, and bytes where that was measured."""
 
+    kind: str = ""  # a function, or a program and its first argument
     count: int
     mean: float
     p50: float
@@ -181,6 +182,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     indices: dict[str, tuple[str, ...]] = {}  # what it holds of indexed resources while it runs
     estimated_start: Estimate | None = None
     estimated_end: Estimate | None = None
+    overdue: float | None = None  # seconds that it runs longer than 90 % of such jobs
     peak_memory: int | None = None  # bytes that its newest attempt took at most
     statistics: RunStatistics | None = None  # None: no such job has completed
     suggestions: list[str] = []  # where it asks for far more, or less, than such jobs used

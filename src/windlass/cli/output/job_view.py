@@ -26,7 +26,7 @@ def print_job(job: Job) -> None:
         ("worker", job.worker),
         ("holds", show_indices(job.indices) or None),
         ("starts", _estimate(job.estimated_start)),
-        ("ends", _estimate(job.estimated_end)),
+        ("ends", _estimate(job.estimated_end) or _overdue(job)),
         ("start before", job.start_before),
         ("finish before", job.finish_before),
         ("reason", job.reason),
@@ -76,7 +76,15 @@ def _usual(known: RunStatistics | None) -> str | None:
     if known is None:
         return None
     half, most = (format_duration(round(part * 1000)) for part in (known.p50, known.p90))
-    return f"50 % within {half}, 90 % within {most} ({known.count} completed)"
+    return f"50 % within {half}, 90 % within {most} ({known.count} × {known.kind} completed)"
+
+
+def _overdue(job: Job) -> str | None:
+    """Says that a job runs longer than such jobs do."""
+    if job.overdue is None:
+        return None
+    past = format_duration(max(round(job.overdue), 1) * 1_000)
+    return f"unknown: it runs {past} longer than 90 % of such jobs"
 
 
 def _estimate(estimate: Estimate | None) -> str | None:
@@ -90,6 +98,8 @@ def _estimate(estimate: Estimate | None) -> str | None:
 
 def expected(job: Job) -> str | None:
     """Returns when it will likely start, or end if it has started; None if that is now."""
+    if job.overdue is not None:
+        return f"{format_duration(max(round(job.overdue), 1) * 1_000)} past its estimate"
     estimate = job.estimated_start or job.estimated_end
     if estimate is None:
         return None
