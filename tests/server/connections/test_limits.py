@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import tracemalloc
+from contextlib import AsyncExitStack
 
 import pytest
 from msgspec.structs import replace
@@ -75,6 +77,29 @@ def test_headers_up_to_the_limit_are_accepted_in_one_piece_or_many() -> None:
                         await wire.send(head[start : start + 500])
                         await pass_time(0)
                     assert status_of(await wire.answer()) == expected
+
+    run(scenario())
+
+
+def test_too_many_headers_are_refused_before_the_last_one_and_not_kept() -> None:
+    """A header takes more than a hundred bytes of memory, however short it is."""
+
+    async def scenario() -> None:
+        flood = b"GET / HTTP/1.1\r\n" + b"ab:cd\r\n" * 8_000
+        async with running_server() as server, AsyncExitStack() as opened:
+            wire = await opened.enter_async_context(wire_to(server.address))
+            await wire.send(b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 150)  # not its end
+            assert status_of(await wire.answer()) == 431
+            tracemalloc.start()
+            try:
+                for _ in range(10):  # which linger
+                    wire = await opened.enter_async_context(wire_to(server.address))
+                    await wire.send(flood)
+                    assert status_of(await wire.answer()) == 431
+                kept, _ = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+            assert kept < 10 * 400_000
 
     run(scenario())
 
