@@ -42,14 +42,14 @@ def limited(**limits: Any) -> Config:
 
 def test_beyond_the_total_the_oldest_connection_without_a_request_makes_room() -> None:
     async def scenario() -> None:
-        async with running_server(config=limited(connections=6)) as server:
-            async with opened(server, 6) as wires:
-                for wire in wires[1:]:
-                    assert await answered(wire) == 200
-                async with wire_to(server.address) as late:
-                    assert await answered(late) == 200
-                    assert server.serving.connections <= 6
-                    assert await answered(wires[0]) == 0
+        config = limited(connections=6)
+        async with running_server(config=config) as server, opened(server, 6) as wires:
+            for wire in wires[1:]:
+                assert await answered(wire) == 200
+            async with wire_to(server.address) as late:
+                assert await answered(late) == 200
+                assert server.serving.connections <= 6
+                assert await answered(wires[0]) == 0
 
     run(scenario())
 
@@ -110,15 +110,13 @@ def test_strangers_behind_a_proxy_are_limited_each_for_itself_and_all_others_tog
 
     async def scenario(proxies: tuple[str, ...], second: int) -> None:
         config = limited(requests_per_caller=1, trusted_proxies=proxies)
-        head = (
-            "content-type: application/json", "content-length: 100", "x-forwarded-for: "
-        )  # fmt: skip
+        body = ("content-type: application/json", "content-length: 100")  # which does not come
         async with running_server(config=config) as server, opened(server, 2) as (held, other):
             enrol = "/api/v1/workers/enrol"
-            await held.send(request(enrol, *head[:2], head[2] + STRANGER, method="POST"))
-            await server.admin.get("/healthz")  # the server, in this loop, begins with it
-            await server.admin.get("/healthz")
-            assert await answered(other, head[2] + OTHER) == second
+            await held.send(request(enrol, *body, f"x-forwarded-for: {STRANGER}", method="POST"))
+            for _ in range(2):  # the server, in this loop, begins with it
+                await server.admin.get("/healthz")
+            assert await answered(other, f"x-forwarded-for: {OTHER}") == second
 
     run(scenario((), 429))
     run(scenario(("127.0.0.1",), 200))

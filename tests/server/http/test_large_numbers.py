@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
+from windlass.domain.access.roles import Role
 from windlass.wire.sync import Assignment
 from windlass.wiring.stores import upgrade_store
 
@@ -93,6 +94,8 @@ async def _try_numbers(server: RunningServer, number: int) -> None:
             assert status == 422, body
     for call in _by_admins(number, waiting):
         await send(server.admin, *call)
+    submitter = await server.role(Role.SUBMITTER, "default")  # whose rights to a job are looked up
+    assert await send(submitter, "POST", "jobs/cancel", {"ids": [number]}) in (400, 404)
     # An exit code is brought into range instead: what a program ended with is no mistake of ours.
     done = {"job": given.job, "attempt": given.attempt, "exit_code": number}
     body = {"incarnation": worker.incarnation, "seq": 1_000, "finished": [done]}

@@ -33,7 +33,7 @@ async def _ends(client: httpx.AsyncClient, path: str, begun: asyncio.Event) -> N
 
 
 async def _must_end(reading: asyncio.Task[None]) -> None:
-    """Fails soon if the stream goes on, and leaves no task that a stopping server would wait for."""
+    """Fails soon if the stream goes on, and leaves no task that keeps the server from stopping."""
     _, going_on = await asyncio.wait({reading}, timeout=SOON_SECONDS)
     reading.cancel()
     await asyncio.wait({reading})

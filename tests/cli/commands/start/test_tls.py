@@ -128,9 +128,11 @@ def _replace_unnoticed(path: Path, content: bytes) -> None:
 @contextmanager
 def ssl_connection(place: str, trust: ssl.SSLContext) -> Iterator[ssl.SSLSocket]:
     host, _, port = place.partition(":")
-    with socket.create_connection((host, int(port)), timeout=10) as plain:
-        with trust.wrap_socket(plain, server_hostname=host) as connection:
-            yield connection
+    with (
+        socket.create_connection((host, int(port)), timeout=10) as plain,
+        trust.wrap_socket(plain, server_hostname=host) as connection,
+    ):
+        yield connection
 
 
 def test_a_program_trusts_whom_the_environment_names(
