@@ -186,6 +186,18 @@ def test_a_request_that_waits_for_a_job_is_not_cut_off() -> None:
     run(scenario())
 
 
+def test_a_connection_without_a_request_is_closed_after_a_while() -> None:
+    async def scenario() -> None:
+        config = limited(replace(QUICK, idle_timeout_ms=1_000))
+        async with running_server(config=config) as server, wire_to(server.address) as wire:
+            await wire.send(request())
+            assert status_of(await wire.answer()) == 200
+            assert await wire.rest() == b""  # closed, and not for the lack of headers
+            assert await refused(server, "headers_too_slow") == 0
+
+    run(scenario())
+
+
 def test_a_client_that_does_not_read_its_answer_is_cut_off() -> None:
     async def scenario() -> None:
         config = limited(HttpLimits(send_timeout_ms=300))
