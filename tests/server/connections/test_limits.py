@@ -19,6 +19,7 @@ from windlass.domain.values.errors import TooManyRequests
 from windlass.ports.gateway import Holder
 from windlass.ports.loop_time import pass_time
 from windlass.server.app import ROUTES
+from windlass.server.connections import guarded_http
 from windlass.server.connections.refusals import Reason
 from windlass.server.costs import BULK, COSTLY
 from windlass.server.http.callers import Callers
@@ -237,6 +238,34 @@ def test_pipelined_requests_are_answered_in_turn_and_a_flood_of_them_is_cut_off(
     run(scenario())
 
 
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (request("/api/v1/jobs", "content-length: 90000", method="POST"), 415),  # not its body
+    ],
+)
+def test_who_was_refused_is_cut_off_if_it_stays(
+    sent: bytes, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guarded_http, "LINGER_SECONDS", 0.1)
+
+    async def scenario() -> None:
+        config = limited(replace(QUICK, body_rate=0))
+        async with running_server(config=config) as server, wire_to(server.address) as wire:
+            await wire.send(sent)
+            assert status_of(await wire.answer()) == status
+            dripping = asyncio.create_task(_drip(wire.writer))
+
+            async def gone() -> bool:
+                return server.serving.connections == 0
+
+            await until("its connection is ended", gone, 4)
+            dripping.cancel()
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("data", [b"nonsense\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"GET\x00"])
 def test_what_is_not_http_is_answered_in_the_same_form(
     data: bytes, caplog: pytest.LogCaptureFixture
@@ -317,6 +346,24 @@ def test_large_bodies_in_memory_are_limited_before_they_are_read() -> None:
                 assert b"retry-after: 1" in answer.lower()
                 assert (await other.post("/api/v1/jobs", json={"jobs": [job()]})).status_code == 201
             assert await refused(server, "body_memory") == 1
+
+    run(scenario())
+
+
+def test_a_body_is_refused_by_what_it_announces_and_otherwise_by_what_arrives() -> None:
+    async def scenario() -> None:
+        kind = "content-type: application/json"
+        async with running_server() as server:
+            async with wire_to(server.address) as wire:
+                await wire.send(request(ENROL, kind, "content-length: 3000000", method="POST"))
+                assert status_of(await wire.answer()) == 413  # nothing of it was sent
+            async with wire_to(server.address) as wire:
+                await wire.send(request(ENROL, kind, "transfer-encoding: chunked", method="POST"))
+                for _ in range(50):  # without an end
+                    await wire.send(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+                    await pass_time(0)
+                assert status_of(await wire.answer()) == 413
+            assert await refused(server, "body_too_large") == 2
 
     run(scenario())
 

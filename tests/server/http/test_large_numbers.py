@@ -44,7 +44,7 @@ def _by_admins(number: int, waiting: int) -> Iterator[Sent]:
     yield "POST", "jobs", {"jobs": [job(after=[number])]}
     yield "POST", "jobs", {"jobs": [job(resources={"gpu": number})]}
     yield "POST", "jobs", {"jobs": [job()], "workflow": {"name": "w", "priority": number}}
-    yield "POST", "jobs/cancel", {"ids": [number]}
+    yield from _about_jobs(number)
     edit = {"action": "prioritize", "where": {"name": "waiting"}}
     yield "POST", "jobs/bulk", {**edit, "adjustment": number}
     yield "POST", "jobs/bulk", {**edit, "adjustment": 1, "after": number}
@@ -62,6 +62,18 @@ def _by_admins(number: int, waiting: int) -> Iterator[Sent]:
     yield "POST", "workers/enrol", {"name": "w2", "replaces": number}
     for size in ("max", "min", "slots"):
         yield "PUT", "pools/p", {"provider": "local", size: number}
+
+
+def _about_jobs(number: int) -> Iterator[Sent]:
+    """What names a job, or several."""
+    yield "POST", "jobs/cancel", {"ids": [number]}
+    yield "PUT", "names/default/x", {"job": number, "artifact": "a"}
+    for option in ("parent", "workflow"):
+        yield "POST", "jobs", {"jobs": [job(**{option: number})]}
+    for option in ("after", "after_any"):
+        yield "POST", "jobs", {"jobs": [job(**{option: [number]})]}
+    where = {"workflow": number}
+    yield "POST", "jobs/bulk", {"action": "cancel", "where": where}
 
 
 def _stopped(number: int, worker: FakeWorker, held: Assignment) -> Iterator[dict[str, Any]]:
@@ -95,7 +107,8 @@ async def _try_numbers(server: RunningServer, number: int) -> None:
     for call in _by_admins(number, waiting):
         await send(server.admin, *call)
     submitter = await server.role(Role.SUBMITTER, "default")  # whose rights to a job are looked up
-    assert await send(submitter, "POST", "jobs/cancel", {"ids": [number]}) in (400, 404)
+    for call in _about_jobs(number):
+        assert await send(submitter, *call) in (400, 404, 422), call
     # An exit code is brought into range instead: what a program ended with is no mistake of ours.
     done = {"job": given.job, "attempt": given.attempt, "exit_code": number}
     body = {"incarnation": worker.incarnation, "seq": 1_000, "finished": [done]}
