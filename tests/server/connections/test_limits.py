@@ -15,7 +15,7 @@ from tests.support.waiting import until
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.config import Config
-from windlass.domain.values.errors import TooManyRequests
+from windlass.domain.values.errors import Overloaded, TooManyRequests
 from windlass.ports.gateway import Holder
 from windlass.ports.loop_time import pass_time
 from windlass.server.app import ROUTES
@@ -319,6 +319,21 @@ def test_costly_requests_have_a_lower_limit() -> None:
     first.end()
     callers.enter({}, one, True).end()
     assert refusals == [Reason.COSTLY_PER_CALLER]
+
+
+def test_large_bodies_of_all_callers_together_are_limited_too() -> None:
+    refusals: list[Reason] = []
+    limits = HttpLimits(body_memory=3 * 2**20, body_memory_per_caller=2 * 2**20)
+    callers = Callers(limits, refusals.append)
+    one = callers.enter({}, Identity(1, "one", Role.VIEWER), False)
+    other = callers.enter({}, Identity(2, "other", Role.VIEWER), False)
+    one.hold(2 * 2**20)
+    with pytest.raises(Overloaded):
+        other.hold(2 * 2**20)
+    assert refusals == [Reason.BODY_MEMORY]
+    one.end()
+    other.hold(2 * 2**20)
+    other.end()
 
 
 def test_every_route_in_the_tables_of_costs_exists() -> None:
