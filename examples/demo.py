@@ -22,7 +22,6 @@ from examples.demo_tasks import greet, primes_below
 from windlass.client.client import Client, JobHandle, Workflow
 from windlass.domain.job.job import JobSpec
 from windlass.providers.local import workers_below
-from windlass.tasks import request
 from windlass.wire.jobs import Job
 from windlass.wire.system import Verified
 
@@ -71,8 +70,8 @@ def workload() -> list[JobSpec]:
     """What the demo runs, but for the job whose worker is killed."""
     jobs = [shell(f"step-{n}", "sh", "-c", f"echo step {n} of job $WINDLASS_JOB")
             for n in range(SHELL_JOBS)]  # fmt: skip
-    jobs += [request(primes_below, 200_000 * n) for n in range(1, 4)]
-    jobs.append(request(greet, "fleet"))
+    jobs += [primes_below.job(200_000 * n) for n in range(1, 4)]
+    jobs.append(greet.job("fleet"))
     jobs.append(
         JobSpec(
             task="ffmpeg",

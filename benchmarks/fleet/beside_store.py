@@ -22,7 +22,7 @@ from benchmarks.stores import open_postgres, prepare_postgres
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.engine.engine import Engine
-from windlass.tasks import request
+from windlass.tasks.task import Task
 
 QUEUE = "default"
 CHUNK = 1_000
@@ -34,9 +34,9 @@ READY = "SELECT count(*) FROM ready"
 COMPLETED = "SELECT count(*) FROM jobs WHERE state = $1"
 
 
-def spec(function: Callable[..., Any], *args: Any) -> JobSpec:
+def spec(function: Task[..., Any], *args: Any) -> JobSpec:
     """The job that calls a marked function."""
-    asked = request(function, *args)
+    asked = function.job(*args)
     return JobSpec(task=asked.task, args=asked.args)
 
 
@@ -50,7 +50,7 @@ class BesideStore:
         self._engine = engine
         self._watching = watching
 
-    def submitter(self, function: Callable[..., Any]) -> Callable[[str, int], object]:
+    def submitter(self, function: Task[..., Any]) -> Callable[[str, int], object]:
         """What submits one job that calls `function` with an address and a number."""
 
         def submit(address: str, number: int) -> object:

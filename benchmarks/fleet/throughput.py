@@ -19,7 +19,6 @@ from benchmarks.peers.draining import measured
 from benchmarks.report import Row, rate_row
 from benchmarks.sections.postgres import SETTINGS
 from tests.support.postgres import start_postgres
-from windlass.tasks import request
 
 NAME = "no-op functions"
 OF_DRAMATIQ = 1.3
@@ -36,7 +35,7 @@ def run(options: Options) -> list[Row]:
 
 def _over_http(options: Options) -> list[Row]:
     jobs = options.pick(20_000, 1_000)
-    calls = [request(functions.noop, n) for n in range(jobs)]
+    calls = [functions.noop.job(n) for n in range(jobs)]
     folder = options.folder / "http"
     with ExitStack() as stack:
         running = stack.enter_context(server(folder))
@@ -79,7 +78,7 @@ def _direct(options: Options) -> list[Row]:
 
 def _embedded(options: Options) -> list[Row]:
     jobs = options.pick(40_000, 1_000)
-    calls = [request(functions.noop, n) for n in range(jobs)]
+    calls = [functions.noop.job(n) for n in range(jobs)]
     few = jobs // 8  # enough for huey, which takes far longer
     folder = options.folder / "embedded"
     folder.mkdir()

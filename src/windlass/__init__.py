@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from windlass.client.workflows import WorkflowFailed
     from windlass.domain.job.job import JobSpec
     from windlass.front import AsyncClient, Client
-    from windlass.tasks import current, task
+    from windlass.tasks.current import current
+    from windlass.tasks.task import Task, task
 
     __version__: str
 
@@ -23,6 +24,7 @@ __all__ = [
     "Client",
     "JobFailed",
     "JobSpec",
+    "Task",
     "Workflow",
     "WorkflowFailed",
     "current",
@@ -36,8 +38,9 @@ _MODULES = {
     "JobSpec": "windlass.domain.job.job",
     "Workflow": "windlass.client.blocking",
     "WorkflowFailed": "windlass.client.workflows",
-    "current": "windlass.tasks",
-    "task": "windlass.tasks",
+    "current": "windlass.tasks.current",
+    "task": "windlass.tasks.task",
+    "Task": "windlass.tasks.task",
 }
 
 

@@ -19,7 +19,6 @@ from benchmarks.peers.draining import drained, measured
 from benchmarks.peers.redis_server import missing, redis_server
 from windlass.client.client import AsyncClient
 from windlass.domain.job.job import JobSpec
-from windlass.tasks import request
 from windlass.wire.jobs import Job
 
 JOBS = 40
@@ -51,7 +50,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_every_job_of_a_drained_queue_is_counted(busy: Server) -> None:
-    submitted, done = over_http.drain(busy, [request(functions.noop, n) for n in range(JOBS)])
+    submitted, done = over_http.drain(busy, [functions.noop.job(n) for n in range(JOBS)])
     assert (submitted.jobs, done.jobs) == (JOBS, JOBS)
     with busy.client() as client:
         assert len(client.jobs(JOBS, state="completed", task="python")) == JOBS
@@ -84,7 +83,7 @@ def test_idle_workers_are_given_what_is_submitted(tmp_path: Path) -> None:
 
 
 def test_an_embedded_client_drains_what_it_was_given(tmp_path: Path) -> None:
-    jobs = [request(functions.noop, n) for n in range(JOBS)]
+    jobs = [functions.noop.job(n) for n in range(JOBS)]
     submitted, _ = embedded.drain(tmp_path / "jobs.db", jobs, 2)
     assert submitted.jobs == JOBS
 

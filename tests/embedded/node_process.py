@@ -12,7 +12,6 @@ import windlass
 from tests.embedded.functions import nothing
 from tests.embedded.holding_files import leads
 from windlass.domain.config import Config
-from windlass.tasks import request
 
 # Nothing but the channel between the processes can wake anybody in time.
 SLOW = Config(scheduling_interval_ms=3_600_000)
@@ -27,7 +26,7 @@ def main() -> None:
         if word == "submit":
             say([client.submit(nothing).id for _ in range(int(rest[0]))])
         elif word == "many":
-            jobs = client.submit_many([request(nothing) for _ in range(int(rest[0]))])
+            jobs = client.submit_many([nothing.job() for _ in range(int(rest[0]))])
             say([job.id for job in jobs])
         elif word == "wait":
             say(client.job(int(rest[0])).wait(timeout=60).state)

@@ -12,7 +12,6 @@ import windlass
 from tests.embedded import functions
 from tests.support.running import run
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.tasks import request
 from windlass.wire.bulk import Where
 
 SLEEP = windlass.JobSpec(task="shell", args={"argv": ["sleep", "1000"]})
@@ -47,7 +46,7 @@ def test_failures_retries_and_cancels_are_those_of_the_other_client(tmp_path: Pa
 def test_functions_and_programs_see_which_gpu_they_have(tmp_path: Path) -> None:
     offered = "gpus=[3,5]"
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=1, resources=offered) as client:
-        call = request(functions.variable, "CUDA_VISIBLE_DEVICES")
+        call = functions.variable.job("CUDA_VISIBLE_DEVICES")
         both = client.submit(msgspec.structs.replace(call, resources={"gpus": 2}))
         assert both.result(timeout=60) == "3,5"
         assert client.submit(call).result(timeout=60) is None
@@ -80,7 +79,7 @@ def test_bad_input_is_refused_as_a_server_would(tmp_path: Path) -> None:
 
 def test_jobs_outlive_the_program_that_submitted_them(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=0) as client:
-        jobs = client.submit_many([request(functions.add, n, n) for n in range(3)])
+        jobs = client.submit_many([functions.add.job(n, n) for n in range(3)])
         assert {job.info().state for job in jobs} == {"queued"}
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=1) as client:
         assert [client.job(job.id).result(timeout=60) for job in jobs] == [0, 2, 4]

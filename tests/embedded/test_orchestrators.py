@@ -7,7 +7,6 @@ import windlass
 from tests.embedded import functions
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
-from windlass.tasks import request
 from windlass.wire.jobs import NewWorkflow
 from windlass.wire.workflows import Workflow
 
@@ -26,7 +25,7 @@ def finish(client: windlass.Client, workflow: AsyncWorkflow) -> Workflow:
 
 def test_a_function_adds_jobs_to_its_workflow_once_for_each_key(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=2) as client:
-        plan, workflow = start(client, request(functions.plan, 3))
+        plan, workflow = start(client, functions.plan.job(3))
         assert finish(client, workflow).counts == {"completed": 5}
         children = client.job(plan).result()
         assert len(children) == 4
@@ -36,14 +35,14 @@ def test_a_function_adds_jobs_to_its_workflow_once_for_each_key(tmp_path: Path) 
 
 def test_an_async_function_does_so_too(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=2) as client:
-        plan, workflow = start(client, request(functions.plan_async, 2))
+        plan, workflow = start(client, functions.plan_async.job(2))
         assert finish(client, workflow).jobs == 3
         assert len(client.job(plan).result()) == 2
 
 
 def test_what_is_refused_is_raised_in_the_function(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=2) as client:
-        plan, workflow = start(client, request(functions.plan_badly))
+        plan, workflow = start(client, functions.plan_badly.job())
         assert finish(client, workflow).jobs == 1
         assert client.job(plan).result().startswith("InvalidInput: expected jobs[0].args.argv")
 

@@ -11,7 +11,7 @@ import threading
 import urllib.request
 from typing import Any
 
-import windlass.tasks as windlass
+import windlass
 
 
 @windlass.task

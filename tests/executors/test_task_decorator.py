@@ -6,28 +6,29 @@ import pytest
 
 from tests.executors import functions
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.tasks import current, options_of, path_of, request, task
+from windlass.tasks.current import current
+from windlass.tasks.task import Task, spec_of, task
 
 
 def test_a_marked_function_is_still_the_function() -> None:
     assert functions.add(1, 2) == 3
     assert asyncio.run(functions.greet("you")) == {"hello": "you"}
-    assert options_of(functions.unmarked) is None
+    assert isinstance(functions.add, Task)
 
 
 def test_a_call_becomes_a_job_with_the_options_of_the_mark() -> None:
-    job = request(functions.greet, "you")
+    job = functions.greet.job("you")
     assert (job.task, job.queue, job.retries, job.timeout) == ("greetings", "batch", 5, 90)
     assert job.requires == ("memory>=1GiB",)
     assert job.args == {"name": "you"}
-    plain = request(functions.add, 1, right=2)
+    plain = functions.add.job(1, right=2)
     assert plain.task == "python"
     assert plain.args == {
         "function": "tests.executors.functions:add",
         "args": [1],
         "kwargs": {"right": 2},
     }
-    assert path_of(functions.Service.measure) == "tests.executors.functions:Service.measure"
+    assert functions.Service.measure.path == "tests.executors.functions:Service.measure"
 
 
 def test_what_no_worker_could_call_is_refused_at_once() -> None:
@@ -35,11 +36,11 @@ def test_what_no_worker_could_call_is_refused_at_once() -> None:
     def local() -> None: ...
 
     with pytest.raises(InvalidInput, match="workers can import"):
-        request(local)
+        local.job()
     with pytest.raises(InvalidInput, match="marked with @windlass"):
-        request(functions.unmarked)
+        spec_of(functions.unmarked, (), {})
     with pytest.raises(InvalidInput, match="missing a required argument"):
-        request(functions.add)
+        functions.add.job()  # type: ignore[call-arg]
 
 
 def test_there_is_no_current_job_outside_of_jobs() -> None:

@@ -11,7 +11,7 @@ from windlass.client.service import Service
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.tasks import request as request_of
+from windlass.tasks.task import spec_of
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
 
 # What `options` may have; the others are parameters of `submit`.
@@ -175,4 +175,4 @@ def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
         return JobSpec(task=task, args=kwargs)
-    return request_of(task, *args, **kwargs)
+    return spec_of(task, args, kwargs)

@@ -12,7 +12,7 @@ from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import Conflict
 from windlass.embedded.node import Node, NodeOptions
 from windlass.embedded.service import EngineService
-from windlass.tasks import importing
+from windlass.tasks.task import importing
 
 
 def embedded_service(

@@ -21,7 +21,7 @@ from windlass.domain.tasks.python import PythonTask
 from windlass.domain.tasks.shell import ShellTask
 from windlass.ports.executor import Executor
 from windlass.ports.tasks import TaskKind
-from windlass.tasks import PYTHON, options_of
+from windlass.tasks.task import PYTHON, Task
 
 GROUP: Final = "windlass.tasks"
 
@@ -72,7 +72,7 @@ def load_executors(
             executors[task] = make() if task != PYTHON else _python(modules, tuple(allowed))
     for point in entry_points(group=GROUP):
         brought = _load(point) if wanted is None or point.name in wanted else None
-        marks = isinstance(brought, ModuleType) or options_of(brought) is not None
+        marks = isinstance(brought, ModuleType | Task)
         if brought is not None and not marks:
             executors[point.name] = brought()
     add_named(executors)

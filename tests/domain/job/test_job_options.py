@@ -27,7 +27,7 @@ from windlass.domain.job.validation import Validator
 from windlass.domain.matching.isolation import MODES, NETWORKS, PULLS
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.suggest import did_you_mean
-from windlass.tasks import options_of, task
+from windlass.tasks.task import task
 from windlass.wire.jobs import SubmitRequest
 from windlass.workflows.expansion import expand
 from windlass.workflows.nodes import Misdescribed
@@ -183,7 +183,7 @@ def test_functions_take_the_options_of_jobs() -> None:
     @task(timeout="90s", labels={"a": "b"}, requires="gpus>=1")
     def work() -> None: ...
 
-    made = options_of(work)
+    made = work.defaults
     assert made == JobSpec(task="python", timeout=90, labels={"a": "b"}, requires=("gpus>=1",))
     with pytest.raises(UnknownName, match=r"unknown job option '?retrys'?; did you mean retries\?"):
         task(retrys=3)

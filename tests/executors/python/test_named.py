@@ -17,7 +17,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.executors import load_executors, load_kinds
 from windlass.store.memory.store import MemoryStore
-from windlass.tasks import request, task
+from windlass.tasks.task import task
 
 MODULE = "tests.executors.named_functions"
 
@@ -92,10 +92,10 @@ def test_a_submit_is_refused_by_an_engine_that_knows_the_task(tmp_path: Path) ->
 
 
 def test_a_call_becomes_arguments_that_people_can_write() -> None:
-    made = request(named_functions.make, 3, colour="red")
+    made = named_functions.make.job(3, colour="red")
     assert (made.task, made.args) == ("thumbs.make", {"width": 3, "colour": "red"})
-    assert request(named_functions.wait, "a", "b").args == ["a", "b"]
-    assert request(named_functions.wait).secrets == ("TOKEN",)
+    assert named_functions.wait.job("a", "b").args == ["a", "b"]
+    assert named_functions.wait.job().secrets == ("TOKEN",)
 
 
 @pytest.mark.parametrize("value", [f"{MODULE}:make", MODULE])

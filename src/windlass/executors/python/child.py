@@ -47,7 +47,7 @@ from windlass.executors.python.messages import (
     decode_packet,
     frame,
 )
-from windlass.tasks import Canceled, Current, enter
+from windlass.tasks.current import Canceled, Current, enter
 
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
 FLUSH_PAUSE_S: Final = 0.0005

@@ -29,7 +29,7 @@ from windlass.executors.python.messages import (
     decode_orders,
     frame,
 )
-from windlass.tasks import Canceled, Current, enter, find_current
+from windlass.tasks.current import Canceled, Current, enter, find_current
 
 FLUSH_AT: Final = 65_536  # characters that a job may write before they are sent
 OUTBOX_LIMIT: Final = 1_048_576  # bytes that may wait for the agent before writers wait too

@@ -13,7 +13,8 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.executors.python.messages import Call, Done, Failed
-from windlass.tasks import Canceled, begin_import, options_of
+from windlass.tasks.current import Canceled
+from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
@@ -52,9 +53,9 @@ def _find(path: str) -> FoundFunction:
         target = getattr(target, part, None)
         if target is None:
             raise Unfit(f"expected {path} to exist on this worker: {module_name} has no {name}")
-    if options_of(target) is None or not callable(target):
+    if not isinstance(target, Task):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
-    return FoundFunction(target, inspect.iscoroutinefunction(target))
+    return FoundFunction(target.function, inspect.iscoroutinefunction(target.function))
 
 
 def _import(name: str) -> object:

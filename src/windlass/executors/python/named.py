@@ -1,7 +1,6 @@
 """Functions that are tasks of their own names, run by the executor of Python functions."""
 
 import importlib
-import inspect
 import os
 import sys
 from collections.abc import Iterable
@@ -11,7 +10,7 @@ from windlass.domain.tasks.function import FunctionTask, read_call
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.executor import PythonExecutor
 from windlass.ports.executor import JobContext, Result
-from windlass.tasks import named_functions, path_of
+from windlass.tasks.task import Task, named_tasks
 
 
 class NamedFunction:
@@ -45,24 +44,20 @@ def import_modules(names: Iterable[str]) -> None:
 
 def named_kinds(reserved: Iterable[str]) -> dict[str, FunctionTask]:
     """Returns what is known of the named functions this process has imported."""
-    return {
-        name: FunctionTask(name, inspect.signature(function)) for name, function in _named(reserved)
-    }
+    return {name: FunctionTask(name, task.signature) for name, task in _named(reserved)}
 
 
 def named_executors(python: PythonExecutor, reserved: Iterable[str]) -> dict[str, NamedFunction]:
     """Executors for the named functions this process has imported."""
-    return {
-        name: NamedFunction(name, path_of(function), python) for name, function in _named(reserved)
-    }
+    return {name: NamedFunction(name, task.path, python) for name, task in _named(reserved)}
 
 
-def _named(reserved: Iterable[str]) -> list[tuple[str, Any]]:
+def _named(reserved: Iterable[str]) -> list[tuple[str, Task[..., Any]]]:
     taken = set(reserved)
     found = []
-    for name, function in named_functions().items():
+    for name, task in named_tasks().items():
         if name in taken:
-            raise InvalidInput(f"the task name of {function!r}", "one that is not taken", name)
-        if "<" not in function.__qualname__:  # Else no other process finds it.
-            found.append((name, function))
+            raise InvalidInput(f"the task name of {task!r}", "one that is not taken", name)
+        if "<" not in task.function.__qualname__:  # Else no other process finds it.
+            found.append((name, task))
     return found

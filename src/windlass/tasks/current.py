@@ -1,0 +1,137 @@
+"""The job that a function runs for: `windlass.current()`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks.task import spec_of
+from windlass.wire.jobs import SubmitReply, SubmitRequest
+
+
+class Canceled(BaseException):
+    """Raised inside a job that must stop. Let it propagate; clean up in `finally`."""
+
+
+class Channel(Protocol):
+    """How a job's process talks to its agent."""
+
+    def progress(self, seq: int, value: object) -> None: ...
+
+    def log(self, seq: int, text: str) -> None: ...
+
+    def canceled(self, seq: int) -> bool: ...
+
+    def ask(self, seq: int, body: bytes) -> "Answer": ...
+
+    async def ask_async(self, seq: int, body: bytes) -> "Answer": ...
+
+
+class Answer(Protocol):
+    """The server's answer to a request: JSON, which is an error if it was `refused`."""
+
+    @property
+    def body(self) -> bytes: ...
+
+    @property
+    def refused(self) -> bool: ...
+
+
+class Current(msgspec.Struct, frozen=True):
+    """The job that a function runs for."""
+
+    job: int
+    attempt: int
+    workflow: int | None
+    seq: int
+    channel: Channel
+    secrets: Mapping[str, str] = {}
+
+    def progress(self, value: object) -> None:
+        """Reports progress: a number from 0 to 1, or any JSON value up to 4 KiB."""
+        self.channel.progress(self.seq, value)
+
+    def log(self, text: str) -> None:
+        """Writes a line to the job's log, from any thread."""
+        self.channel.log(self.seq, text if text.endswith("\n") else text + "\n")
+
+    def secret(self, name: str) -> str:
+        """Returns a secret that the job declared; it is masked in the log and in results."""
+        if name not in self.secrets:
+            declared = ", ".join(sorted(self.secrets)) or "none"
+            raise InvalidInput("secret", f"one that the job declares ({declared})", name)
+        return self.secrets[name]
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> int:
+        """Adds a call of a marked function to this job's workflow and returns the new job's id."""
+        (job,) = self.submit_many([spec_of(function, args, kwargs)])
+        return job
+
+    def submit_many(self, jobs: Sequence[JobSpec], key: str | None = None) -> list[int]:
+        """Adds jobs to this job's workflow, all or none, and returns their ids.
+
+        With a `key` that this workflow has seen, for example from an earlier attempt, it returns
+        the existing jobs. Jobs without a priority take that of this job;
+        “+1” and “-1” raise and lower it.
+        """
+        return _children(self.channel.ask(self.seq, _asked(jobs, key)))
+
+    async def submit_many_async(self, jobs: Sequence[JobSpec], key: str | None = None) -> list[int]:
+        """Does the same in async functions."""
+        return _children(await self.channel.ask_async(self.seq, _asked(jobs, key)))
+
+    @property
+    def canceled(self) -> bool:
+        """Returns whether the job must stop: canceled, or out of time."""
+        return self.channel.canceled(self.seq)
+
+    def check_canceled(self) -> None:
+        """Raises `Canceled` if the job must stop."""
+        if self.canceled:
+            raise Canceled
+
+
+def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:
+    return msgspec.json.encode(SubmitRequest(jobs=list(jobs), key=key))
+
+
+def _children(answer: Answer) -> list[int]:
+    if not answer.refused:
+        return msgspec.json.decode(answer.body, type=SubmitReply).ids
+    error = msgspec.json.decode(answer.body)["error"]
+    if "field" in error and "expected" in error:
+        raise InvalidInput(error["field"], error["expected"], error.get("got"))
+    raise Conflict(error["code"], error["message"], error.get("retry_after_ms"))
+
+
+class _Process:
+    """The job of a process that runs one at a time; its threads see it too."""
+
+    job: Current | None = None
+
+
+_CURRENT: Final[ContextVar[Current | None]] = ContextVar("windlass_job", default=None)
+
+
+def current() -> Current:
+    """Returns the job this function runs for."""
+    job = find_current()
+    if job is None:
+        raise Conflict("no_job", "windlass.current() was called outside of a job")
+    return job
+
+
+def find_current() -> Current | None:
+    """Returns the job this code runs for, or None outside jobs."""
+    return _CURRENT.get() or _Process.job
+
+
+def enter(job: Current | None, *, alone: bool) -> None:
+    """Enters a job (None leaves it): `alone` in its process, else in its context."""
+    if alone:
+        _Process.job = job
+    else:
+        _CURRENT.set(job)

@@ -1,0 +1,216 @@
+"""`@windlass.task`: functions that workers may run, and the jobs that call them."""
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
+
+import msgspec
+
+from windlass.domain.job.forms import Duration
+from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
+from windlass.domain.tasks.function import as_arguments
+from windlass.domain.values.errors import InvalidInput
+
+PYTHON: Final = "python"  # the task of functions without a name of their own
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+# Options that belong to a single job, and cannot be given for all jobs of a function.
+_OF_ONE_JOB: Final = frozenset(
+    {"task", "args", "name", "key", "after", "after_any", "workflow", "parent"}
+)
+_OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
+_OF_CALLS: Final = KEYWORDS - {"task", "args"}
+
+
+class Task(Generic[P, R_co]):
+    """A function that workers may run. Calling it runs it here and now.
+
+    `options` returns the same task with other options for its jobs, `job` describes a call
+    without submitting it.
+    """
+
+    def __init__(self, function: Callable[P, Any], job: JobSpec) -> None:
+        self._function = function
+        self._job = job
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        result: R_co = self._function(*args, **kwargs)
+        return result
+
+    @property
+    def function(self) -> Callable[P, Any]:
+        """The function itself."""
+        return self._function
+
+    @property
+    def defaults(self) -> JobSpec:
+        """The job that a call becomes, without its arguments."""
+        return self._job
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """The parameters of the function."""
+        return inspect.signature(self._function)
+
+    @property
+    def path(self) -> str:
+        """The import path of the function: `package.module:qualname`."""
+        return path_of(self._function)
+
+    def options(self, **options: Any) -> Self:
+        """Returns this task with other options for its jobs: `add.options(retries=3)`.
+
+        They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
+        """
+        fields = canonical_options(options, _OF_CALLS)
+        return type(self)(self._function, msgspec.structs.replace(self._job, **fields))
+
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
+        """Returns the job that calls this function with these arguments."""
+        path = self.path
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise InvalidInput("args", f"arguments that {path} takes", str(error)) from None
+        call = {"function": path, "args": list(args), "kwargs": kwargs}
+        named = self._job.task != PYTHON
+        return msgspec.structs.replace(self._job, args=as_arguments(bound) if named else call)
+
+    def __repr__(self) -> str:
+        return f"<task {self._function.__module__}:{self._function.__qualname__}>"
+
+
+class AsyncTask(Task[P, R_co]):
+    """An async function that workers may run. Calling it returns its coroutine."""
+
+    def __call__(  # type: ignore[override]
+        self, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, R_co]:
+        result: Coroutine[Any, Any, R_co] = self._function(*args, **kwargs)
+        return result
+
+
+class _Decorator:
+    """What `@windlass.task(...)` returns: makes a task of a function."""
+
+    def __init__(self, name: str, job: JobSpec) -> None:
+        self._name = name
+        self._job = job
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+    def __call__(self, function: Callable[P, Any], /) -> Task[P, Any]:
+        kind = AsyncTask if inspect.iscoroutinefunction(function) else Task
+        made: Task[P, Any] = kind(function, self._job)
+        if self._name != PYTHON:
+            _register(self._name, made)
+        return made
+
+
+@overload
+def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
+@overload
+def task(function: Callable[P, R], /) -> Task[P, R]: ...
+@overload
+def task(
+    *,
+    name: str = ...,
+    queue: str = ...,
+    retries: int | None = ...,
+    timeout: Duration | None = ...,
+    requires: str | Sequence[str] = ...,
+    secrets: str | Sequence[str] = ...,
+    **options: Any,
+) -> _Decorator: ...
+
+
+def task(
+    function: Callable[..., Any] | None = None, /, *, name: str = PYTHON, **options: Any
+) -> Any:
+    """Marks a function, plain or async, as one that workers may run.
+
+    Calling it still runs it; `client.submit(function, 1, 2)` runs it as a job. `name`
+    makes it a task of its own, which workers run that import it (`--import`). `options` are
+    those of a job, such as `queue`, `retries`, `timeout`, `requires`, and `secrets` of the
+    worker that it needs (`windlass.current().secret`).
+    """
+    decorator = _Decorator(name, JobSpec(task=name, **canonical_options(options, _OF_FUNCTIONS)))
+    return decorator if function is None else decorator(function)
+
+
+_NAMED: Final[dict[str, Task[..., Any]]] = {}
+
+
+def _register(name: str, made: Task[..., Any]) -> None:
+    known = _NAMED.setdefault(name, made)
+    if _place(known.function) != _place(made.function):
+        place = ".".join(_place(known.function))
+        raise InvalidInput("name", f"another than that of {place}", name)
+    _NAMED[name] = made
+
+
+def _place(function: Callable[..., Any]) -> tuple[str, str]:
+    module = function.__module__
+    return (_name_of_main() or module) if module == "__main__" else module, function.__qualname__
+
+
+def named_tasks() -> Mapping[str, Task[..., Any]]:
+    """Returns the named tasks that this process knows."""
+    return dict(_NAMED)
+
+
+def path_of(function: Callable[..., Any]) -> str:
+    """Returns the import path of a function: `package.module:qualname`."""
+    module = getattr(function, "__module__", None)
+    name = getattr(function, "__qualname__", None)
+    if module == "__main__":
+        module = _name_of_main()
+    if not module or not name or "<" in name:
+        raise InvalidInput(
+            "function", "a function of a module that workers can import", repr(function)
+        )
+    return f"{module}:{name}"
+
+
+def _name_of_main() -> str | None:
+    """Returns the name under which another process can import the main module."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    stem = PurePath(getattr(main, "__file__", None) or "").stem
+    return stem if stem.isidentifier() else None
+
+
+def spec_of(function: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobSpec:
+    """Returns the job that calls a task; refuses what is none."""
+    if not isinstance(function, Task):
+        raise InvalidInput("function", "a function marked with @windlass.task", repr(function))
+    made: JobSpec = function.job(*args, **kwargs)
+    return made
+
+
+class _Process:
+    """What this process imports just now for a job."""
+
+    importing: str | None = None
+
+
+def importing() -> str | None:
+    """Returns the module that this process is importing for a job's function."""
+    return _Process.importing
+
+
+def begin_import(name: str | None) -> None:
+    """Sets the module being imported; None when the import is done."""
+    _Process.importing = name
