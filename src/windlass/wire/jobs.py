@@ -11,6 +11,7 @@ from windlass.domain.explain.explanation import Estimate
 from windlass.domain.job.forms import Concurrency, RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.wire.files import ArtifactInfo, LogInfo
+from windlass.wire.numbers import Id
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -199,7 +200,7 @@ class JobList(msgspec.Struct, frozen=True):
 
 
 class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    ids: list[int] = []
+    ids: list[Id] = []
     reason: str = "Canceled"
 
 
