@@ -207,6 +207,7 @@ class Node:
             slots=self._options.workers,
             drain_limit_ms=self._options.drain_ms,
             metadata=self._options.offers,
+            trusts_jobs=True,  # They are the program's own.
         )
         return asyncio.get_running_loop().create_task(self._keep_agent(backend, options))
 

@@ -212,7 +212,7 @@ class Attempt:
             self._confinement = self._confine()
             self._processes = Processes(
                 self._context.keeper, self.job, self.log, self._attach, self._confinement,
-                self._unless_stopped,
+                self._unless_stopped, self._context.isolation.plain,
             )  # fmt: skip
         return await self._processes.spawn(
             argv,
@@ -436,7 +436,7 @@ class Attempt:
     @property
     def _socket(self) -> SubmitSocket:
         context = self._context
-        shared = None if self.isolation == WEAKEST else context.user_socket
+        shared = context.user_socket if self.isolation in context.isolation.other_users else None
         return shared or context.socket
 
     def _log_made(self) -> AttemptLog:
