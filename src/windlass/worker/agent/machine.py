@@ -17,7 +17,7 @@ from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.wire.sync import Finished
-from windlass.worker.agent.environment import job_environment
+from windlass.worker.agent.environment import job_environment, without_own
 from windlass.worker.agent.limits import mechanisms
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import Memory, StateDirectory, StateUnusable
@@ -97,7 +97,7 @@ class LocalMachine:
         self._clock = clock
         self._unfit = unfit
         self._state = state or StateDirectory(options.state)
-        base = job_environment(os.environ, {MARKER: self._state.marker}, options.passes)
+        base = job_environment(os.environ, {MARKER: self._state.marker}, options.variables)
         cgroup = _find_cgroup(options.cgroup)
         self._has_cgroup = cgroup is not None
         self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
@@ -109,7 +109,7 @@ class LocalMachine:
         self.isolation = Modes()
         self.containers = ContainerMode(
             options.container_engine, os.environ, self._state.containers,
-            (MARKER, self._state.marker), clock,
+            (MARKER, self._state.marker), clock, without_own(options.variables),
         )  # fmt: skip
         self._deadline: tuple[float, float] | None = None
         self._recovering: asyncio.Task[None] | None = None

@@ -16,7 +16,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     `secrets` are given to jobs that name them; `imports` are modules whose named functions it
     runs, `allowed_imports` patterns of those whose functions jobs may name (empty: all but the
     standard library and Windlass). `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`.
-    `passes` names environment variables that jobs see as well; `code` is the single-use code of a
+    `variables` is what jobs find in their environment as well; `code` is the single-use code of a
     first enrolment; `drain_limit_ms` is how long a drain waits for jobs (None: as the server
     says). Without `keeps_token` the worker's secret is never written to `state`: it enrols with a
     new code each time it is started. With `pins`, jobs run only on the processors whose indices
@@ -32,7 +32,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 1
     metadata: dict[str, Any] = {}
     cgroup: str = "auto"
-    passes: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
     imports: tuple[str, ...] = ()
     allowed_imports: tuple[str, ...] = ()
     secrets: Secrets = msgspec.field(default_factory=Secrets)
