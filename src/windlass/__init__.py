@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from windlass.domain.job.job import JobSpec
     from windlass.front import AsyncClient, Client
     from windlass.tasks.current import current
+    from windlass.tasks.outcomes import Abort, Retry
     from windlass.tasks.task import Task, task
 
     __version__: str
 
 __all__ = [
+    "Abort",
     "AsyncClient",
     "Client",
     "JobFailed",
     "JobSpec",
+    "Retry",
     "Task",
     "Workflow",
     "WorkflowFailed",
@@ -32,10 +35,12 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Abort": "windlass.tasks.outcomes",
     "AsyncClient": "windlass.front",
     "Client": "windlass.front",
     "JobFailed": "windlass.client.handles",
     "JobSpec": "windlass.domain.job.job",
+    "Retry": "windlass.tasks.outcomes",
     "Workflow": "windlass.client.blocking",
     "WorkflowFailed": "windlass.client.workflows",
     "current": "windlass.tasks.current",
