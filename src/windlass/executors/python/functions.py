@@ -3,15 +3,15 @@
 import errno
 import importlib
 import inspect
-import math
 import socket
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
 from windlass.tasks.task import Task, begin_import
@@ -26,10 +26,21 @@ class Unfit(Exception):
 
 
 class FoundFunction(NamedTuple):
-    """A function that may be called."""
+    """A function that may be called; `is_silent`: nothing says that it returns anything."""
 
     function: Callable[..., Any]
     is_async: bool
+    task: Task[..., Any]
+    is_silent: bool
+
+    def arguments(self, call: Call) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """Returns the arguments of a call as annotated; raises `Unfit`."""
+        if not call.args and not call.kwargs:
+            return (), {}
+        try:
+            return self.task.codec.decode(call.args, call.kwargs)
+        except InvalidInput as error:
+            raise Unfit(f"{call.function}: {error.message}") from None
 
 
 class Functions:
@@ -55,7 +66,9 @@ def _find(path: str) -> FoundFunction:
             raise Unfit(f"expected {path} to exist on this worker: {module_name} has no {name}")
     if not isinstance(target, Task):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
-    return FoundFunction(target.function, inspect.iscoroutinefunction(target.function))
+    function = target.function
+    silent = getattr(function, "__annotations__", {}).get("return") in (None, "None")
+    return FoundFunction(function, inspect.iscoroutinefunction(function), target, silent)
 
 
 def _import(name: str) -> object:
@@ -85,22 +98,18 @@ def describe(error: BaseException) -> str:
     return f"{name}: {text}"[:MESSAGE_LIMIT] if text else name
 
 
-def ended(call: Call, value: object) -> Done | Failed:
+def ended(call: Call, found: FoundFunction, value: object) -> Done | Failed:
     """Returns what to say of a call that returned `value`."""
-    if value is None:
+    if value is None and found.is_silent:
         return Done(call.seq)
     try:
-        result = _encode(value)
+        encoded = found.task.codec.encode_result(value)
+        return Done(call.seq, None if encoded is None else _encode(encoded))
+    except InvalidInput as error:
+        why = error.message
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        return _not_json(call, str(error))
-    if b"null" in result and _holds_infinite(value):
-        return _not_json(call, "a number that is not finite")
-    return Done(call.seq, result)
-
-
-def _not_json(call: Call, why: str) -> Failed:
-    message = f"expected {call.function} to return a JSON value, got {why}"
-    return Failed(call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT])
+        why = f"expected {call.function} to return a JSON value, got {error}"
+    return Failed(call.seq, FailureClass.CONFIGURATION, why[:MESSAGE_LIMIT])
 
 
 def raised(call: Call, error: BaseException) -> Failed:
@@ -152,13 +161,3 @@ def _below(error: BaseException, name: str) -> BaseException:
             break
         frames = frames.tb_next
     return error.with_traceback(frames)
-
-
-def _holds_infinite(value: object) -> bool:
-    if isinstance(value, float):
-        return not math.isfinite(value)
-    if isinstance(value, Mapping):
-        return any(_holds_infinite(item) for item in value.values())
-    if isinstance(value, list | tuple | set | frozenset):
-        return any(_holds_infinite(item) for item in value)
-    return False
