@@ -196,6 +196,18 @@ def named_tasks() -> Mapping[str, Task[..., Any]]:
     return dict(_NAMED)
 
 
+def known_task(name: str, args: Any) -> Task[..., Any] | None:
+    """Returns the task that a job calls, if this process has imported it."""
+    if name != PYTHON:
+        return _NAMED.get(name)
+    path = args.get("function") if isinstance(args, dict) else None
+    module, _, names = path.partition(":") if isinstance(path, str) else ("", "", "")
+    found: Any = sys.modules.get("__main__" if module == _name_of_main() else module)
+    for part in names.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, Task) else None
+
+
 def path_of(function: Callable[..., Any]) -> str:
     """Returns the import path of a function: `package.module:qualname`."""
     module = getattr(function, "__module__", None)

@@ -3,12 +3,8 @@
 from typing import Any, Final
 
 from windlass.domain.values.errors import shorten
-
-RESULT: Final = "$result"  # {"$result": JOB}: the result of a job
-LITERAL: Final = "$literal"  # {"$literal": VALUE}: the value as it is, whatever it looks like
-FILE: Final = "$file"  # {"$file": …}: a file that was uploaded, or that a job has left
-LOOKUP: Final = "$lookup"  # {"$lookup": NAME}: an artifact by its name
-RESERVED: Final = frozenset({RESULT, LITERAL, FILE, LOOKUP})
+from windlass.domain.values.references import LITERAL, RESERVED, RESULT
+from windlass.tasks.handles import reference_of
 
 TYPE: Final = "$type"  # with VALUE: which member of a union a value is
 VALUE: Final = "$value"
@@ -57,13 +53,6 @@ class Codec:
         """Returns the error for JSON that is not of this type."""
         got = f"the text {shorten(json)!r}" if type(json) is str else shorten(json)
         return Misfit(self.name, got)
-
-
-def reference_of(value: Any) -> int | str | None:
-    """Returns the job that a handle stands for, by id or name; None for other values."""
-    refer = getattr(type(value), "__windlass_reference__", None)
-    found: int | str | None = None if refer is None else refer(value)
-    return found
 
 
 def escaped(encoded: dict[str, Any]) -> dict[str, Any]:

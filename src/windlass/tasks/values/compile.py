@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+from windlass.tasks.handles import reference_of
 from windlass.tasks.values.classes import (
     ClassCodec,
     EnumCodec,
@@ -18,7 +19,7 @@ from windlass.tasks.values.classes import (
     TypedDictCodec,
     layout_of,
 )
-from windlass.tasks.values.codec import Codec, Misfit, reference_of
+from windlass.tasks.values.codec import Codec, Misfit
 from windlass.tasks.values.containers import PLAIN, DictCodec, ItemsCodec, TupleCodec
 from windlass.tasks.values.paths import PathCodec
 from windlass.tasks.values.scalars import SCALARS

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from windlass.tasks.values.codec import FILE, Codec, Misfit, described
+from windlass.domain.values.references import FILE
+from windlass.tasks.values.codec import Codec, Misfit, described
 
 
 class LocalFile:

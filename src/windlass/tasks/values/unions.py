@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from windlass.domain.values.references import FILE, RESULT
+from windlass.tasks.handles import reference_of
 from windlass.tasks.values.codec import (
-    FILE,
-    RESULT,
     TYPE,
     VALUE,
     Codec,
     Misfit,
-    reference_of,
     unescaped,
 )
 from windlass.tasks.values.sameness import same
