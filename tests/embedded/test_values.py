@@ -1,0 +1,69 @@
+"""Arguments and results of functions as annotated, and results as arguments, from end to end."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+import pytest
+
+import windlass
+from tests.embedded import values
+from windlass.domain.values.errors import Conflict, InvalidInput
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[windlass.Client]:
+    file = tmp_path_factory.mktemp("values") / "jobs.db"
+    with windlass.Client.embedded(file, workers=2) as opened:
+        yield opened
+
+
+def test_arguments_and_results_arrive_as_annotated(client: windlass.Client) -> None:
+    hour = timedelta(hours=1)
+    later = client.submit(values.later, values.MORNING, by=hour).result(timeout=60)
+    assert later == values.Visit("a", values.MORNING.at + hour, frozenset({"x", "later"}))
+    found = client.submit(values.days, date(2026, 1, 31), count=2).result(timeout=60)
+    assert found == (date(2026, 1, 31), date(2026, 2, 1))
+
+
+def test_json_of_other_callers_is_read_by_annotation(client: windlass.Client) -> None:
+    path = values.later.path
+    visit = {"who": "b", "at": "2026-01-31T08:00:00Z"}
+    fits = windlass.JobSpec(task="python", args={"function": path, "args": [visit, "15m"]})
+    assert client.submit(fits).result(timeout=60).at.minute == 15
+    wrong = windlass.JobSpec(task="python", args={"function": path, "args": [{"who": 1}, 5]})
+    job = client.submit(wrong)
+    ended = job.wait(timeout=60)
+    assert ended.state == "rejected"
+    assert "args.visit.who to be str, got 1" in (ended.reason or "")
+
+
+def test_a_result_that_is_not_as_annotated_fails_the_job(client: windlass.Client) -> None:
+    with pytest.raises(windlass.JobFailed, match="the result of wrong to be int"):
+        client.submit(values.wrong).result(timeout=60)
+
+
+def test_handles_are_arguments(client: windlass.Client) -> None:
+    sums = client.submit_many([values.add.job(n, n) for n in range(10)])
+    total = client.submit(values.total, sums, start=sums[1])
+    assert total.result(timeout=60) == 92
+    nested = client.submit(values.basket, values.Basket(total, [1, sums[2]]))  # type: ignore[arg-type,list-item]
+    assert nested.result(timeout=60) == values.Basket(97, [1, 4])
+    assert client.submit(values.names, {"a"}).result(timeout=60) == ["a"]
+
+
+def test_jobs_of_a_workflow_block_are_arguments_of_each_other(client: windlass.Client) -> None:
+    with client.workflow("sums") as workflow:
+        one = workflow.submit(values.add, 1, 2)
+        two = workflow.submit(values.add, one, one)
+        last = workflow.submit(values.total, [one, two])
+    assert last.result(timeout=60) == 9
+    with client.workflow("other") as other:
+        foreign = other.submit(values.add, two, 1)
+        with client.workflow("inner") as inner, pytest.raises(Conflict):
+            inner.submit(values.add, foreign, 1)
+    assert foreign.result(timeout=60) == 7
+
+
+def test_other_tasks_take_references_too(client: windlass.Client) -> None:
+    with pytest.raises(InvalidInput, match="argv"):
+        client.submit("shell", argv=["echo", client.submit(values.add, 1, 2)])
