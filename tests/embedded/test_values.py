@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +68,28 @@ def test_jobs_of_a_workflow_block_are_arguments_of_each_other(client: windlass.C
 def test_other_tasks_take_references_too(client: windlass.Client) -> None:
     with pytest.raises(InvalidInput, match="argv"):
         client.submit("shell", argv=["echo", client.submit(values.add, 1, 2)])
+
+
+def test_large_results_travel_as_artifacts(client: windlass.Client) -> None:
+    large = client.submit(values.repeated, "x" * 1_000, 2_000)
+    assert large.result(timeout=60) == ["x" * 1_000] * 2_000
+    (artifact,) = large.info().artifacts
+    assert (artifact.name, artifact.size > 2_000_000) == ("result.json", True)
+    assert client.submit(values.count, large).result(timeout=60) == 2_000
+
+
+def test_files_that_functions_return_are_artifacts(client: windlass.Client, tmp_path: Path) -> None:
+    made = client.submit(values.report, 3)
+    path = made.result(timeout=60)
+    assert (path.name, path.read_text()) == ("report.txt", "line\n" * 3)
+    assert [artifact.name for artifact in made.info().artifacts] == ["out/report.txt"]
+    made.download("out/report.txt", tmp_path / "copy")
+    assert (tmp_path / "copy").read_text() == path.read_text()
+    assert client.submit(values.size_of, made).result(timeout=60) == 15
+    found = client.submit(values.report_async, 2).result(timeout=60)
+    assert found["report"].read_text() == "line\n" * 2
+
+
+def test_a_function_cannot_return_a_file_from_elsewhere(client: windlass.Client) -> None:
+    with pytest.raises(windlass.JobFailed, match="a file in the scratch directory"):
+        client.submit(values.outside).result(timeout=60)

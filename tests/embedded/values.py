@@ -73,3 +73,29 @@ MORNING = Visit("a", datetime(2026, 1, 31, 8, tzinfo=UTC), frozenset({"x"}))
 @windlass.task
 def size_of(path: Path) -> int:
     return len(path.read_bytes())
+
+
+@windlass.task
+def report(lines: int) -> Path:
+    """Leaves a file."""
+    path = windlass.current().scratch / "out" / "report.txt"
+    path.parent.mkdir()
+    path.write_text("line\n" * lines)
+    return path
+
+
+@windlass.task
+async def report_async(lines: int) -> dict[str, Path]:
+    path = await windlass.current().scratch_async() / "report.txt"
+    path.write_text("line\n" * lines)
+    return {"report": path}
+
+
+@windlass.task
+def outside() -> Path:
+    return Path(__file__)
+
+
+@windlass.task
+def is_gone(path: str) -> bool:
+    return not Path(path).exists()

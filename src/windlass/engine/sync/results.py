@@ -5,17 +5,18 @@ ended, and nothing is locked. Their results do not change: an answer that is sen
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.rows.records import JobFacts
-from windlass.domain.values.references import FILE, RESULT, references_in
+from windlass.domain.values.references import FILE, RESULT, references_in, replaced
 from windlass.ports.store import ReadTx
 
 COMPLETED: Final = State.COMPLETED.code
-_LARGE: Final = f'{{"{FILE}"'.encode()  # how a result begins that is kept as an artifact
+_FILE: Final = f'"{FILE}"'.encode()
 
 _decode = msgspec.json.Decoder().decode
 
@@ -29,6 +30,11 @@ class Filled(NamedTuple):
     values: Mapping[int, Any]
     files: Mapping[str, Any]
     problem: str | None = None
+
+
+def _of_job(job: int, file: Any) -> dict[str, Any]:
+    """Returns a file that a result names, as one of the job that has left it."""
+    return {FILE: {**file, "job": job} if isinstance(file, dict) else {"job": job}}
 
 
 class Results:
@@ -69,9 +75,9 @@ class Results:
             body = self._bodies.get(last.id, b"null")
             size += len(body)
             values[job] = _decode(body)
-            if body.startswith(_LARGE):
-                values[job] = {FILE: {"job": last.id, **values[job][FILE]}}
-                files[f"{RESULT} {last.id}"] = values[job][FILE]
+            if _FILE in body:
+                values[job] = replaced(values[job], FILE, partial(_of_job, last.id))
+                files[f"{RESULT} {last.id}"] = {"job": last.id}
         if size > limit:
             why = f"results as arguments have {size} bytes, the limit is {limit}"
             return Filled({}, {}, why)

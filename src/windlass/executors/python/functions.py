@@ -3,6 +3,7 @@
 import errno
 import importlib
 import inspect
+import os
 import socket
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +13,25 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.references import FILE
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
+from windlass.tasks.local_files import LocalFile
 from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
-_encode: Final = msgspec.json.Encoder().encode
+RESULT_LIMIT: Final = 64 * 1024 * 1024
+
+
+def _named(value: object) -> dict[str, str]:
+    """Returns what stands for a file that a function returns."""
+    if isinstance(value, LocalFile):
+        return {FILE: os.path.abspath(value.path)}
+    raise TypeError(f"{type(value).__name__} cannot be encoded")
+
+
+_encode: Final = msgspec.json.Encoder(enc_hook=_named).encode
 
 
 class Unfit(Exception):
@@ -104,7 +117,11 @@ def ended(call: Call, found: FoundFunction, value: object) -> Done | Failed:
         return Done(call.seq)
     try:
         encoded = found.task.codec.encode_result(value)
-        return Done(call.seq, None if encoded is None else _encode(encoded))
+        body = None if encoded is None else _encode(encoded)
+        if body is None or len(body) <= RESULT_LIMIT:
+            return Done(call.seq, body)
+        why = f"expected {call.function} to return at most {RESULT_LIMIT} bytes, got {len(body)}: "
+        why += "write them to a file below windlass.current().scratch, and return its Path"
     except InvalidInput as error:
         why = error.message
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

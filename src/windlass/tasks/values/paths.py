@@ -4,14 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from windlass.domain.values.references import FILE
+from windlass.tasks.local_files import LocalFile
 from windlass.tasks.values.codec import Codec, Misfit, described
-
-
-class LocalFile:
-    """A file of this machine among encoded arguments: the client uploads it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
 
 
 class PathCodec(Codec):
