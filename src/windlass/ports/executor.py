@@ -26,6 +26,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = None
     misfit: bool = False
     raised: Raised | None = None
+    size: int = 0  # of the result as JSON; 0 if it is not known
+    leaves_files: bool = False  # the result names files of the scratch directory
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.references import FILE
 from windlass.executors.limits import over_limit
 from windlass.executors.python.messages import (
     Answer,
@@ -22,11 +23,13 @@ from windlass.executors.python.messages import (
 )
 from windlass.executors.python.process import exit_text
 from windlass.ports.executor import Exit, JobContext, Result
+from windlass.tasks.current import SCRATCH
 from windlass.wire.jobs import SubmitRequest
 
 COMPLETED: Final = Result()
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+_FILE: Final = f'"{FILE}"'.encode()
 _decode: Final = msgspec.json.decode
 
 
@@ -101,6 +104,9 @@ class Job:
         task.add_done_callback(self._asking.discard)
 
     async def _ask(self, ask: Ask, child: Answering) -> None:
+        if ask.body == SCRATCH:
+            child.send(Answer(ask.number, msgspec.json.encode(str(self.context.scratch))))
+            return
         try:
             request = msgspec.json.decode(ask.body, type=SubmitRequest)
             reply = await self.context.submit(request)
@@ -117,7 +123,8 @@ def done_result(report: Done) -> Result:
     """Returns the result of a call that returned."""
     if report.result is None:
         return COMPLETED
-    return Result(result=_decode(report.result))
+    body = report.result
+    return Result(result=_decode(body), size=len(body), leaves_files=_FILE in body)
 
 
 def failed_result(job: Job, report: Failed) -> Result:

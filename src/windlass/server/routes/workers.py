@@ -76,6 +76,7 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
         log_limit=config.log_limit,
         epoch=done.epoch,
         drain_limit_ms=config.drain_limit_ms,
+        result_limit=config.result_limit,
     )
 
 

@@ -230,7 +230,7 @@ class LocalMachine:
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             self._options.secrets, self._socket, self.index_use, self.isolation,
-            self._user_socket, self._options.limits,
+            self._user_socket, self._options.limits, reply.result_limit,
         )  # fmt: skip
         self._attach()
         return AttemptStarter(context, self._executors)
