@@ -22,6 +22,7 @@ from windlass.store.job_filters import (
     COMPLETED,
     QUEUED,
     RETRYING,
+    SUSPENDED,
     Candidate,
     Source,
     Standing,
@@ -135,7 +136,7 @@ class Views(ABC):
         drive = {
             Source.LEASES: ACTIVE_CODES,
             Source.WAITS: {BLOCKED},
-            Source.DUE: {RETRYING},
+            Source.DUE: {RETRYING, SUSPENDED},
             Source.BAD: BAD_CODES,
         }
         return tuple(source for source, holds in drive.items() if states & holds)

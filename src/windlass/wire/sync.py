@@ -10,7 +10,7 @@ import msgspec
 
 from windlass.domain.matching.isolation import Isolation
 
-Outcome = Literal["completed", "failed", "canceled", "timed_out"]
+Outcome = Literal["completed", "failed", "canceled", "timed_out", "suspended"]
 
 
 class Started(msgspec.Struct, frozen=True, gc=False):
@@ -24,7 +24,8 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     """An attempt ended on the worker, and its results are uploaded.
 
     `failure` names the class; without it, the text of `message` decides. A `misfit` means that
-    the arguments were refused before the job ran: such a job is rejected.
+    the arguments were refused before the job ran: such a job is rejected. `suspended`: its function
+    waits for what it has asked the server for.
     """
 
     job: int
