@@ -11,6 +11,7 @@ from windlass.domain.explain.explanation import Estimate
 from windlass.domain.job.forms import Concurrency, RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.wire.files import ArtifactInfo, LogInfo
+from windlass.wire.steps import StepInfo
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -187,6 +188,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     dependencies: list[LinkedJob] = []
     dependents: list[LinkedJob] = []  # the first 100
     dependents_more: bool = False
+    steps: list[StepInfo] = []  # what its function has stored and waits for; empty in lists
 
 
 class JobList(msgspec.Struct, frozen=True):

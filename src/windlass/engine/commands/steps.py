@@ -82,11 +82,16 @@ class Steps:
 
     async def send_from(self, holder: Holder, name: str, payload: Any, key: str) -> Sent:
         """Sends a signal on behalf of a running job, in its namespace."""
+        check_name("key", key)
         await self._write(holder, _may_go_on)
         facts = (await self._store.read(lambda tx: tx.jobs.read([holder.job])))[holder.job]
         await self._store.read(lambda tx: self._catalog.know(tx, [facts.shape]))
         namespace = self._catalog.shapes[facts.shape].namespace
-        return await self.send(namespace, name, payload, key, f"job {holder.job}")
+        return await self.send(namespace, name, payload, f"{holder.job} {key}", f"job {holder.job}")
+
+    async def note_alive(self, holder: Holder) -> None:
+        """Notes that the function is still at work: its write counts as activity."""
+        await self._write(holder, _may_go_on)
 
     # For everybody
 
@@ -95,7 +100,7 @@ class Steps:
     ) -> Sent:
         """Sends a signal to all jobs of the namespace that wait for it, now or later."""
         check_name("name", name)
-        check_name("key", key)
+        check_text("key", key)
         check_text("actor", actor)
         body = self._json("payload", payload)
         signal = SignalRow(0, namespace, name, key, 0, 1, actor, body)
