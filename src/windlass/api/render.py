@@ -20,6 +20,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.steps import FOREVER
 from windlass.domain.rows.views import WorkerView, newest_attempt
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.forecast import Outlook
@@ -75,7 +76,7 @@ def show_job(
         no_retry_on=list(spec.no_retry_on),
         backoff=spec.backoff,
         lost_count=facts.lost,
-        not_before=_moment(view.not_before or spec.not_before_ms),
+        not_before=_moment(_not_before(view) or spec.not_before_ms),
         timeout=_seconds(facts.timeout_ms),
         timeout_at=_moment(_timeout_at(view)),
         idle_timeout=_seconds(facts.idle_ms),
@@ -104,6 +105,11 @@ def show_job(
         **_wishes(spec, shape),
         **_expectations(shape, outlook),
     )
+
+
+def _not_before(view: JobRecord) -> int | None:
+    """Returns when it may start; a wait without an end has none."""
+    return None if view.not_before == FOREVER else view.not_before
 
 
 def _retries(view: JobRecord) -> int:

@@ -9,6 +9,7 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import Raised
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Outcome
 
 
@@ -164,6 +165,10 @@ class JobContext(Protocol):
         """Submits jobs into the workflow of this one."""
         ...
 
+    async def step(self, request: StepRequest) -> StepReply:
+        """Stores a step of the function, or begins what it waits for."""
+        ...
+
     def log(self, data: bytes) -> None: ...
 
     def log_full(self, resume: Callable[[], None]) -> bool:
@@ -171,6 +176,10 @@ class JobContext(Protocol):
         ...
 
     def progress(self, value: Any) -> None: ...
+
+    def alive(self) -> None:
+        """Notes that the job is at work, although it writes nothing."""
+        ...
 
 
 class Executor(Protocol):

@@ -29,6 +29,7 @@ from windlass.store.job_filters import (
     COMPLETED,
     QUEUED,
     RETRYING,
+    SUSPENDED,
     Candidate,
     Source,
     Standing,
@@ -145,7 +146,7 @@ class Views(ABC):
         drive = {
             Source.LEASES: ACTIVE_CODES,
             Source.WAITS: {BLOCKED},
-            Source.DUE: {RETRYING},
+            Source.DUE: {RETRYING, SUSPENDED},
             Source.BAD: BAD_CODES,
         }
         return tuple(source for source, holds in drive.items() if states & holds)

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, overload
 
@@ -201,7 +202,7 @@ def known_task(name: str, args: Any) -> Task[..., Any] | None:
         return _NAMED.get(name)
     path = args.get("function") if isinstance(args, dict) else None
     module, _, names = path.partition(":") if isinstance(path, str) else ("", "", "")
-    found: Any = sys.modules.get("__main__" if module == _name_of_main() else module)
+    found: Any = sys.modules.get("__main__" if module == name_of_main() else module)
     for part in names.split("."):
         found = getattr(found, part, None)
     return found if isinstance(found, Task) else None

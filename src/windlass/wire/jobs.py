@@ -13,6 +13,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.job.retry_forms import Backoff
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.numbers import Id
+from windlass.wire.steps import StepInfo
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -195,6 +196,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     dependencies: list[LinkedJob] = []
     dependents: list[LinkedJob] = []  # the first 100
     dependents_more: bool = False
+    steps: list[StepInfo] = []  # what its function has stored and waits for; empty in lists
 
 
 class JobList(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
+from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.roles import Role
@@ -74,6 +75,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 queries=queries,
                 jobs=Jobs(engine, queries),
                 workflows=Workflows(engine),
+                signals=Signals(engine, queries, RealSecrets().secret),
                 files=backend.files,
                 access=access,
                 feed=feed,

@@ -37,6 +37,8 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("places", "park", ([],), None),
     ("places", "unpark", ([],), None),
     ("pools", "spells", (0, []), []),
+    ("steps", "lock_pending", ([],), []),
+    ("steps", "of_jobs", ([],), {}),
     ("leases", "grant", ([], RUNNING, 1_000, 10), []),
     ("leases", "lock", ([],), {}),
     ("leases", "of_workers", ([],), []),

@@ -15,6 +15,7 @@ from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, LinkedJob, Priority, RunStatistics
+from windlass.wire.steps import StepInfo
 
 
 def print_job(job: Job) -> None:
@@ -35,7 +36,7 @@ def print_job(job: Job) -> None:
         ("retries", _retries(job)),
         ("exit code", job.exit_code),
         ("result", None if job.result is None else msgspec.json.encode(job.result).decode()),
-        ("progress", job.progress),
+        ("progress", show_progress(job.progress)),
         ("log", f"{job.log.state}, {job.log.bytes} bytes"),
         ("artifacts", ", ".join(a.name for a in job.artifacts) or None),
         ("peak memory", None if job.peak_memory is None else format_size(job.peak_memory)),
@@ -59,9 +60,36 @@ def print_job(job: Job) -> None:
             ],
             "",
         )  # fmt: skip
+    if job.steps:
+        say("")
+        print_table(
+            ("step", "kind", "state", "attempt", "began", "ended", "until"),
+            [(_step(s), s.kind, s.state, s.attempt, s.asked_at, s.ended_at, s.until)
+             for s in job.steps],
+            "",
+        )  # fmt: skip
     say("")
     rows = [(t.at, t.frm or "(new)", t.to, t.reason, t.actor) for t in job.transitions]
     print_table(("at", "from", "to", "reason", "by"), rows, "")
+
+
+def _step(step: StepInfo) -> str:
+    """Shows a step by its key, and what it asked or waited for."""
+    about = step.question or (f"signal {step.name}" if step.name else "")
+    by = f", by {step.actor}" if step.actor else ""
+    return f"{step.key} ({about}{by})" if about else step.key
+
+
+def show_progress(progress: Any) -> Any:
+    """Shows how far a job is: of a total and with a text where the job gives them."""
+    if not isinstance(progress, dict) or progress.keys() != {"done", "total", "text"}:
+        return progress
+    done, total, text = progress["done"], progress["total"], progress["text"]
+    shown = f"{done}"
+    if isinstance(total, int | float) and isinstance(done, int | float):
+        share = f" ({100 * done / total:.0f} %)" if total else ""
+        shown = f"{done} of {total}{share}"
+    return f"{shown}, {text}" if text else shown
 
 
 def _linked(jobs: Sequence[LinkedJob], more: bool = False) -> str:

@@ -27,6 +27,7 @@ from windlass.engine.explain.notes import deadlines_and_holds, rejection
 from windlass.engine.explain.pools import pools_for, workers_starting
 from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
 from windlass.engine.explain.restored import after_restore
+from windlass.engine.explain.suspended import SUSPENDED, what_it_waits_for
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
@@ -111,6 +112,7 @@ class Explainer:
         queue = await self._queue(shape.queue)
         parts = [
             await self._blocked(view),
+            await self._waits_inside(view),
             self._not_yet(view),
             await after_restore(self._tx, self._catalog),
             _paused(queue),
@@ -168,8 +170,13 @@ class Explainer:
 
     # Time, queues, limits
 
+    async def _waits_inside(self, view: JobRecord) -> Reasons:
+        if view.state != SUSPENDED:
+            return Reasons()
+        return await what_it_waits_for(self._tx, view.facts.id, view.facts.attempt)
+
     def _not_yet(self, view: JobRecord) -> Reasons:
-        if view.not_before is None or view.not_before <= self._tx.now:
+        if view.not_before is None or view.not_before <= self._tx.now or view.state == SUSPENDED:
             return Reasons()
         left = view.not_before - self._tx.now
         until = format_moment(view.not_before)

@@ -20,10 +20,12 @@ from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.outcomes import Abort, Retry
+from windlass.tasks.steps import Suspended, WaitTimeout
 from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
 MOST_NAMES: Final = 50  # of the classes of an exception
+SUSPENDED: Final = "suspended"  # in the place of a failure: the function waits
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 RESULT_LIMIT: Final = 64 * 1024 * 1024
 
@@ -137,6 +139,9 @@ def raised(call: Call, error: BaseException) -> Failed:
     """Returns what to say of a call that raised; the traceback goes to the log."""
     if isinstance(error, Unfit):
         return _misfit(call, str(error))
+    error = _unwound(error)
+    if isinstance(error, Suspended):
+        return Failed(call.seq, SUSPENDED, str(error))
     if isinstance(error, Canceled):
         return Failed(call.seq, FailureClass.CANCELED, "stopped")
     if isinstance(error, SystemExit):
@@ -185,6 +190,19 @@ def names_of(error: BaseException) -> tuple[str, ...]:
     return tuple(name for name in names if len(name) <= NAME_LIMIT)[:MOST_NAMES]
 
 
+def _unwound(error: BaseException) -> BaseException:
+    """Returns the `Suspended` or `Canceled` in a group: a task group wraps what its tasks raise."""
+    while isinstance(error, BaseExceptionGroup):
+        for kind in (Canceled, Suspended):
+            found = error.subgroup(kind)
+            if found is not None:
+                error = found.exceptions[0]
+                break
+        else:
+            return error
+    return error
+
+
 def _misfit(call: Call, why: str) -> Failed:
     return Failed(call.seq, FailureClass.CONFIGURATION, why[:MESSAGE_LIMIT], misfit=True)
 
@@ -193,6 +211,8 @@ def failure_of(error: BaseException) -> FailureClass:
     """Returns the class of an exception, by its type alone."""
     if isinstance(error, MemoryError):
         return FailureClass.RESOURCE
+    if isinstance(error, WaitTimeout):
+        return FailureClass.EXECUTION  # Another attempt would find the same.
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror | socket.herror):
         return FailureClass.NETWORK
     if isinstance(error, OSError):

@@ -27,6 +27,7 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.store.memory.table import Journal, Order, SortedTable, Table
 
@@ -95,6 +96,9 @@ class Tables:
         self.names: Table[tuple[str, str], NameRow] = Table(journal)
         self.progress: Table[int, Progress] = Table(journal)
         self.dynamic: Table[int, Dynamic] = Table(journal)
+        # Steps of one job, by key.
+        self.steps: Table[int, dict[str, StepRow]] = Table(journal)
+        self.signals: SortedTable[int, SignalRow] = SortedTable(journal, lambda row: (row.id,))
         self.baseline: SortedTable[Order, BaselineRow] = SortedTable(
             journal, lambda row: (row.kind, row.id)
         )

@@ -32,6 +32,13 @@ def take_snapshot(tables: Tables) -> Snapshot:
         names=tuple(sorted(tables.names)),
         progress=tuple(sorted(tables.progress)),
         dynamic=tuple(sorted(tables.dynamic)),
+        steps=tuple(
+            sorted(
+                (row for rows in tables.steps for row in rows.values()),
+                key=lambda row: (row.job, row.key),
+            )
+        ),
+        signals=tuple(tables.signals.between((), None)),
         baseline=tuple(tables.baseline.between((), None)),
         templates=tuple(sorted(tables.templates)),
         schedules=tuple(sorted(tables.schedules, key=lambda row: row.id)),

@@ -19,7 +19,6 @@ from windlass.store.job_filters import (
     BAD_CODES,
     BLOCKED,
     QUEUED,
-    RETRYING,
     Candidate,
     Source,
     Standing,
@@ -57,7 +56,7 @@ class MemoryViews(Views):
             Source.JOBS: lambda: (row.facts.id for row in tables.jobs),
             Source.LEASES: lambda: (row.job for row in tables.leases),
             Source.WAITS: lambda: (row.job for row in tables.waits),
-            Source.DUE: lambda: (row.job for row in tables.due if row.state == RETRYING),
+            Source.DUE: lambda: (row.job for row in tables.due if row.state != QUEUED),
             Source.BAD: lambda: (
                 row.facts.id for row in tables.jobs if row.facts.state in BAD_CODES
             ),

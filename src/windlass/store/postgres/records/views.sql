@@ -15,8 +15,8 @@ JOIN jobs j ON j.id = l.job ORDER BY l.job DESC
 SELECT job, shape, 0 FROM waits WHERE job < $1 ORDER BY job DESC LIMIT $2
 
 -- name: scan_due
--- The newest jobs that back off, by the partial index.
-SELECT job, shape, 0 FROM due WHERE state = {state.retrying} AND job < $1 ORDER BY job DESC LIMIT $2
+-- The newest jobs that back off or are suspended, by the partial index.
+SELECT job, shape, 0 FROM due WHERE state <> {state.queued} AND job < $1 ORDER BY job DESC LIMIT $2
 
 -- name: scan_bad
 -- The newest jobs that ended badly.

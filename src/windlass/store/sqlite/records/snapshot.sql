@@ -156,6 +156,15 @@ FROM statistics ORDER BY namespace, queue, kind, measure;
 -- For snapshots.
 SELECT job, attempt, peak_memory FROM usage ORDER BY job;
 
+-- name: all_steps
+-- For snapshots.
+SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
+FROM steps ORDER BY job, key;
+
+-- name: all_signals
+-- For snapshots.
+SELECT id, namespace, name, key, at, is_open, actor, payload FROM signals ORDER BY id;
+
 -- name: all_deadlines
 -- For snapshots.
 SELECT at, job FROM deadlines ORDER BY at, job;

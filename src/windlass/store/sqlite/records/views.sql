@@ -20,9 +20,9 @@ WHERE l.job < ?1 ORDER BY l.job DESC LIMIT ?2;
 SELECT job, shape, 0 FROM waits WHERE job < ?1 ORDER BY job DESC LIMIT ?2;
 
 -- name: scan_due
--- The newest jobs that back off, by the partial index.
-SELECT job, shape, 0 FROM due INDEXED BY due_retrying
-WHERE job < ?1 AND state = {state.retrying} ORDER BY job DESC LIMIT ?2;
+-- The newest jobs that back off or are suspended, by the partial index.
+SELECT job, shape, 0 FROM due INDEXED BY due_unplanned
+WHERE job < ?1 AND state <> {state.queued} ORDER BY job DESC LIMIT ?2;
 
 -- name: scan_bad
 -- The newest jobs that ended badly, by the partial index.
