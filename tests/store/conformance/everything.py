@@ -205,6 +205,7 @@ ASK: list[Step] = [
     lambda tx: tx.files.streaming(0, 10),
     lambda tx: tx.flow.complete_tied(500, [completion(1, 1, 1, 1, 0)]),
     lambda tx: tx.jobs.hold([1, 2]),
+    lambda tx: tx.jobs.results([1, 4]),
     lambda tx: tx.leases.read([1, 2, 3]),
     lambda tx: tx.limits.lock_free([1]),
     lambda tx: tx.limits.read([1, 2]),
