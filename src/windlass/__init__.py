@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from windlass.front import AsyncClient, Client
     from windlass.tasks.current import current
     from windlass.tasks.task import Task, task
+    from windlass.transactions.jobs import TransactionJob
+    from windlass.transactions.submitting import (
+        submit_in,
+        submit_in_async,
+        submit_many_in,
+        submit_many_in_async,
+    )
 
     __version__: str
 
@@ -25,9 +32,14 @@ __all__ = [
     "JobFailed",
     "JobSpec",
     "Task",
+    "TransactionJob",
     "Workflow",
     "WorkflowFailed",
     "current",
+    "submit_in",
+    "submit_in_async",
+    "submit_many_in",
+    "submit_many_in_async",
     "task",
 ]
 
@@ -38,7 +50,12 @@ _MODULES = {
     "JobSpec": "windlass.domain.job.job",
     "Workflow": "windlass.client.blocking",
     "WorkflowFailed": "windlass.client.workflows",
+    "TransactionJob": "windlass.transactions.jobs",
     "current": "windlass.tasks.current",
+    "submit_in": "windlass.transactions.submitting",
+    "submit_in_async": "windlass.transactions.submitting",
+    "submit_many_in": "windlass.transactions.submitting",
+    "submit_many_in_async": "windlass.transactions.submitting",
     "task": "windlass.tasks.task",
     "Task": "windlass.tasks.task",
 }

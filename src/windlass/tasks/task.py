@@ -5,7 +5,7 @@ import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -13,6 +13,9 @@ from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from windlass.transactions.jobs import TransactionJob
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
@@ -82,6 +85,20 @@ class Task(Generic[P, R_co]):
         call = {"function": path, "args": list(args), "kwargs": kwargs}
         named = self._job.task != PYTHON
         return msgspec.structs.replace(self._job, args=as_arguments(bound) if named else call)
+
+    def submit_in(self, connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> "TransactionJob":
+        """Submits a call in the transaction of a connection; see `windlass.submit_in`."""
+        from windlass.transactions.submitting import submit_in
+
+        return submit_in(connection, self.job(*args, **kwargs))
+
+    async def submit_in_async(
+        self, connection: Any, /, *args: P.args, **kwargs: P.kwargs
+    ) -> "TransactionJob":
+        """Does the same over an async connection; see `windlass.submit_in_async`."""
+        from windlass.transactions.submitting import submit_in_async
+
+        return await submit_in_async(connection, self.job(*args, **kwargs))
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"

@@ -16,6 +16,7 @@ from windlass.ports.store.fleet.pools import PoolsRead, PoolsWrite
 from windlass.ports.store.fleet.workers import WorkersRead, WorkersWrite
 from windlass.ports.store.records.audit import AuditRead, AuditWrite
 from windlass.ports.store.records.files import FilesRead, FilesWrite
+from windlass.ports.store.records.inbox import InboxRead, InboxWrite
 from windlass.ports.store.records.retention import RetentionRead, RetentionWrite
 from windlass.ports.store.records.schedules import (
     ReactionsRead,
@@ -82,6 +83,8 @@ class ReadTx(Protocol):
     def deadlines(self) -> DeadlinesRead: ...
     @property
     def pools(self) -> PoolsRead: ...
+    @property
+    def inbox(self) -> InboxRead: ...
 
 
 class WriteTx(ReadTx, Protocol):
@@ -127,3 +130,5 @@ class WriteTx(ReadTx, Protocol):
     def deadlines(self) -> DeadlinesWrite: ...
     @property
     def pools(self) -> PoolsWrite: ...
+    @property
+    def inbox(self) -> InboxWrite: ...

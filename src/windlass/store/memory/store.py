@@ -25,6 +25,7 @@ from windlass.store.memory.fleet.pools import MemoryPools
 from windlass.store.memory.fleet.workers import MemoryWorkers
 from windlass.store.memory.records.audit import MemoryAudit
 from windlass.store.memory.records.files import MemoryFiles
+from windlass.store.memory.records.inbox import MemoryInbox
 from windlass.store.memory.records.retention import MemoryRetention
 from windlass.store.memory.records.schedules import (
     MemoryReactions,
@@ -64,6 +65,7 @@ class MemoryTx(NamedTuple):
     statistics: MemoryStatistics
     deadlines: MemoryDeadlines
     pools: MemoryPools
+    inbox: MemoryInbox
 
 
 class Shared:
@@ -191,4 +193,5 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         statistics=MemoryStatistics(tables),
         deadlines=MemoryDeadlines(tables),
         pools=MemoryPools(tables),
+        inbox=MemoryInbox(tables),
     )

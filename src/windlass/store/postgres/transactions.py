@@ -25,6 +25,7 @@ from windlass.store.postgres.fleet.workers import PostgresWorkers
 from windlass.store.postgres.outcome import was_committed
 from windlass.store.postgres.records.audit import PostgresAudit
 from windlass.store.postgres.records.files import PostgresFiles
+from windlass.store.postgres.records.inbox import PostgresInbox
 from windlass.store.postgres.records.retention import PostgresRetention
 from windlass.store.postgres.records.schedules import (
     PostgresReactions,
@@ -67,6 +68,7 @@ class PostgresTx(NamedTuple):
     statistics: PostgresStatistics
     deadlines: PostgresDeadlines
     pools: PostgresPools
+    inbox: PostgresInbox
 
 
 class Transactions:
@@ -272,4 +274,5 @@ class Transactions:
             PostgresStatistics(session),
             PostgresDeadlines(session),
             PostgresPools(session),
+            PostgresInbox(session),
         )

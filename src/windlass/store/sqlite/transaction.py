@@ -18,6 +18,7 @@ from windlass.store.sqlite.fleet.pools import SqlitePools
 from windlass.store.sqlite.fleet.workers import SqliteWorkers
 from windlass.store.sqlite.records.audit import SqliteAudit
 from windlass.store.sqlite.records.files import SqliteFiles
+from windlass.store.sqlite.records.inbox import SqliteInbox
 from windlass.store.sqlite.records.retention import SqliteRetention
 from windlass.store.sqlite.records.schedules import (
     SqliteReactions,
@@ -54,6 +55,7 @@ class SqliteTx(NamedTuple):
     statistics: SqliteStatistics
     deadlines: SqliteDeadlines
     pools: SqlitePools
+    inbox: SqliteInbox
 
 
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
@@ -83,4 +85,5 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         statistics=SqliteStatistics(connection),
         deadlines=SqliteDeadlines(connection),
         pools=SqlitePools(connection, sequences),
+        inbox=SqliteInbox(connection, sequences),
     )
