@@ -31,6 +31,13 @@ if TYPE_CHECKING:
         wait_for_async,
     )
     from windlass.tasks.task import Task, task
+    from windlass.transactions.jobs import TransactionJob
+    from windlass.transactions.submitting import (
+        submit_in,
+        submit_in_async,
+        submit_many_in,
+        submit_many_in_async,
+    )
 
     __version__: str
 
@@ -44,6 +51,7 @@ __all__ = [
     "Retry",
     "Suspended",
     "Task",
+    "TransactionJob",
     "WaitTimeout",
     "Workflow",
     "WorkflowFailed",
@@ -56,6 +64,10 @@ __all__ = [
     "sleep_async",
     "step",
     "step_async",
+    "submit_in",
+    "submit_in_async",
+    "submit_many_in",
+    "submit_many_in_async",
     "task",
     "wait_for",
     "wait_for_async",
@@ -84,6 +96,11 @@ _MODULES = {
     "step_async": "windlass.tasks.steps",
     "wait_for": "windlass.tasks.steps",
     "wait_for_async": "windlass.tasks.steps",
+    "TransactionJob": "windlass.transactions.jobs",
+    "submit_in": "windlass.transactions.submitting",
+    "submit_in_async": "windlass.transactions.submitting",
+    "submit_many_in": "windlass.transactions.submitting",
+    "submit_many_in_async": "windlass.transactions.submitting",
     "task": "windlass.tasks.task",
     "Task": "windlass.tasks.task",
 }

@@ -54,6 +54,10 @@ class Config(Struct, frozen=True, kw_only=True):
     reactions_interval_ms: Annotated[
         int, doc("ms", "Interval of the reactions loop: what runs after workflows end.", least=1)
     ] = 1_000
+    inbox_interval_ms: Annotated[
+        int,
+        doc("ms", "Interval of the inbox loop: jobs of users' own transactions.", least=1),
+    ] = 500
     statistics_interval_ms: Annotated[
         int,
         doc(

@@ -7,6 +7,7 @@ from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -76,3 +77,5 @@ class Snapshot(NamedTuple):
     pools: tuple[PoolRow, ...] = ()
     pool_workers: tuple[PoolWorkerRow, ...] = ()
     pool_costs: tuple[CostRow, ...] = ()
+    inbox: tuple[InboxRow, ...] = ()
+    job_aliases: tuple[JobAlias, ...] = ()
