@@ -31,6 +31,7 @@ ALL: Final[tuple[Route, ...]] = (
     *bulk.routes,
     *explain.routes,
     *files.routes,
+    *files.upload_routes,
     *workers.routes,
     *attempts.routes,
     *queues.routes,

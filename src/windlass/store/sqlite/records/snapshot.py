@@ -6,6 +6,7 @@ from typing import TypeVar
 import apsw
 
 from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.rows.files import UploadRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Snapshot
 from windlass.store.spans import as_key
@@ -77,6 +78,7 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         logs=whole("all_logs", as_log),
         artifacts=whole("all_artifacts", as_artifact),
         names=whole("all_names", as_name),
+        uploads=whole("all_uploads", UploadRow._make),
         progress=whole("all_progress", as_progress),
         dynamic=whole("all_dynamic", as_dynamic),
         baseline=whole("all_baseline", as_baseline),
