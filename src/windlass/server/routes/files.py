@@ -90,7 +90,9 @@ async def artifact(call: Call, job: Number, name: str) -> Stream:
     return download(*await call.services.files.open_artifact(job, name))
 
 
-@upload_routes.put("/{sha256}", needs=Action.SUBMIT_JOBS, body_limit=LARGEST_UPLOAD, raw_body=True)
+@upload_routes.put(
+    "/{sha256:str}", needs=Action.SUBMIT_JOBS, body_limit=LARGEST_UPLOAD, raw_body=True
+)
 async def upload(
     call: Call, sha256: str, size: Size, namespace: str | None = None, content_type: str = ""
 ) -> Uploaded:
