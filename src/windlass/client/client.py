@@ -19,10 +19,12 @@ from windlass.client.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
+from windlass.client.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict
+from windlass.tasks.local_files import UploadedFile
 from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import (
     CancelReply,
@@ -82,13 +84,19 @@ class AsyncClient:
     ) -> list[AsyncJob]:
         """Submits jobs, all or none of them; optionally as a new workflow."""
         new = None if workflow is None else NewWorkflow(name=workflow)
-        request = SubmitRequest(jobs=list(jobs), workflow=new)
-        reply = await self._service.submit(request)
+        ready = await with_uploads(self._service, jobs)
+        reply = await self._service.submit(SubmitRequest(jobs=ready, workflow=new))
         return [AsyncJob(self._service, job) for job in reply.ids]
 
     async def submit_workflow(self, workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> SubmitReply:
         """Submits an expanded workflow as a whole."""
         return await self._service.submit(SubmitRequest(jobs=list(jobs), workflow=workflow))
+
+    async def upload(
+        self, path: str | Path, name: str | None = None, namespace: str | None = None
+    ) -> UploadedFile:
+        """Uploads a file for jobs: an argument for a `Path`, or an input of a command."""
+        return await upload(self._service, Path(path), name, namespace)
 
     def job(self, job: int) -> AsyncJob:
         """Returns a handle on an existing job."""
@@ -248,6 +256,12 @@ class Client:
         """Submits jobs, all or none of them; optionally as a new workflow."""
         made = self.run(self._client.submit_many(jobs, workflow))
         return [JobHandle(self, job) for job in made]
+
+    def upload(
+        self, path: str | Path, name: str | None = None, namespace: str | None = None
+    ) -> UploadedFile:
+        """Uploads a file for jobs: an argument for a `Path`, or an input of a command."""
+        return self.run(self._client.upload(path, name, namespace))
 
     def job(self, job: int) -> JobHandle:
         """Returns a handle on an existing job."""

@@ -13,6 +13,7 @@ from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.main_module import name_of_main
+from windlass.tasks.local_files import MADE, with_files
 
 if TYPE_CHECKING:
     from windlass.tasks.values.calls import CallCodec
@@ -89,8 +90,11 @@ class Task(Generic[P, R_co]):
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """Returns the job that calls this function with these arguments."""
+        before = next(MADE)
         if self._job.task != PYTHON:
-            return msgspec.structs.replace(self._job, args=self._named_arguments(args, kwargs))
+            arguments = self._named_arguments(args, kwargs)
+            made = msgspec.structs.replace(self._job, args=arguments)
+            return with_files(made) if next(MADE) - before > 1 else made
         listed: list[Any] = []
         named: dict[str, Any] = {}
         if args or kwargs or self.signature.parameters:
@@ -98,7 +102,8 @@ class Task(Generic[P, R_co]):
                 self._bind(args, kwargs)
             listed, named = self.codec.encode(args, kwargs)
         call = {"function": self.path, "args": listed, "kwargs": named}
-        return msgspec.structs.replace(self._job, args=call)
+        made = msgspec.structs.replace(self._job, args=call)
+        return with_files(made) if next(MADE) - before > 1 else made
 
     def _named_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         self._bind(args, kwargs)

@@ -350,6 +350,17 @@ CREATE TABLE names (
 );
 CREATE INDEX names_sha256 ON names (sha256);
 
+CREATE TABLE uploads (
+    size bigint NOT NULL,
+    used_at bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    sha256 text COLLATE "C" NOT NULL,
+    content_type text NOT NULL,
+    created_by text NOT NULL,
+    PRIMARY KEY (namespace, sha256)
+);
+CREATE INDEX uploads_sha256 ON uploads (sha256);
+
 CREATE TABLE progress (
     job bigint PRIMARY KEY,
     at bigint NOT NULL,
