@@ -43,12 +43,14 @@ def step(key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwarg
     if job.attempt > FIRST:
         found = _ask(job, StepRequest(do="find", key=key))
         if found.state == "done":
-            return _result(function, found)
+            stored: R = _result(function, found)
+            return stored
     value = function(*args, **kwargs)
     if inspect.isawaitable(value):
         _close(value)
         raise InvalidInput("function", "a plain function (step_async takes async ones)", function)
-    return _result(function, _ask(job, _store(key, value)))
+    result: R = _result(function, _ask(job, _store(key, value)))
+    return result
 
 
 @overload

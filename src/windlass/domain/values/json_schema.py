@@ -28,7 +28,7 @@ _BOUNDS: Final[Mapping[str, tuple[Callable[[Any, Any], bool], str]]] = {
     "exclusiveMinimum": (lambda value, bound: value > bound, "more than {}"),
     "exclusiveMaximum": (lambda value, bound: value < bound, "less than {}"),
 }
-_SIZES: Final[Mapping[str, tuple[type, Callable[[int, int], bool], str]]] = {
+_SIZES: Final[Mapping[str, tuple[type[str] | type[list[Any]], Callable[[int, int], bool], str]]] = {
     "minLength": (str, lambda size, bound: size >= bound, "a text of at least {} characters"),
     "maxLength": (str, lambda size, bound: size <= bound, "a text of at most {} characters"),
     "minItems": (list, lambda size, bound: size >= bound, "a list of at least {}"),

@@ -48,9 +48,9 @@ async def deliver(work: Work, signal: SignalRow) -> Sent:
     steps = work.tx.steps
     await steps.lock_name(signal.namespace, signal.name)
     rows = await steps.lock_waiting(signal, TOLD)
-    ended = {"state": int(StepState.DONE), "ended_at": work.now, "signal": signal.id}
     for row in rows:
-        await steps.put(row._replace(actor=signal.actor, value=signal.payload, **ended))
+        told = row._replace(state=int(StepState.DONE), ended_at=work.now, signal=signal.id)
+        await steps.put(told._replace(actor=signal.actor, value=signal.payload))
     await resume(work, rows, f"Signal {signal.name} came", signal.actor)
     if len(rows) < TOLD:
         await steps.close_signal(signal.id)
@@ -110,7 +110,8 @@ async def resume(work: Work, ended: Sequence[StepRow], reason: str, actor: str |
         attempts.setdefault(row.job, set()).add(row.attempt)
     if not attempts:
         return 0
-    waiting, others = [], []
+    waiting: list[Due] = []
+    others: list[Due] = []
     for due in await work.tx.places.take_due(sorted(attempts)):
         suspended = due.state == SUSPENDED and due.ticket.attempt in attempts[due.job]
         (waiting if suspended else others).append(due)
