@@ -74,7 +74,7 @@ class SqliteSteps:
     async def lock_name(self, namespace: str, name: str) -> None:
         """SQLite runs one transaction at a time."""
 
-    async def lock_waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
+    async def waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
         wanted = (signal.namespace, signal.name, signal.id, signal.at, count)
         return list(map(as_step, self._execute(QUERIES["waiting_steps"], wanted)))
 
