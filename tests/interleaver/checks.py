@@ -54,12 +54,15 @@ async def complaints(stage: Stage, performance: Performance, outcome: Snapshot) 
 
 
 def _unheard(snapshot: Snapshot) -> Iterator[str]:
-    """A function that waits has been told of every signal that came."""
+    """A function that waits has had every signal that came, or is about to be told of it."""
+    created = {row.facts.id: row.facts.created_at for row in snapshot.jobs}
     for step in snapshot.steps:
+        if step.state != StepState.PENDING:
+            continue
         for signal in snapshot.signals:
-            waits = step.state == StepState.PENDING and step.name == signal.name
-            told = signal.is_open or (step.signal or 0) >= signal.id
-            if waits and not told and signal.at <= step.due_at:
+            fits = step.name == signal.name and created[step.job] <= signal.at <= step.due_at
+            about_to_be_told = signal.is_open and (step.signal or 0) < signal.id
+            if fits and not about_to_be_told:
                 yield f"job {step.job} was not told of signal {signal.id}"
 
 

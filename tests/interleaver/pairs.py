@@ -244,20 +244,24 @@ SCENES = (
     Scene("flow-retry-finish", flow_retried, (advance, finish("w1", "runs"))),
     Scene("flow-retry-retry", flow_retried, (advance, retry("failed"))),
     Scene("send-wait", one_running, (send(), wait_for("w1", "run"))),
+    Scene("deliver-suspend", sent_while_asking, (deliver, suspend("w1", "run"))),
+    Scene("answer-suspend", about_to_wait, (answer("asks"), suspend("w1", "asks"))),
+    Scene("deliver-promote", sent_while_waiting, (deliver, promote)),
+    Scene("deliver-adjust", sent_while_waiting, (deliver, adjust("run"))),
+    Scene("answer-adjust", waiting_inside, (answer("asks"), adjust("asks"))),
+)  # fmt: skip
+
+# Run by `make test-long` only.
+RARE = (
     Scene("send-send", waiting_inside, (send(), send())),
     Scene("send-wait-again", about_to_wait, (send(), wait_for("w1", "run"))),
-    Scene("deliver-suspend", sent_while_asking, (deliver, suspend("w1", "run"))),
     Scene("deliver-wait-again", sent_while_asking, (deliver, wait_for("w1", "run"))),
     Scene("deliver-takeover", sent_while_asking, (deliver, enrol("w1", takeover=True))),
-    Scene("answer-suspend", about_to_wait, (answer("asks"), suspend("w1", "asks"))),
     Scene("cancel-suspend", about_to_wait, (cancel("run"), suspend("w1", "run"))),
     Scene("takeover-suspend", about_to_wait, (enrol("w1", takeover=True), suspend("w1", "run"))),
-    Scene("deliver-promote", sent_while_waiting, (deliver, promote)),
     Scene("deliver-deliver", sent_while_waiting, (deliver, deliver), serial=False),
     Scene("deliver-cancel", sent_while_waiting, (deliver, cancel("run"))),
-    Scene("deliver-adjust", sent_while_waiting, (deliver, adjust("run"))),
     Scene("deliver-answer", sent_while_waiting, (deliver, answer("asks"))),
     Scene("answer-answer", waiting_inside, (answer("asks"), answer("asks"))),
     Scene("answer-promote", waiting_inside, (answer("asks"), promote)),
-    Scene("answer-adjust", waiting_inside, (answer("asks"), adjust("asks"))),
 )  # fmt: skip
