@@ -10,6 +10,6 @@ from tests.support.forms import LONG
 SEEDS = range(2)
 
 
-@pytest.mark.parametrize("scene", (*SCENES, *(RARE if LONG else ())), ids=lambda scene: scene.name)
+@pytest.mark.parametrize("scene", [*SCENES, *(RARE if LONG else ())], ids=lambda scene: scene.name)
 def test_nothing_is_lost_stuck_or_deadlocked(theatre: Theatre, scene: Scene) -> None:
     theatre.run(theatre.explorer.explore(scene, SEEDS))
