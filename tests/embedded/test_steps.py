@@ -151,7 +151,7 @@ def test_canceling_reaches_functions_that_wait_block_or_sleep(
         (functions.blocked_until_canceled, "Canceled\n"),
         (functions.awaits_until_canceled, "CancelledError True\n"),
     ):
-        path = tmp_path / function.name
+        path = tmp_path / seen.strip()
         job = client.submit(function, str(path))
 
         async def reports(job: JobHandle = job) -> bool:
