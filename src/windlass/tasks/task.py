@@ -5,7 +5,7 @@ import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Final, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -13,6 +13,7 @@ from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
+from windlass.tasks.submitting import Submits
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
@@ -25,14 +26,14 @@ _OF_ONE_JOB: Final = frozenset(
     {"task", "args", "name", "key", "after", "after_any", "workflow", "parent"}
 )
 _OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
-_OF_CALLS: Final = KEYWORDS - {"task", "args"}
+OF_CALLS: Final = KEYWORDS - {"task", "args"}
 
 
-class Task(Generic[P, R_co]):
+class Task(Submits[P, R_co]):
     """A function that workers may run. Calling it runs it here and now.
 
-    `options` returns the same task with other options for its jobs, `job` describes a call
-    without submitting it.
+    `submit` and `map` run it as jobs, `options` returns the same task with other options for
+    its jobs, `job` describes a call without submitting it.
     """
 
     def __init__(self, function: Callable[P, Any], job: JobSpec) -> None:
@@ -69,7 +70,7 @@ class Task(Generic[P, R_co]):
 
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
-        fields = canonical_options(options, _OF_CALLS)
+        fields = canonical_options(options, OF_CALLS)
         return type(self)(self._function, msgspec.structs.replace(self._job, **fields))
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
