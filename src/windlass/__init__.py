@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from windlass.front import AsyncClient, Client, default_client, set_default_client
     from windlass.tasks.current import current
     from windlass.tasks.named import NamedTask, named
+    from windlass.tasks.outcomes import Abort, Retry
     from windlass.tasks.task import Task, task
 
     __version__: str
 
 __all__ = [
+    "Abort",
     "AsyncClient",
     "Client",
     "JobFailed",
     "JobSpec",
     "NamedTask",
+    "Retry",
     "Task",
     "WindlassError",
     "Workflow",
@@ -39,12 +42,14 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Abort": "windlass.tasks.outcomes",
     "AsyncClient": "windlass.front",
     "Client": "windlass.front",
     "JobFailed": "windlass.client.handles",
     "JobSpec": "windlass.domain.job.job",
     "Workflow": "windlass.client.blocking.handles",
     "WindlassError": "windlass.domain.values.errors",
+    "Retry": "windlass.tasks.outcomes",
     "WorkflowFailed": "windlass.client.workflows",
     "NamedTask": "windlass.tasks.named",
     "current": "windlass.tasks.current",
