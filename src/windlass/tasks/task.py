@@ -4,7 +4,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -14,6 +14,7 @@ from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.main_module import name_of_main
 from windlass.tasks.local_files import MADE, with_files
+from windlass.tasks.submitting import Submits
 
 if TYPE_CHECKING:
     from windlass.tasks.values.calls import CallCodec
@@ -30,14 +31,14 @@ _OF_ONE_JOB: Final = frozenset(
     {"task", "args", "name", "key", "after", "after_any", "workflow", "parent"}
 )
 _OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
-_OF_CALLS: Final = KEYWORDS - {"task", "args"}
+OF_CALLS: Final = KEYWORDS - {"task", "args"}
 
 
-class Task(Generic[P, R_co]):
+class Task(Submits[P, R_co]):
     """A function that workers may run. Calling it runs it here and now.
 
-    `options` returns the same task with other options for its jobs, `job` describes a call
-    without submitting it.
+    `submit` and `map` run it as jobs, `options` returns the same task with other options for
+    its jobs, `job` describes a call without submitting it.
     """
 
     def __init__(self, function: Callable[P, Any], job: JobSpec) -> None:
@@ -81,7 +82,7 @@ class Task(Generic[P, R_co]):
 
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
-        fields = canonical_options(options, _OF_CALLS)
+        fields = canonical_options(options, OF_CALLS)
         made = type(self)(self._function, msgspec.structs.replace(self._job, **fields))
         for known in ("signature", "codec", "path"):
             if known in vars(self):
