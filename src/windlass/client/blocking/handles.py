@@ -3,7 +3,7 @@
 from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 from windlass.client.blocking.in_thread import next_of
 from windlass.client.builder import AsyncWorkflowBlock
@@ -46,6 +46,14 @@ class JobHandle(Generic[R_co]):
     def asynchronous(self) -> AsyncJob[R_co]:
         """The handle behind this one."""
         return self._job
+
+    @property
+    def output(self) -> R_co:
+        """Its result, as an argument of another job: this handle, typed as what it stands for.
+
+        `add.submit(first.output, 3)` is `add.submit(first, 3)` for type checkers.
+        """
+        return cast("R_co", self)
 
     def __windlass_reference__(self) -> int | str:
         """Returns what stands for its result among the arguments of other jobs."""

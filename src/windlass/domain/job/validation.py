@@ -188,7 +188,7 @@ class Validator:
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(alone, body, field)
             if _DOLLAR in body and (_RESULT in body or _FILE in body):
-                validated.append(self._validate_referring(spec, body, field))
+                validated.append(self._validate_referring(spec, body, field, now))
                 last = self._last
                 continue
             planned = self._plan(spec, field) if tasks else spec
@@ -203,7 +203,9 @@ class Validator:
             last = self._last
         return validated
 
-    def _validate_referring(self, spec: JobSpec, body: bytes, field: str) -> ValidatedJob:
+    def _validate_referring(
+        self, spec: JobSpec, body: bytes, field: str, now: int | None
+    ) -> ValidatedJob:
         """Validates a job that may get files, or results of other jobs, for which it waits too."""
         needed = dict.fromkeys(results_in(spec.args, f"{field}.args"))
         known = {*spec.after, *spec.after_any}
@@ -211,7 +213,7 @@ class Validator:
         if missing:
             spec = replace(spec, after=(*spec.after, *missing))
         planned = self._plan(spec, field) if self._tasks else spec
-        made = self._look_closely(spec, planned, body, field)
+        made = self._look_closely(spec, planned, body, field, now)
         uploads = tuple(dict.fromkeys(uploads_in(spec.args)))
         if uploads:
             made = replace(made, uploads=uploads, template=replace(made.template, plain=False))
