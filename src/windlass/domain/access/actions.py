@@ -33,6 +33,7 @@ class Action(StrEnum):
     CHANGE_ALL_JOBS = "change-all-jobs"
     RAISE_PRIORITIES = "raise-priorities"
     UNBLOCK_JOBS = "unblock-jobs"
+    DELETE_JOBS = "delete-jobs"
     SET_NAMES = "set-names"
     CHANGE_PLANS = "change-plans"
 
@@ -117,6 +118,7 @@ RIGHTS: Final[dict[Action, Right]] = {
     Action.CHANGE_ALL_JOBS: _within(Role.OPERATOR, "do the same with those of others"),
     Action.RAISE_PRIORITIES: _within(Role.OPERATOR, "raise the priority of submitted jobs"),
     Action.UNBLOCK_JOBS: _within(Role.OPERATOR, "accept or reject jobs that wait for an operator"),
+    Action.DELETE_JOBS: _within(Role.OPERATOR, "delete ended jobs with their logs and artifacts"),
     Action.SET_NAMES: _within(Role.SUBMITTER, "let a name point to an artifact"),
     Action.CHANGE_PLANS: _within(
         Role.OPERATOR, "put, delete and pause templates and schedules, run a schedule now"
