@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
     from windlass.client.builder import AsyncWorkflowBlock
-    from windlass.client.errors import JobFailed, RemoteTraceback, WaitTimeout, WorkflowFailed
+    from windlass.client.errors import JobFailed, RemoteTraceback, ResultTimeout, WorkflowFailed
     from windlass.client.handles import AsyncJob
     from windlass.client.transport import ServerError
     from windlass.client.waiting import as_completed, as_completed_async, gather, gather_async
@@ -34,6 +34,20 @@ if TYPE_CHECKING:
     from windlass.tasks.current import Canceled, current
     from windlass.tasks.named import NamedTask, named
     from windlass.tasks.outcomes import Abort, Retry
+    from windlass.tasks.steps import (
+        Suspended,
+        WaitTimeout,
+        ask,
+        ask_async,
+        send,
+        send_async,
+        sleep,
+        sleep_async,
+        step,
+        step_async,
+        wait_for,
+        wait_for_async,
+    )
     from windlass.tasks.task import AsyncTask, Task, task
 
     __version__: str
@@ -42,7 +56,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "windlass.client.blocking.handles": ("JobHandle", "Workflow", "WorkflowHandle"),
     "windlass.client.builder": ("AsyncWorkflowBlock",),
-    "windlass.client.errors": ("JobFailed", "RemoteTraceback", "WaitTimeout", "WorkflowFailed"),
+    "windlass.client.errors": ("JobFailed", "RemoteTraceback", "ResultTimeout", "WorkflowFailed"),
     "windlass.client.handles": ("AsyncJob",),
     "windlass.client.transport": ("ServerError",),
     "windlass.client.waiting": ("as_completed", "as_completed_async", "gather", "gather_async"),
@@ -57,6 +71,10 @@ _NAMES = {
     "windlass.tasks.current": ("Canceled", "current"),
     "windlass.tasks.named": ("NamedTask", "named"),
     "windlass.tasks.outcomes": ("Abort", "Retry"),
+    "windlass.tasks.steps": (
+        "Suspended", "WaitTimeout", "ask", "ask_async", "send", "send_async", "sleep",
+        "sleep_async", "step", "step_async", "wait_for", "wait_for_async",
+    ),
     "windlass.tasks.task": ("AsyncTask", "Task", "task"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
@@ -81,9 +99,11 @@ __all__ = [
     "NotFound",
     "Overloaded",
     "RemoteTraceback",
+    "ResultTimeout",
     "Retry",
     "ServerError",
     "StoreUnavailable",
+    "Suspended",
     "Task",
     "TooManyRequests",
     "UnknownName",
@@ -95,13 +115,23 @@ __all__ = [
     "WorkflowHandle",
     "as_completed",
     "as_completed_async",
+    "ask",
+    "ask_async",
     "current",
     "default_client",
     "gather",
     "gather_async",
     "named",
+    "send",
+    "send_async",
     "set_default_client",
+    "sleep",
+    "sleep_async",
+    "step",
+    "step_async",
     "task",
+    "wait_for",
+    "wait_for_async",
 ]
 
 

@@ -64,18 +64,18 @@ def test_async_code_waits_in_its_own_loop(client: windlass.Client) -> None:
 
 def test_whoever_waited_too_long_is_told_for_what_and_why(client: windlass.Client) -> None:
     job = client.submit(NEVER)
-    with pytest.raises(windlass.WaitTimeout, match=rf"job {job.id} has not ended after 0.01 s: "):
+    with pytest.raises(windlass.ResultTimeout, match=rf"job {job.id} has not ended after 0.01 s: "):
         job.result(timeout=0.01)
     with pytest.raises(TimeoutError, match="memory") as late:
         windlass.gather(job, client.submit(functions.add, 1, 2), timeout=0.01)
-    assert isinstance(late.value, windlass.WaitTimeout)
+    assert isinstance(late.value, windlass.ResultTimeout)
     assert job.id in late.value.jobs
-    with pytest.raises(windlass.WaitTimeout, match="jobs have not ended"):
+    with pytest.raises(windlass.ResultTimeout, match="jobs have not ended"):
         list(windlass.as_completed([job], timeout=0.01))
     with client.workflow("stuck") as stuck:
         part = stuck.submit(NEVER)
     expected = rf"workflow {stuck.id} has not ended after 0.01 s; job {part.id} has not: .*memory"
-    with pytest.raises(windlass.WaitTimeout, match=expected):
+    with pytest.raises(windlass.ResultTimeout, match=expected):
         stuck.complete(timeout=0.01)
     stuck.cancel()
     job.cancel()

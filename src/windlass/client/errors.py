@@ -94,10 +94,10 @@ class WorkflowFailed(WindlassError):
         return f"WorkflowFailed({self.message})"
 
 
-class WaitTimeout(WindlassError, TimeoutError):
+class ResultTimeout(WindlassError, TimeoutError):
     """The time of whoever waits is up; `jobs` have not ended, and go on."""
 
-    code = "wait_timeout"
+    code = "result_timeout"
 
     def __init__(self, message: str, jobs: Sequence[int] = ()) -> None:
         super().__init__(message)

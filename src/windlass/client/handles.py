@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Generic, TypeVar, cast
 
-from windlass.client.errors import JobFailed, WaitTimeout
+from windlass.client.errors import JobFailed, ResultTimeout
+from windlass.client.results import read_result
 from windlass.client.service import Service
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
@@ -50,7 +51,7 @@ class AsyncJob(Generic[R_co]):
         return await self._service.time_spent(self.id)
 
     async def wait(self, timeout: float | None = None) -> Job:
-        """Waits until the job has ended; raises `WaitTimeout` when the time is up."""
+        """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
         try:
             async with asyncio.timeout(timeout):
                 while True:
@@ -60,23 +61,27 @@ class AsyncJob(Generic[R_co]):
         except TimeoutError:
             why = await why_waiting(self._service, self.id)
             message = f"job {self.id} has not ended after {timeout:g} s{why}"
-            raise WaitTimeout(message, [self.id]) from None
+            raise ResultTimeout(message, [self.id]) from None
 
     async def result(self, timeout: float | None = None) -> R_co:
         """Returns the job's result; raises `JobFailed` if it did not complete."""
         job = self._completed or await self.wait(timeout)
         if job.state != "completed":
             raise JobFailed(job)
-        return self.value_of(job)
+        return await self.value_of(job)
 
-    def value_of(self, job: Job) -> R_co:
+    async def value_of(self, job: Job) -> R_co:
         """Returns the result of the job, which has completed."""
-        return cast("R_co", job.result)
+        return cast("R_co", await read_result(self._service, job))
 
     def note_end(self, job: Job) -> None:
         """Keeps the job as a list shows it: whoever asks for its result now need not ask again."""
         if job.state == "completed":
             self._completed = job
+
+    def __windlass_reference__(self) -> int | str:
+        """Returns what stands for its result among the arguments of other jobs."""
+        return self.id
 
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancels the job and returns whether that changed anything."""

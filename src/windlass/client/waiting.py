@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any, Final, Literal, TypeVar, overload
 
 from windlass.client.blocking.handles import JobHandle, Runs
-from windlass.client.errors import JobFailed, WaitTimeout
+from windlass.client.errors import JobFailed, ResultTimeout
 from windlass.client.handles import WAIT_SECONDS, AsyncJob, why_waiting
 from windlass.client.service import Service
 from windlass.domain.values.errors import InvalidInput
@@ -38,7 +38,7 @@ def gather(
     """Returns the results of jobs in the order given, once all have ended.
 
     Raises `JobFailed` as soon as a job did not complete; with `return_exceptions`, the errors
-    stand among the results instead. Raises `WaitTimeout` when the time is up.
+    stand among the results instead. Raises `ResultTimeout` when the time is up.
     """
     if not handles:
         return []
@@ -52,7 +52,7 @@ def as_completed(
 ) -> Iterator[JobHandle[R]]:
     """Yields jobs as they end, whether they complete or not; their results are at hand then.
 
-    Raises `WaitTimeout` when the time is up.
+    Raises `ResultTimeout` when the time is up.
     """
     given = list(handles)
     if not given:
@@ -86,7 +86,7 @@ async def gather_async(
     async with aclosing(_ended(jobs, timeout, until)) as ends:
         async for job, end in ends:
             if end.state == "completed":
-                results[id(job)] = job.value_of(end)
+                results[id(job)] = await job.value_of(end)
                 continue
             failed = JobFailed(end)
             if not return_exceptions:
@@ -168,12 +168,12 @@ async def _timed_out(
     first: int,
     total: int,
     timeout: float | None,
-) -> WaitTimeout:
+) -> ResultTimeout:
     ids = sorted({job for _, job in waiting})
     service = next(jobs[0].service for (_, job), jobs in waiting.items() if job == first)
     why = await why_waiting(service, first)
     message = f"{len(ids)} of {total} jobs have not ended after {timeout:g} s; job {first}{why}"
-    return WaitTimeout(message, ids)
+    return ResultTimeout(message, ids)
 
 
 def _one_client(handles: Sequence[JobHandle[Any]]) -> Runs:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from windlass.client.errors import WaitTimeout, WorkflowFailed
+from windlass.client.errors import ResultTimeout, WorkflowFailed
 from windlass.client.handles import WAIT_SECONDS, why_waiting
 from windlass.client.service import Service
 from windlass.domain.job.job import JobSpec
@@ -60,7 +60,7 @@ class AsyncWorkflow:
         return await self._service.submit(request)
 
     async def wait(self, timeout: float | None = None) -> Workflow:
-        """Waits until the workflow has ended; raises `WaitTimeout` when the time is up."""
+        """Waits until the workflow has ended; raises `ResultTimeout` when the time is up."""
         try:
             async with asyncio.timeout(timeout):
                 while True:
@@ -86,17 +86,17 @@ class AsyncWorkflow:
         done = await self._service.retry_workflow(self.id, failed)
         return AsyncWorkflow(self._service, done.id)
 
-    async def _timed_out(self, timeout: float | None) -> WaitTimeout:
+    async def _timed_out(self, timeout: float | None) -> ResultTimeout:
         """Returns the error that names a job which has not ended, and why it has not."""
         message = f"workflow {self.id} has not ended after {timeout:g} s"
         try:
             jobs = [job.id for job in await self._some(OPEN)]
         except WindlassError:
-            return WaitTimeout(message)
+            return ResultTimeout(message)
         if jobs:
             first = min(jobs)
             message += f"; job {first} has not{await why_waiting(self._service, first)}"
-        return WaitTimeout(message, jobs)
+        return ResultTimeout(message, jobs)
 
     async def _some(self, states: Sequence[str]) -> list[Job]:
         query = {"workflow": self.id, "state": list(states), "limit": SHOWN}

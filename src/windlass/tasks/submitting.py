@@ -82,6 +82,10 @@ class ChildJob:
         """The job's number."""
         return self._number
 
+    def __windlass_reference__(self) -> int:
+        """Returns what stands for its result among the arguments of other jobs."""
+        return self._number
+
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)

@@ -52,6 +52,10 @@ class JobHandle(Generic[R_co]):
         """The handle behind this one."""
         return self._job
 
+    def __windlass_reference__(self) -> int | str:
+        """Returns what stands for its result among the arguments of other jobs."""
+        return self._job.__windlass_reference__()
+
     def info(self) -> Job:
         """Returns the job in its current state."""
         return self._client.run(self._job.info())
@@ -65,7 +69,7 @@ class JobHandle(Generic[R_co]):
         return self._client.run(self._job.time_spent())
 
     def wait(self, timeout: float | None = None) -> Job:
-        """Waits until the job has ended; raises `WaitTimeout` when the time is up."""
+        """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
         return self._client.run(self._job.wait(timeout))
 
     def result(self, timeout: float | None = None) -> R_co:
@@ -125,7 +129,7 @@ class WorkflowHandle:
         return self._client.run(self._workflow.jobs())
 
     def wait(self, timeout: float | None = None) -> wire.Workflow:
-        """Waits until the workflow has ended; raises `WaitTimeout` when the time is up."""
+        """Waits until the workflow has ended; raises `ResultTimeout` when the time is up."""
         return self._client.run(self._workflow.wait(timeout))
 
     def complete(self, timeout: float | None = None) -> wire.Workflow:

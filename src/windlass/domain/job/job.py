@@ -268,6 +268,11 @@ class JobSpec(
         str | None,
         _option("Submitting the same key again returns the same job.", TEXT, "--key", file=False),
     ] = None
+    kind: Annotated[
+        str | None,
+        _option("The kind of work it is, whose run times foretell its own. Default: its function, "
+                "or its program and first argument.", TEXT, "--kind"),
+    ] = None  # fmt: skip
     labels: Annotated[
         dict[str, str] | None, _option("Names and values to find it by.", LABELS, "--label")
     ] = None

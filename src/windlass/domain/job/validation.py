@@ -5,7 +5,7 @@ name, and then nothing is written.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -63,6 +63,7 @@ from windlass.domain.values.json_values import (
     refuse_nul,
 )
 from windlass.domain.values.names import check_name, is_name
+from windlass.domain.values.references import RESULT, references_in
 
 DEPENDENCY_LIMIT: Final = 100_000
 KNOWN_LIMIT: Final = 10_000
@@ -96,6 +97,7 @@ class ValidatedJob(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     template: JobTemplate
     body_digest: str | None = None  # of the whole spec; only for jobs with a key
+    refers: bool = False  # its arguments name results of other jobs
 
     @property
     def shape(self) -> Shape:
@@ -146,6 +148,8 @@ _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
 _NO_MORE: Final = _more_of(JobSpec(task=""))
 _BACKSLASH: Final = ord("\\")
+_DOLLAR: Final = ord("$")
+_RESULT: Final = f'"{RESULT}"'.encode()
 
 
 class Validator:
@@ -181,6 +185,10 @@ class Validator:
                 raise not_json(error, field) from None
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(alone, body, field)
+            if _DOLLAR in body and _RESULT in body:
+                validated.append(self._validate_referring(spec, body, field))
+                last = self._last
+                continue
             planned = self._plan(spec, field) if tasks else spec
             if planned is spec and replace(alone, args=None, name=None) == last.bare:
                 if waits or spec.name is not None:
@@ -192,6 +200,17 @@ class Validator:
             validated.append(self._look_closely(spec, planned, body, field, now))
             last = self._last
         return validated
+
+    def _validate_referring(self, spec: JobSpec, body: bytes, field: str) -> ValidatedJob:
+        """Validates a job that may get results of other jobs; it waits for those too."""
+        needed = dict.fromkeys(_results_in(spec.args, field))
+        known = {*spec.after, *spec.after_any}
+        missing = tuple(job for job in needed if job not in known)
+        if missing:
+            spec = replace(spec, after=(*spec.after, *missing))
+        planned = self._plan(spec, field) if self._tasks else spec
+        made = self._look_closely(spec, planned, body, field)
+        return replace(made, refers=True) if needed else made
 
     def _look_closely(
         self, spec: JobSpec, planned: JobSpec, body: bytes, field: str, now: int | None
@@ -299,6 +318,19 @@ class Validator:
                 self._known.clear()
             self._known[seen] = known
         return known
+
+
+def _results_in(args: object, field: str) -> Iterator[int | str]:
+    """Yields the jobs whose results these arguments name, by id or name."""
+    for job in references_in(args, RESULT):
+        if isinstance(job, str) and job:
+            yield job
+        elif type(job) is int:
+            _check_number(f"{field}.args", job, 1, 2**62)
+            yield job
+        else:
+            expected = f'{{"{RESULT}": JOB}}, with the id or the name of a job'
+            raise InvalidInput(f"{field}.args", expected, job)
 
 
 def digest_of(spec: JobSpec) -> str:
