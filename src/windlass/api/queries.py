@@ -140,6 +140,17 @@ class Queries:
 
         return await self._engine.store.read(read)
 
+    async def some_jobs(self, ids: Sequence[int], who: Identity) -> list[Job]:
+        """Returns those of these jobs that the caller may see, in this order, as lists do."""
+
+        async def read(tx: ReadTx) -> list[Job]:
+            views = await self._seen(who, tx, await tx.views.some(ids))
+            outlooks = await self._engine.explain.outlooks(tx, views)
+            dependencies = Dependencies(await newest_ids(tx, views))
+            return [self._show(v, (), outlooks[v.facts.id], dependencies) for v in views]
+
+        return await self._engine.store.read(read)
+
     async def visible_events(self, events: Sequence[Event], who: Identity) -> list[Event]:
         """Returns the events that the caller may see: all, or those of its namespaces' jobs.
 

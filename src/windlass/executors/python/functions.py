@@ -16,6 +16,7 @@ from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.domain.values.references import FILE
+from windlass.executors.python.exceptions import exception_info, text_of, type_name
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
 from windlass.tasks.local_files import LocalFile
@@ -106,14 +107,7 @@ def _import(name: str) -> object:
 
 def describe(error: BaseException) -> str:
     """Returns an exception in one line: its type and its message."""
-    kind = type(error)
-    name = kind.__qualname__
-    if kind.__module__ not in ("builtins", "__main__"):
-        name = f"{kind.__module__}.{name}"
-    try:
-        text = str(error)
-    except Exception:  # An exception that cannot be shown must not hide that it happened.
-        text = "(its message cannot be shown)"
+    name, text = type_name(type(error)), text_of(error)
     return f"{name}: {text}"[:MESSAGE_LIMIT] if text else name
 
 
@@ -147,8 +141,10 @@ def raised(call: Call, error: BaseException) -> Failed:
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         message = f"{call.function} called sys.exit({error.code!r})"
-        names = Raised(names_of(error))
-        return Failed(call.seq, FailureClass.EXECUTION, message[:MESSAGE_LIMIT], code, raised=names)
+        raised = told(error)
+        return Failed(
+            call.seq, FailureClass.EXECUTION, message[:MESSAGE_LIMIT], code, raised=raised
+        )
     if isinstance(error, Retry | Abort):
         return _decided(call, error)
     own = error.__traceback__
@@ -156,7 +152,7 @@ def raised(call: Call, error: BaseException) -> Failed:
     traceback.print_exception(error.with_traceback(own.tb_next if own is not None else None))
     if isinstance(error, TypeError) and not inside:
         return _misfit(call, f"expected arguments that {call.function} takes: {error}")
-    return Failed(call.seq, failure_of(error), describe(error), raised=Raised(names_of(error)))
+    return Failed(call.seq, failure_of(error), describe(error), raised=told(error))
 
 
 def _decided(call: Call, error: Retry | Abort) -> Failed:
@@ -169,8 +165,13 @@ def _decided(call: Call, error: Retry | Abort) -> Failed:
     text = str(error) or (describe(cause) if cause is not None else describe(error))
     asks: Literal["retry", "abort"] = "retry" if isinstance(error, Retry) else "abort"
     after_ms = error.after_ms if isinstance(error, Retry) else None
-    raised = Raised(names_of(error), asks, after_ms)
+    raised = msgspec.structs.replace(told(error), asks=asks, after_ms=after_ms)
     return Failed(call.seq, failure, text[:MESSAGE_LIMIT], raised=raised)
+
+
+def told(error: BaseException) -> Raised:
+    """Returns what the server learns of an exception."""
+    return Raised(names_of(error), exception=exception_info(error))
 
 
 def names_of(error: BaseException) -> tuple[str, ...]:
