@@ -163,6 +163,14 @@ class Config(Struct, frozen=True, kw_only=True):
     upload_retention_ms: Annotated[
         int, doc("ms", "Uploads that no job has are removed so long after their last use.", least=1)
     ] = 86_400_000
+    steps_limit: Annotated[int, doc("steps", "The most durable steps of one job.", least=1)] = 1_000
+    step_limit: Annotated[
+        int,
+        doc("bytes", "The largest result of a step, payload of a signal or answer.", least=1),
+    ] = 256 * 1024
+    signals_limit: Annotated[
+        int, doc("signals", "The most signals that are kept in one namespace.", least=1)
+    ] = 10_000
     bound_ttl_ms: Annotated[
         int, doc("ms", "A cached lowest rank is read again after this.", least=1)
     ] = 30_000
@@ -190,6 +198,10 @@ class Config(Struct, frozen=True, kw_only=True):
     audit_retention_ms: Annotated[
         int, doc("ms", "Older rows of the audit log are removed. 0: never.")
     ] = 90 * 86_400_000
+    signal_retention_ms: Annotated[
+        int,
+        doc("ms", "How long signals are kept for jobs that wait for them later.", least=1),
+    ] = 7 * 86_400_000
     blob_retention_ms: Annotated[
         int, doc("ms", "Files that nothing refers to are removed after this.", least=1)
     ] = 86_400_000

@@ -14,6 +14,7 @@ from windlass.tasks.task import spec_of
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 SCRATCH: Final = b"scratch"  # what a job asks its agent for
+JOBS: Final = "jobs"  # what an agent is asked for, unless something else is said
 
 
 class Canceled(BaseException):
@@ -29,9 +30,11 @@ class Channel(Protocol):
 
     def canceled(self, seq: int) -> bool: ...
 
-    def ask(self, seq: int, body: bytes) -> "Answer": ...
+    def ask(self, seq: int, body: bytes, what: str = JOBS) -> "Answer": ...
 
-    async def ask_async(self, seq: int, body: bytes) -> "Answer": ...
+    async def ask_async(self, seq: int, body: bytes, what: str = JOBS) -> "Answer": ...
+
+    def alive(self, seq: int) -> None: ...
 
 
 class Answer(Protocol):
@@ -53,10 +56,22 @@ class Current(msgspec.Struct, frozen=True):
     seq: int
     channel: Channel
     secrets: Mapping[str, str] = {}
+    keys: set[str] = msgspec.field(default_factory=set)  # of the steps that it has used
 
-    def progress(self, value: object) -> None:
-        """Reports progress: a number from 0 to 1, or any JSON value up to 4 KiB."""
+    def progress(
+        self, value: object, *, total: float | None = None, text: str | None = None
+    ) -> None:
+        """Reports progress: a number from 0 to 1, or any JSON value up to 4 KiB.
+
+        With `total`, the value says how much of it is done; `text` says what is being done.
+        """
+        if total is not None or text is not None:
+            value = {"done": value, "total": total, "text": text}
         self.channel.progress(self.seq, value)
+
+    def heartbeat(self) -> None:
+        """Says that the function is still at work: its idle timeout begins again."""
+        self.channel.alive(self.seq)
 
     def log(self, text: str) -> None:
         """Writes a line to the job's log, from any thread."""

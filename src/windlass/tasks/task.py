@@ -4,7 +4,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, overload
 
 import msgspec
@@ -13,6 +12,7 @@ from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.main_module import name_of_main
 from windlass.tasks.local_files import MADE, with_files
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _register(name: str, made: Task[..., Any]) -> None:
 
 def _place(function: Callable[..., Any]) -> tuple[str, str]:
     module = function.__module__
-    return (_name_of_main() or module) if module == "__main__" else module, function.__qualname__
+    return (name_of_main() or module) if module == "__main__" else module, function.__qualname__
 
 
 def named_tasks() -> Mapping[str, Task[..., Any]]:
@@ -207,7 +207,7 @@ def known_task(name: str, args: Any) -> Task[..., Any] | None:
         return _NAMED.get(name)
     path = args.get("function") if isinstance(args, dict) else None
     module, _, names = path.partition(":") if isinstance(path, str) else ("", "", "")
-    found: Any = sys.modules.get("__main__" if module == _name_of_main() else module)
+    found: Any = sys.modules.get("__main__" if module == name_of_main() else module)
     for part in names.split("."):
         found = getattr(found, part, None)
     return found if isinstance(found, Task) else None
@@ -218,22 +218,12 @@ def path_of(function: Callable[..., Any]) -> str:
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if module == "__main__":
-        module = _name_of_main()
+        module = name_of_main()
     if not module or not name or "<" in name:
         raise InvalidInput(
             "function", "a function of a module that workers can import", repr(function)
         )
     return f"{module}:{name}"
-
-
-def _name_of_main() -> str | None:
-    """Returns the name under which another process can import the main module."""
-    main = sys.modules["__main__"]
-    spec = getattr(main, "__spec__", None)
-    if spec is not None:
-        return str(spec.name)
-    stem = PurePath(getattr(main, "__file__", None) or "").stem
-    return stem if stem.isidentifier() else None
 
 
 def spec_of(function: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobSpec:

@@ -27,7 +27,7 @@ from windlass.domain.job.job import (
     encode_spec,
     normalise,
 )
-from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
+from windlass.domain.job.retry_options import check_retries
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 from windlass.domain.matching.clauses import (
@@ -436,10 +436,7 @@ def _check_more(spec: JobSpec, field: str) -> None:
     if spec.concurrency is not None:
         check_name(f"{field}.concurrency.key", spec.concurrency.key)
         _check_number(f"{field}.concurrency.max", spec.concurrency.max, 1, 1_000_000)
-    for name in spec.retry_on:
-        if FAILURE_BY_NAME.get(name) in (None, FailureClass.CANCELED):
-            known = ", ".join(c for c in FailureClass if c is not FailureClass.CANCELED)
-            raise InvalidInput(f"{field}.retry_on", f"some of {known}", name)
+    check_retries(spec, field)
 
 
 def _check_times(spec: JobSpec, field: str) -> None:

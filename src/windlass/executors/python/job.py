@@ -11,7 +11,9 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.values.references import FILE
 from windlass.executors.limits import over_limit
+from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
+    Alive,
     Answer,
     Ask,
     Call,
@@ -24,7 +26,9 @@ from windlass.executors.python.messages import (
 from windlass.executors.python.process import exit_text
 from windlass.ports.executor import Exit, JobContext, Result
 from windlass.tasks.current import SCRATCH
+from windlass.tasks.steps import STEP
 from windlass.wire.jobs import SubmitRequest
+from windlass.wire.steps import StepRequest
 
 COMPLETED: Final = Result()
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
@@ -96,9 +100,11 @@ class Job:
             self.context.log(report.data)
         elif isinstance(report, Progress):
             self.context.progress(_decode(report.value))
+        elif isinstance(report, Alive):
+            self.context.alive()
 
     def ask(self, ask: Ask, child: Answering) -> None:
-        """Submits jobs for the function; the answer goes to its process."""
+        """Submits jobs or stores a step for the function; the answer goes to its process."""
         task = asyncio.get_running_loop().create_task(self._ask(ask, child))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
@@ -108,12 +114,16 @@ class Job:
             child.send(Answer(ask.number, msgspec.json.encode(str(self.context.scratch))))
             return
         try:
-            request = msgspec.json.decode(ask.body, type=SubmitRequest)
-            reply = await self.context.submit(request)
+            if ask.what == STEP:
+                step = msgspec.json.decode(ask.body, type=StepRequest)
+                reply: object = await self.context.step(step)
+            else:
+                request = msgspec.json.decode(ask.body, type=SubmitRequest)
+                reply = await self.context.submit(request)
         except WindlassError as error:
             child.send(Answer(ask.number, msgspec.json.encode(error.describe()), True))
         except msgspec.MsgspecError as error:
-            misfit = InvalidInput("jobs", "jobs as they are submitted", str(error))
+            misfit = InvalidInput(ask.what, "what the agent understands", str(error))
             child.send(Answer(ask.number, msgspec.json.encode(misfit.describe()), True))
         else:
             child.send(Answer(ask.number, msgspec.json.encode(reply)))
@@ -129,6 +139,8 @@ def done_result(report: Done) -> Result:
 
 def failed_result(job: Job, report: Failed) -> Result:
     """Returns the result of a call that raised, or was stopped."""
+    if report.failure == SUSPENDED:
+        return Result(outcome="suspended")
     if report.failure != FailureClass.CANCELED:
         return Result(
             outcome="failed",
@@ -136,6 +148,7 @@ def failed_result(job: Job, report: Failed) -> Result:
             message=report.message,
             exit_code=report.exit_code,
             misfit=report.misfit,
+            raised=report.raised,
         )
     return STOPPED if job.stopped else lost("its process was told to end")
 

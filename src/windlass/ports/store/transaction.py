@@ -8,6 +8,7 @@ from windlass.ports.store.core.leases import LeasesRead, LeasesWrite
 from windlass.ports.store.core.limits import LimitsRead, LimitsWrite
 from windlass.ports.store.core.log import LogRead, LogWrite
 from windlass.ports.store.core.places import PlacesRead, PlacesWrite
+from windlass.ports.store.core.steps import StepsRead, StepsWrite
 from windlass.ports.store.core.workflows import WorkflowsRead, WorkflowsWrite
 from windlass.ports.store.fleet.access import AccessRead, AccessWrite
 from windlass.ports.store.fleet.catalog import CatalogRead, CatalogWrite
@@ -81,6 +82,8 @@ class ReadTx(Protocol):
     @property
     def deadlines(self) -> DeadlinesRead: ...
     @property
+    def steps(self) -> StepsRead: ...
+    @property
     def pools(self) -> PoolsRead: ...
 
 
@@ -125,5 +128,7 @@ class WriteTx(ReadTx, Protocol):
     def statistics(self) -> StatisticsWrite: ...
     @property
     def deadlines(self) -> DeadlinesWrite: ...
+    @property
+    def steps(self) -> StepsWrite: ...
     @property
     def pools(self) -> PoolsWrite: ...

@@ -18,8 +18,9 @@ from windlass.domain.values.errors import Overloaded, StoreUnavailable, Windlass
 from windlass.ports.executor import Executor, Granted, Limits, Process, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Assignment, Finished, Released
-from windlass.worker.attempt import children
+from windlass.worker.attempt import children, steps
 from windlass.worker.attempt.context import AgentContext, SubmitSocket
 from windlass.worker.attempt.files import FILE_MARK, Files
 from windlass.worker.attempt.limits import combined
@@ -213,7 +214,7 @@ class Attempt:
             self._confinement = self._confine()
             self._processes = Processes(
                 self._context.keeper, self.job, self.log, self._attach, self._confinement,
-                self._unless_stopped,
+                self._unless_stopped, self._context.isolation.plain,
             )  # fmt: skip
         return await self._processes.spawn(
             argv,
@@ -245,10 +246,7 @@ class Attempt:
         self._timers.note_activity()
         if self._mask is not None:
             value = self._mask.value(value)
-        if self._progress is None:
-            context = self._context
-            self._progress = Progress(context.gateway, self._holder(), context.clock)
-        self._progress.tell(value)
+        self._progress_made().tell(value)
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:
         """Places an artifact of another job at `path` in the scratch directory."""
@@ -273,6 +271,21 @@ class Attempt:
         return await children.submit(
             context.gateway, context.clock, self._holder(), request, self._asked
         )
+
+    async def step(self, request: StepRequest) -> StepReply:
+        """Stores a step of the function, or begins what it waits for."""
+        self._timers.note_activity()
+        context = self._context
+        if self._mask is not None:
+            request = steps.conceal(request, self._mask)
+        return await steps.ask(
+            context.gateway, context.clock, self._holder(), request, lambda: self._why is not None
+        )
+
+    def alive(self) -> None:
+        """Puts off the idle timeout, here and at the server."""
+        self._timers.note_activity()
+        self._progress_made().note_alive()
 
     # Stopping
 
@@ -455,8 +468,14 @@ class Attempt:
     @property
     def _socket(self) -> SubmitSocket:
         context = self._context
-        shared = None if self.isolation == WEAKEST else context.user_socket
+        shared = context.user_socket if self.isolation in context.isolation.other_users else None
         return shared or context.socket
+
+    def _progress_made(self) -> Progress:
+        if self._progress is None:
+            context = self._context
+            self._progress = Progress(context.gateway, self._holder(), context.clock)
+        return self._progress
 
     def _log_made(self) -> AttemptLog:
         if self._log is None:
