@@ -218,7 +218,11 @@ def _result(function: Callable[..., Any], reply: StepReply) -> Any:
         wanted = get_type_hints(getattr(function, "function", function)).get("return", Any)
     except Exception:  # An annotation that names what is not there says nothing.
         return reply.value
-    return reply.value if wanted is Any else msgspec.convert(reply.value, wanted, strict=False)
+    try:
+        return msgspec.convert(reply.value, wanted)
+    except msgspec.ValidationError as error:
+        name = getattr(function, "__name__", repr(function))
+        raise InvalidInput(f"result of {name}", f"{wanted}", str(error)) from None
 
 
 def _json(field: str, value: Any) -> msgspec.Raw:

@@ -15,7 +15,7 @@ from windlass.domain.values.errors import (
 )
 from windlass.ports.gateway import AttemptGateway, Holder
 from windlass.wire.steps import StepReply, StepRequest
-from windlass.worker.attempt import steps
+from windlass.worker.attempt.output import steps
 
 HOLDER = Holder(1, 1, 7, 1)
 REQUEST = StepRequest(do="store", key="k", value=1)
