@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from windlass.domain.job.job import JobSpec
     from windlass.front import AsyncClient, Client
     from windlass.tasks.current import Canceled, current
+    from windlass.tasks.outcomes import Abort, Retry
     from windlass.tasks.steps import (
         Suspended,
         WaitTimeout,
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Abort",
     "AsyncClient",
     "Canceled",
     "Client",
     "JobFailed",
     "JobSpec",
+    "Retry",
     "Suspended",
     "Task",
     "WaitTimeout",
@@ -59,10 +62,12 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Abort": "windlass.tasks.outcomes",
     "AsyncClient": "windlass.front",
     "Client": "windlass.front",
     "JobFailed": "windlass.client.handles",
     "JobSpec": "windlass.domain.job.job",
+    "Retry": "windlass.tasks.outcomes",
     "Workflow": "windlass.client.blocking",
     "WorkflowFailed": "windlass.client.workflows",
     "Canceled": "windlass.tasks.current",

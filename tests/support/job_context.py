@@ -185,7 +185,7 @@ class BenchContext:
 async def workbench(folder: Path, *, grace_ms: int = 300) -> AsyncIterator[Workbench]:
     """A keeper whose deadline is far away."""
     died = asyncio.Event()
-    base = job_environment(os.environ, {MARKER: f"bench-{folder.name}"}, ())
+    base = job_environment(os.environ, {MARKER: f"bench-{folder.name}"}, {})
     base["PYTHONPATH"] = os.pathsep.join((str(Path.cwd()), base.get("PYTHONPATH", "")))
     keeper = KeeperClient(folder / "record", base, died.set)
     keeper.grace_ms = grace_ms

@@ -70,7 +70,11 @@ def show_job(
         attempt=newest_attempt(facts, lease),
         attempts=_attempts(view),
         retry_count=_retries(view),
+        retries=spec.retries,
         max_retries=config.retry.max_retries if spec.retries is None else spec.retries,
+        retry_on=list(spec.retry_on),
+        no_retry_on=list(spec.no_retry_on),
+        backoff=spec.backoff,
         lost_count=facts.lost,
         not_before=_moment(_not_before(view) or spec.not_before_ms),
         timeout=_seconds(facts.timeout_ms),
@@ -130,9 +134,11 @@ def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
 
 def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
     """Renders the forecast of a job, and what jobs like it took."""
+    late = outlook.forecast.overdue_ms
     return {
         "estimated_start": show_span(outlook.now, outlook.forecast.start),
         "estimated_end": show_span(outlook.now, outlook.forecast.end),
+        "overdue": None if late is None else late / 1000,
         "peak_memory": outlook.peak_memory,
         "statistics": _statistics(outlook.known),
         "suggestions": suggestions(shape.resources, outlook.known),
@@ -143,6 +149,7 @@ def _statistics(known: Summary | None) -> RunStatistics | None:
     if known is None:
         return None
     return RunStatistics(
+        kind=known.kind,
         count=known.count,
         mean=known.mean_ms / 1000,
         p50=known.p50_ms / 1000,

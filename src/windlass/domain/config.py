@@ -144,9 +144,16 @@ class Config(Struct, frozen=True, kw_only=True):
     payload_limit: Annotated[
         int, doc("bytes", "The largest job that may be submitted.", least=1)
     ] = 1024 * 1024
-    result_limit: Annotated[int, doc("bytes", "The largest result of a job.", least=1)] = (
-        1024 * 1024
-    )
+    result_limit: Annotated[
+        int,
+        doc("bytes", "The largest result that the store keeps; functions leave larger ones as "
+            "artifacts.", least=1),
+    ] = 1024 * 1024  # fmt: skip
+    results_limit: Annotated[
+        int,
+        doc("bytes", "The most that one job gets as results of other jobs in its arguments.",
+            least=1),
+    ] = 16 * 1024 * 1024  # fmt: skip
     steps_limit: Annotated[int, doc("steps", "The most durable steps of one job.", least=1)] = 1_000
     step_limit: Annotated[
         int,

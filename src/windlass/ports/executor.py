@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from windlass.domain.lifecycle.failures import Raised
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Outcome
@@ -25,6 +26,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
     result: Any = None
     misfit: bool = False
+    raised: Raised | None = None
+    size: int = 0  # of the result as JSON; 0 if it is not known
+    leaves_files: bool = False  # the result names files of the scratch directory
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -14,7 +14,14 @@ from typing import Final
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WorkerView, accepted_attempt
+from windlass.domain.rows.views import (
+    FleetRow,
+    JobFilter,
+    JobPage,
+    WaitingJob,
+    WorkerView,
+    accepted_attempt,
+)
 from windlass.store.job_filters import (
     ACTIVE_CODES,
     BAD_CODES,
@@ -110,6 +117,9 @@ class Views(ABC):
     @abstractmethod
     async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
         """Returns the same, where each of the shapes may count up to `most`."""
+
+    @abstractmethod
+    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]: ...
 
     @abstractmethod
     async def holders(self, limit: int, most: int) -> list[int]: ...

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -11,6 +12,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.tasks.task import spec_of
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
+SCRATCH: Final = b"scratch"  # what a job asks its agent for
 JOBS: Final = "jobs"  # what an agent is asked for, unless something else is said
 
 
@@ -98,6 +100,15 @@ class Current(msgspec.Struct, frozen=True):
     async def submit_many_async(self, jobs: Sequence[JobSpec], key: str | None = None) -> list[int]:
         """Does the same in async functions."""
         return _children(await self.channel.ask_async(self.seq, _asked(jobs, key)))
+
+    @property
+    def scratch(self) -> Path:
+        """A directory for files of this attempt; it is removed when the attempt has ended."""
+        return Path(msgspec.json.decode(self.channel.ask(self.seq, SCRATCH).body))
+
+    async def scratch_async(self) -> Path:
+        """Returns the same in async functions."""
+        return Path(msgspec.json.decode((await self.channel.ask_async(self.seq, SCRATCH)).body))
 
     @property
     def canceled(self) -> bool:

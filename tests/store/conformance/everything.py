@@ -38,7 +38,7 @@ from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import Dynamic, Progress
 from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
-from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.ports.store import Probe, WriteTx
 
 # Tables that no step below writes to yet. The list is exact.
@@ -93,7 +93,7 @@ FILL: list[Step] = [
     lambda tx: tx.schedules.insert(schedule("gone")),
     lambda tx: tx.schedules.add_runs([schedule_run(1, 5), schedule_run(1, 6, state=3)]),
     lambda tx: tx.reactions.add([reaction(1), reaction(2, state=2, finished_at=1)]),
-    lambda tx: tx.statistics.put([StatisticsRow(1, 1, 2, 3, 1, 2, "{}")]),
+    lambda tx: tx.statistics.put([StatisticsRow("a", "b", "c", 1, 2, 2.0, 3.0, 1, 2, 9, "{}")]),
     lambda tx: tx.statistics.put_usage(Usage(1, 1, 7)),
     lambda tx: tx.deadlines.add([(5, 1), (6, 2)]),
     lambda tx: tx.workers.note_past(PastMetadata(1, "d", 5, "{}"), 0),
@@ -179,9 +179,10 @@ CHANGE: list[Step] = [
     lambda tx: tx.schedules.trim_runs(900, 10),
     lambda tx: tx.reactions.update(reaction(1, id=1, state=3)),
     lambda tx: tx.reactions.trim(900, 10),
-    lambda tx: tx.statistics.put([StatisticsRow(1, 1, 3, 4, 1, 2, "{}")]),
+    lambda tx: tx.statistics.put([StatisticsRow("a", "b", "c", 1, 3, 3.0, 4.0, 1, 2, 9, "{}")]),
     lambda tx: tx.statistics.put_usage(Usage(1, 2, 8)),
     lambda tx: tx.statistics.move_on(0, 2),
+    lambda tx: tx.statistics.forget(5, 100),
     lambda tx: tx.deadlines.drop([(5, 1)]),
     lambda tx: tx.workers.note_past(PastMetadata(1, "d", 9, "[]"), 0),
     lambda tx: tx.pools.update(pool("p", id=1, state=2)),
@@ -204,6 +205,7 @@ ASK: list[Step] = [
     lambda tx: tx.files.streaming(0, 10),
     lambda tx: tx.flow.complete_tied(500, [completion(1, 1, 1, 1, 0)]),
     lambda tx: tx.jobs.hold([1, 2]),
+    lambda tx: tx.jobs.results([1, 4]),
     lambda tx: tx.leases.read([1, 2, 3]),
     lambda tx: tx.limits.lock_free([1]),
     lambda tx: tx.limits.read([1, 2]),
@@ -221,6 +223,7 @@ ASK: list[Step] = [
     lambda tx: tx.reactions.read(1),
     lambda tx: tx.schedules.named("team", "s"),
     lambda tx: tx.statistics.completed(0, 10**15, 10),
+    lambda tx: tx.statistics.of_kinds([WorkKind("a", "b", "c")]),
     lambda tx: tx.steps.count(1),
     lambda tx: tx.steps.count_signals("team", 10),
     lambda tx: tx.steps.find(1, "k"),
@@ -234,7 +237,6 @@ ASK: list[Step] = [
     lambda tx: tx.steps.open_signals(10),
     lambda tx: tx.steps.questions(0, 10),
     lambda tx: tx.steps.signal_of_key("team", "go", "key go"),
-    lambda tx: tx.statistics.of_shapes([1, 2]),
     lambda tx: tx.statistics.position(),
     lambda tx: tx.statistics.usage([1, 2]),
     lambda tx: tx.views.fleet(),
@@ -242,6 +244,7 @@ ASK: list[Step] = [
     lambda tx: tx.views.holders(1, 10),
     lambda tx: tx.views.rate("team", "r"),
     lambda tx: tx.views.ready_before([1, 2], 2**62, 0, 10),
+    lambda tx: tx.views.ready_sample(1, 2),
     lambda tx: tx.workers.past(0),
     lambda tx: tx.workflows.about([1, 2]),
     lambda tx: tx.workflows.jobs_of(1, 0, 10),

@@ -85,7 +85,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("schedules", "trim_runs", (0, 10), 0),
     ("reactions", "add", ([],), None),
     ("reactions", "trim", (0, 10), 0),
-    ("statistics", "of_shapes", ([],), []),
+    ("statistics", "of_kinds", ([],), []),
     ("statistics", "put", ([],), None),
     ("statistics", "usage", ([],), {}),
     ("deadlines", "add", ([],), None),

@@ -193,10 +193,11 @@ class Server:
             if found.is_async and not (call.variables or self.alone):
                 return Redirect(call.seq)
             self._enter(call)
+            args, kwargs = found.arguments(call)
             self._working = True
             if self._ending:
                 raise Canceled
-            value: Any = found.function(*call.args, **call.kwargs)
+            value: Any = found.function(*args, **kwargs)
             if found.is_async:
                 value = _run_async(value)
             self._working = False
@@ -207,7 +208,7 @@ class Server:
             enter(None, alone=True)
             if self._shadowed:
                 self._forget_secrets()
-        return ended(call, value)
+        return ended(call, found, value)
 
     def _enter(self, call: Call) -> None:
         job = Current(call.job, call.attempt, call.workflow, call.seq, self, call.secrets)

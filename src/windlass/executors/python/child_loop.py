@@ -118,7 +118,8 @@ class Server(asyncio.Protocol):
             found = self._functions.find(call.function)
             if not found.is_async:
                 raise Unfit(f"expected {call.function} to be an async function, as it was before")
-            report: Report = ended(call, await found.function(*call.args, **call.kwargs))
+            args, kwargs = found.arguments(call)
+            report: Report = ended(call, found, await found.function(*args, **kwargs))
         except asyncio.CancelledError as error:
             report = raised(call, Canceled() if seq in self._stopped else error)
         except BaseException as error:

@@ -9,6 +9,7 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.references import FILE
 from windlass.executors.limits import over_limit
 from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
@@ -24,6 +25,7 @@ from windlass.executors.python.messages import (
 )
 from windlass.executors.python.process import exit_text
 from windlass.ports.executor import Exit, JobContext, Result
+from windlass.tasks.current import SCRATCH
 from windlass.tasks.steps import STEP
 from windlass.wire.jobs import SubmitRequest
 from windlass.wire.steps import StepRequest
@@ -31,6 +33,7 @@ from windlass.wire.steps import StepRequest
 COMPLETED: Final = Result()
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+_FILE: Final = f'"{FILE}"'.encode()
 _decode: Final = msgspec.json.decode
 
 
@@ -107,6 +110,9 @@ class Job:
         task.add_done_callback(self._asking.discard)
 
     async def _ask(self, ask: Ask, child: Answering) -> None:
+        if ask.body == SCRATCH:
+            child.send(Answer(ask.number, msgspec.json.encode(str(self.context.scratch))))
+            return
         try:
             if ask.what == STEP:
                 step = msgspec.json.decode(ask.body, type=StepRequest)
@@ -127,7 +133,8 @@ def done_result(report: Done) -> Result:
     """Returns the result of a call that returned."""
     if report.result is None:
         return COMPLETED
-    return Result(result=_decode(report.result))
+    body = report.result
+    return Result(result=_decode(body), size=len(body), leaves_files=_FILE in body)
 
 
 def failed_result(job: Job, report: Failed) -> Result:
@@ -141,6 +148,7 @@ def failed_result(job: Job, report: Failed) -> Result:
             message=report.message,
             exit_code=report.exit_code,
             misfit=report.misfit,
+            raised=report.raised,
         )
     return STOPPED if job.stopped else lost("its process was told to end")
 

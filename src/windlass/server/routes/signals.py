@@ -1,10 +1,11 @@
 """Routes about signals, and about questions that jobs ask people."""
 
 from windlass.domain.access.actions import Action
-from windlass.server.http.binding import Body, Cursor, Id
+from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.server.routes.jobs import PageSize
+from windlass.wire.numbers import Cursor, Id
 from windlass.wire.steps import AnswerReply, AnswerRequest, QuestionList, SendReply, SendRequest
 
 routes = Routes("/api/v1", "signals")

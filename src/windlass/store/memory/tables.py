@@ -111,9 +111,8 @@ class Tables:
         self.reactions: SortedTable[int, ReactionRow] = SortedTable(journal, lambda row: (row.id,))
 
     def _add_statistics(self, journal: Journal) -> None:
-        self.statistics: SortedTable[Order, StatisticsRow] = SortedTable(
-            journal, lambda row: (row.shape, row.measure)
-        )
+        # By namespace, queue, kind and measure.
+        self.statistics: Table[tuple[str, str, str, int], StatisticsRow] = Table(journal)
         self.usage: Table[int, Usage] = Table(journal)
         self.deadlines: SortedTable[tuple[int, int], tuple[int, int]] = SortedTable(
             journal, lambda row: row

@@ -542,13 +542,17 @@ CREATE TABLE namespace_weights (
 -- What completed attempts took, per shape and measure; buckets is a JSON object.
 CREATE TABLE statistics (
     values_seen bigint NOT NULL,
-    total bigint NOT NULL,
+    weight double precision NOT NULL,
+    total double precision NOT NULL,
     low bigint NOT NULL,
     high bigint NOT NULL,
-    shape integer NOT NULL,
+    updated_at bigint NOT NULL,
     measure smallint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    queue text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
     buckets text NOT NULL,
-    PRIMARY KEY (shape, measure)
+    PRIMARY KEY (namespace, queue, kind, measure)
 ) WITH (fillfactor = 50);
 
 -- What a job's newest attempt took of its machine, where that is known.

@@ -564,14 +564,18 @@ CREATE TABLE namespace_weights (
 
 -- What completed attempts took, per shape and measure; buckets is a JSON object.
 CREATE TABLE statistics (
-    shape INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    kind TEXT NOT NULL,
     measure INTEGER NOT NULL,
     values_seen INTEGER NOT NULL,
-    total INTEGER NOT NULL,
+    weight REAL NOT NULL,
+    total REAL NOT NULL,
     low INTEGER NOT NULL,
     high INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
     buckets TEXT NOT NULL,
-    PRIMARY KEY (shape, measure)
+    PRIMARY KEY (namespace, queue, kind, measure)
 ) STRICT, WITHOUT ROWID;
 
 -- What a job's newest attempt took of its machine, where that is known.

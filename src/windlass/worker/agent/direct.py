@@ -119,4 +119,5 @@ async def enrol_with(engine: Engine, request: EnrolRequest, log_limit: int) -> E
         term_grace_ms=config.term_grace_ms,
         log_limit=log_limit,
         drain_limit_ms=config.drain_limit_ms,
+        result_limit=config.result_limit,
     )

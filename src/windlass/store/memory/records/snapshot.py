@@ -49,7 +49,7 @@ def take_snapshot(tables: Tables) -> Snapshot:
         rates=tuple(sorted(tables.rates)),
         reservations=tuple(sorted(tables.reservations)),
         namespace_weights=tuple(sorted(tables.namespace_weights)),
-        statistics=tuple(tables.statistics.between((), None)),
+        statistics=tuple(sorted(tables.statistics)),
         usage=tuple(sorted(tables.usage)),
         deadlines=tuple(tables.deadlines.between((), None)),
         past_metadata=tuple(sorted(tables.past_metadata)),

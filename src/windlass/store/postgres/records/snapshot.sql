@@ -193,7 +193,8 @@ FROM reactions ORDER BY id
 
 -- name: all_statistics
 -- For snapshots.
-SELECT shape, measure, values_seen, total, low, high, buckets FROM statistics ORDER BY shape, measure
+SELECT namespace, queue, kind, measure, values_seen, weight, total, low, high, updated_at, buckets
+FROM statistics ORDER BY namespace, queue, kind, measure
 
 -- name: all_usage
 -- For snapshots.

@@ -77,6 +77,21 @@ CROSS JOIN LATERAL (
     ) AS before
 ) AS found
 
+-- name: ready_sample
+-- Both ends of a shape's jobs; a job that stands at both is told once.
+SELECT
+    j.id, CASE WHEN j.failed + j.lost + j.returned = 0 THEN j.age_from END, j.spec
+FROM (
+    SELECT rank, job FROM (
+        SELECT rank, job FROM ready WHERE shape = $1 ORDER BY rank, job LIMIT $2
+    ) AS first_ones
+    UNION
+    SELECT rank, job FROM (
+        SELECT rank, job FROM ready WHERE shape = $1 ORDER BY rank DESC, job DESC LIMIT $2
+    ) AS last_ones
+) AS r JOIN jobs AS j ON j.id = r.job
+ORDER BY r.rank, r.job
+
 -- name: holders
 -- The leases are few beside the jobs.
 SELECT job FROM leases WHERE limit_id = $1 ORDER BY job LIMIT $2

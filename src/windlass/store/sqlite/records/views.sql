@@ -79,6 +79,21 @@ SELECT count(*) FROM (
     SELECT 1 FROM ready WHERE shape = ?1 AND (rank, job) < (?2, ?3) LIMIT ?4
 ) AS below;
 
+-- name: ready_sample
+-- Both ends of a shape's jobs; a job that stands at both is told once.
+SELECT
+    j.id, CASE WHEN j.failed + j.lost + j.returned = 0 THEN j.age_from END, j.spec
+FROM (
+    SELECT rank, job FROM (
+        SELECT rank, job FROM ready WHERE shape = ?1 ORDER BY rank, job LIMIT ?2
+    ) AS first_ones
+    UNION
+    SELECT rank, job FROM (
+        SELECT rank, job FROM ready WHERE shape = ?1 ORDER BY rank DESC, job DESC LIMIT ?2
+    ) AS last_ones
+) AS r CROSS JOIN jobs AS j ON j.id = r.job
+ORDER BY r.rank, r.job;
+
 -- name: holders
 -- The leases are few beside the jobs, and walked in the order of their jobs.
 SELECT job FROM leases WHERE limit_id = ?1 ORDER BY job LIMIT ?2;
