@@ -20,11 +20,12 @@ from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Assignment, Finished, Released
-from windlass.worker.attempt import children, steps
+from windlass.worker.attempt import children
 from windlass.worker.attempt.context import AgentContext, SubmitSocket
 from windlass.worker.attempt.files import FILE_MARK, Files
 from windlass.worker.attempt.limits import combined
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
+from windlass.worker.attempt.output import steps
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.output.progress import Progress
