@@ -17,16 +17,15 @@ from django.conf import ENVIRONMENT_VARIABLE
 from django.utils.module_loading import import_string
 
 try:
-    from django.tasks import Task as DjangoTask
     from django.tasks import TaskResult, TaskResultStatus
     from django.tasks.backends.base import BaseTaskBackend
     from django.tasks.base import TaskError
-    from django.tasks.exceptions import TaskResultDoesNotExist
+    from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist
 except ImportError:
-    from django_tasks import Task as DjangoTask
     from django_tasks import TaskResult, TaskResultStatus
     from django_tasks.backends.base import BaseTaskBackend
     from django_tasks.base import TaskError
+    from django_tasks.exceptions import InvalidTaskError as InvalidTask
     from django_tasks.exceptions import TaskResultDoesNotExist
 
 from windlass.contrib.django.submitting import get_client, submit_in
@@ -66,6 +65,12 @@ class WindlassBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self._transactional = bool(self.options.get("transactional", True))
+
+    def validate_task(self, task: Any) -> None:
+        """Refuses what jobs cannot do."""
+        super().validate_task(task)
+        if task.takes_context:
+            raise InvalidTask("Windlass runs no tasks that take a context; see windlass.current()")
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """Submits a job that runs the task."""
@@ -127,4 +132,4 @@ def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-__all__ = ["DjangoTask", "WindlassBackend", "run_task"]
+__all__ = ["WindlassBackend", "run_task"]
