@@ -14,7 +14,22 @@ if TYPE_CHECKING:
     from windlass.client.workflows import WorkflowFailed
     from windlass.domain.job.job import JobSpec
     from windlass.front import AsyncClient, Client
-    from windlass.tasks.current import current
+    from windlass.tasks.current import Canceled, current
+    from windlass.tasks.outcomes import Abort, Retry
+    from windlass.tasks.steps import (
+        Suspended,
+        WaitTimeout,
+        ask,
+        ask_async,
+        send,
+        send_async,
+        sleep,
+        sleep_async,
+        step,
+        step_async,
+        wait_for,
+        wait_for_async,
+    )
     from windlass.tasks.task import Task, task
     from windlass.transactions.jobs import TransactionJob
     from windlass.transactions.submitting import (
@@ -27,35 +42,65 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Abort",
     "AsyncClient",
+    "Canceled",
     "Client",
     "JobFailed",
     "JobSpec",
+    "Retry",
+    "Suspended",
     "Task",
     "TransactionJob",
+    "WaitTimeout",
     "Workflow",
     "WorkflowFailed",
+    "ask",
+    "ask_async",
     "current",
+    "send",
+    "send_async",
+    "sleep",
+    "sleep_async",
+    "step",
+    "step_async",
     "submit_in",
     "submit_in_async",
     "submit_many_in",
     "submit_many_in_async",
     "task",
+    "wait_for",
+    "wait_for_async",
 ]
 
 _MODULES = {
+    "Abort": "windlass.tasks.outcomes",
     "AsyncClient": "windlass.front",
     "Client": "windlass.front",
     "JobFailed": "windlass.client.handles",
     "JobSpec": "windlass.domain.job.job",
+    "Retry": "windlass.tasks.outcomes",
     "Workflow": "windlass.client.blocking",
     "WorkflowFailed": "windlass.client.workflows",
     "TransactionJob": "windlass.transactions.jobs",
-    "current": "windlass.tasks.current",
     "submit_in": "windlass.transactions.submitting",
     "submit_in_async": "windlass.transactions.submitting",
     "submit_many_in": "windlass.transactions.submitting",
     "submit_many_in_async": "windlass.transactions.submitting",
+    "Canceled": "windlass.tasks.current",
+    "current": "windlass.tasks.current",
+    "Suspended": "windlass.tasks.steps",
+    "WaitTimeout": "windlass.tasks.steps",
+    "ask": "windlass.tasks.steps",
+    "ask_async": "windlass.tasks.steps",
+    "send": "windlass.tasks.steps",
+    "send_async": "windlass.tasks.steps",
+    "sleep": "windlass.tasks.steps",
+    "sleep_async": "windlass.tasks.steps",
+    "step": "windlass.tasks.steps",
+    "step_async": "windlass.tasks.steps",
+    "wait_for": "windlass.tasks.steps",
+    "wait_for_async": "windlass.tasks.steps",
     "task": "windlass.tasks.task",
     "Task": "windlass.tasks.task",
 }

@@ -25,6 +25,11 @@ def variable(name: str) -> str | None:
 
 
 @windlass.task
+def variables() -> dict[str, str]:
+    return dict(os.environ)
+
+
+@windlass.task
 def fail(message: str) -> None:
     raise ValueError(message)
 

@@ -13,6 +13,7 @@ from windlass.cli.options.configuration import load_settings
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.job.validation import Validator
+from windlass.domain.values.env_file import is_variable_name, parse_env_file
 from windlass.executors import KINDS
 from windlass.fuzzing.config.solver_file import parse_solver
 from windlass.fuzzing.coverage.changes import hunks_of
@@ -89,6 +90,15 @@ def _settings(data: bytes) -> None:
         file.write(data)
         file.flush()
         _ = load_settings({}, {}, Path(file.name)).config
+
+
+def _env_file(text: str) -> None:
+    """Every name can be set in an environment, and what is read can be written and read again."""
+    for name, value in parse_env_file(text):
+        assert is_variable_name(name)
+        assert value is None or "\0" not in value
+        if value is not None and "\n" not in value and "'" not in value and "\r" not in value:
+            assert parse_env_file(f"{name}='{value}'") == [(name, value)]
 
 
 def _state_file(codec: Codec[Any]) -> Any:
@@ -240,6 +250,16 @@ PARSERS: Final = (
         "diff",
         of_text(hunks_of),
         (b"+++ b/a.cpp\t\n@@ -1,2 +3,4 @@ int f()\n+x\n", b"+++ /dev/null\n@@ -1 +0,0 @@\n"),
+    ),
+    Parser(
+        "env file",
+        of_text(_env_file),
+        (
+            b'# shop\nexport A=1\nB=\'a b\' \n\nC="x\\n\\"y\\""\r\nD\nE=a#b=c\n',
+            b'A="\\x"\n',
+            b"A='a' b\n",
+            b"1A=2\n=\n",
+        ),
     ),
     Parser("shard", of_text(parse_shard), (b"2/4", "²/4".encode())),
 )

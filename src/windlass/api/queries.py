@@ -8,6 +8,7 @@ import msgspec
 
 from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
 from windlass.api.render import show_job, show_transitions, show_worker
+from windlass.api.steps.render import show_steps
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
@@ -84,9 +85,11 @@ class Queries:
             outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
             submitted_by = decode_spec(view.spec).submitted_by
             dependencies = await read_dependencies(tx, view, partial(self._seen, who))
-            return self._show(
+            shown = self._show(
                 view, show_transitions(events, names, submitted_by), outlook, dependencies
             )
+            steps = (await tx.steps.of_jobs([job])).get(job)
+            return msgspec.structs.replace(shown, steps=show_steps(steps)) if steps else shown
 
         shown = await self._engine.store.read(read)
         if shown is None or not sees(who, shown.namespace):

@@ -42,6 +42,10 @@ class JobHandle:
         """The handle behind this one."""
         return self._job
 
+    def __windlass_reference__(self) -> int | str:
+        """Returns what stands for its result among the arguments of other jobs."""
+        return self._job.__windlass_reference__()
+
     def info(self) -> Job:
         """Returns the job in its current state."""
         return self._client.run(self._job.info())

@@ -1,6 +1,7 @@
 """A workflow that a program puts together, submitted as a whole when its block ends."""
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, Self
 
@@ -11,6 +12,7 @@ from windlass.client.service import Service
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks.handles import with_references
 from windlass.tasks.task import spec_of
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
 
@@ -18,6 +20,9 @@ from windlass.wire.jobs import NewWorkflow, SubmitRequest
 _OPTIONS: Final = KEYWORDS - {
     "task", "args", "after", "after_any", "allow_failure", "unblock", "workflow", "namespace",
 }  # fmt: skip
+
+
+_BUILDING: Final[ContextVar[object]] = ContextVar("windlass_block", default=None)
 
 
 class HasId(Protocol):
@@ -34,9 +39,10 @@ References = Reference | Sequence[Reference]
 class PlannedJob(AsyncJob):
     """A job of a workflow, which has an id once the workflow is submitted."""
 
-    def __init__(self, service: Service, name: str) -> None:
+    def __init__(self, service: Service, name: str, block: "AsyncWorkflowBlock") -> None:
         super().__init__(service, 0)
         self.name = name
+        self._block = block
 
     @property
     def id(self) -> int:
@@ -47,6 +53,10 @@ class PlannedJob(AsyncJob):
                 f"job {self.name} has no id yet: its workflow is submitted when its block ends",
             )
         return self._number
+
+    def __windlass_reference__(self) -> int | str:
+        """Returns its name in the block of its workflow, else its id."""
+        return self.name if not self._number and _BUILDING.get() is self._block else self.id
 
     def submitted_as(self, number: int) -> None:
         """Takes the ids from the answer to the submission."""
@@ -88,7 +98,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         """
         if not self._open:
             raise Conflict("block_ended", "jobs are added to a workflow inside its with block")
-        request = request_for(task, args, kwargs)
+        request = self._request(task, args, kwargs)
         fields = canonical_options(options or {}, _OPTIONS)
         name = fields.pop("name", None) or request.name or self._free_name(task, request)
         if name in self._jobs:
@@ -101,8 +111,16 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             "unblock": unblock if unblock != "auto" else request.unblock,
         }
         self._requests.append(msgspec.structs.replace(request, name=name, **changes, **fields))
-        planned = self._jobs[name] = PlannedJob(self._service, name)
+        planned = self._jobs[name] = PlannedJob(self._service, name, self)
         return planned
+
+    def _request(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:
+        """Returns the job; arguments may be jobs of this block, which have no ids yet."""
+        before = _BUILDING.set(self)
+        try:
+            return request_for(task, args, kwargs)
+        finally:
+            _BUILDING.reset(before)
 
     async def __aenter__(self) -> Self:
         if self.id or self._requests:
@@ -174,5 +192,5 @@ def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job
     if isinstance(task, str):
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
-        return JobSpec(task=task, args=kwargs)
+        return JobSpec(task=task, args=with_references(kwargs))
     return spec_of(task, args, kwargs)

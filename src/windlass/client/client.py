@@ -33,6 +33,7 @@ from windlass.wire.jobs import (
     SubmitRequest,
 )
 from windlass.wire.schedules import StartRequest
+from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
 
 T = TypeVar("T")
 
@@ -156,6 +157,29 @@ class AsyncClient:
         """Returns why a worker, by its name or id, is idle."""
         return await self._service.explain_worker(str(worker))
 
+    async def send(
+        self,
+        signal: str,
+        payload: Any = None,
+        *,
+        key: str | None = None,
+        namespace: str | None = None,
+    ) -> SendReply:
+        """Sends a signal to all jobs of the namespace that wait for it, now or later.
+
+        Sent again with the same `key`, it is not a second signal.
+        """
+        request = SendRequest(name=signal, payload=payload, key=key, namespace=namespace)
+        return await self._service.send(request)
+
+    async def questions(self) -> list[Question]:
+        """Returns all questions that jobs wait to have answered (`windlass.ask`)."""
+        return await self._service.questions()
+
+    async def answer(self, job: int, value: Any, *, key: str | None = None) -> AnswerReply:
+        """Answers a question of a job; `key` says which one, if it has asked several."""
+        return await self._service.answer(job, AnswerRequest(value=value, key=key))
+
     async def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
         """Cancels jobs."""
         return await self._service.cancel(CancelRequest(ids=list(jobs), reason=reason))
@@ -262,6 +286,28 @@ class Client:
     def explain_worker(self, worker: int | str) -> WorkerExplanation:
         """Returns why a worker, by its name or id, is idle."""
         return self.run(self._client.explain_worker(worker))
+
+    def send(
+        self,
+        signal: str,
+        payload: Any = None,
+        *,
+        key: str | None = None,
+        namespace: str | None = None,
+    ) -> SendReply:
+        """Sends a signal to all jobs of the namespace that wait for it, now or later.
+
+        Sent again with the same `key`, it is not a second signal.
+        """
+        return self.run(self._client.send(signal, payload, key=key, namespace=namespace))
+
+    def questions(self) -> list[Question]:
+        """Returns all questions that jobs wait to have answered (`windlass.ask`)."""
+        return self.run(self._client.questions())
+
+    def answer(self, job: int, value: Any, *, key: str | None = None) -> AnswerReply:
+        """Answers a question of a job; `key` says which one, if it has asked several."""
+        return self.run(self._client.answer(job, value, key=key))
 
     def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
         """Cancels jobs."""

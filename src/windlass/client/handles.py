@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from windlass.client.results import read_result
 from windlass.client.service import Service
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
@@ -66,7 +67,11 @@ class AsyncJob:
         job = await self.wait(timeout)
         if job.state != "completed":
             raise JobFailed(job)
-        return job.result
+        return await read_result(self._service, job)
+
+    def __windlass_reference__(self) -> int | str:
+        """Returns what stands for its result among the arguments of other jobs."""
+        return self.id
 
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancels the job and returns whether that changed anything."""

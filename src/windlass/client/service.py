@@ -28,6 +28,14 @@ from windlass.wire.jobs import (
     SubmitReply,
     SubmitRequest,
 )
+from windlass.wire.steps import (
+    AnswerReply,
+    AnswerRequest,
+    Question,
+    QuestionList,
+    SendReply,
+    SendRequest,
+)
 from windlass.wire.workers import WorkerList
 from windlass.wire.workflows import (
     CanceledWorkflow,
@@ -93,6 +101,16 @@ class Service(Protocol):
     async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow: ...
 
     async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow: ...
+
+    async def send(self, request: SendRequest) -> SendReply:
+        """Sends a signal."""
+        ...
+
+    async def questions(self) -> list[Question]:
+        """Returns all questions that jobs wait to have answered."""
+        ...
+
+    async def answer(self, job: int, request: AnswerRequest) -> AnswerReply: ...
 
     @property
     def planning(self) -> Planning:
@@ -221,6 +239,26 @@ class HttpService:
         return await self.transport.call(
             "POST", path, RetriedWorkflow, RetryWorkflow(failed=failed)
         )
+
+    async def send(self, request: SendRequest) -> SendReply:
+        """Sends a signal with a key, so that it can be repeated if no answer came."""
+        if request.key is None:
+            request = msgspec.structs.replace(request, key=fresh_key())
+        return await self._repeat("POST", "/api/v1/signals", SendReply, request)
+
+    async def questions(self) -> list[Question]:
+        found: list[Question] = []
+        after: str | None = None
+        while True:
+            page = await self._repeat("GET", "/api/v1/questions", QuestionList, after=after)
+            found += page.questions
+            after = page.next
+            if after is None:
+                return found
+
+    async def answer(self, job: int, request: AnswerRequest) -> AnswerReply:
+        path = f"/api/v1/jobs/{job}/answer"
+        return await self.transport.call("POST", path, AnswerReply, request)
 
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
         return self._follow_log(job) if follow else self._read_log(job)

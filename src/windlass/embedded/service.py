@@ -12,8 +12,9 @@ from windlass.api.parse import job_filter
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
 from windlass.api.rights import Rights
+from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
-from windlass.client.service import find_worker
+from windlass.client.service import find_worker, fresh_key
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
@@ -33,6 +34,7 @@ from windlass.wire.jobs import (
     SubmitReply,
     SubmitRequest,
 )
+from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
 from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow
 from windlass.wiring.backend import Backend
 
@@ -41,6 +43,7 @@ FILTERS = {
     "workflow": None, "submitted_by": None, "key": None, "dead": False,
 }  # fmt: skip
 LISTS = ("state", "label")
+QUESTIONS = 100  # that are read at once
 
 
 class _Api(NamedTuple):
@@ -50,6 +53,7 @@ class _Api(NamedTuple):
     queries: Queries
     jobs: Jobs
     workflows: Workflows
+    signals: Signals
 
     @property
     def engine(self) -> Engine:
@@ -125,6 +129,21 @@ class EngineService:
     async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow:
         return await (await self._api()).workflows.retry(workflow, failed, self._who)
 
+    async def send(self, request: SendRequest) -> SendReply:
+        return await (await self._api()).signals.send(request, self._who)
+
+    async def questions(self) -> list[Question]:
+        found: list[Question] = []
+        after: str | None = "0"
+        while after is not None:
+            page = await (await self._api()).signals.questions(self._who, int(after), QUESTIONS)
+            found += page.questions
+            after = page.next
+        return found
+
+    async def answer(self, job: int, request: AnswerRequest) -> AnswerReply:
+        return await (await self._api()).signals.answer(job, request, self._who)
+
     async def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
         backend = (await self._api()).backend
         if follow:
@@ -150,7 +169,8 @@ class EngineService:
         if opened is None or opened.backend is not backend:
             queries = Queries(backend.engine, backend.inbox)
             jobs, workflows = Jobs(backend.engine, queries), Workflows(backend.engine)
-            opened = self._opened = _Api(backend, queries, jobs, workflows)
+            signals = Signals(backend.engine, queries, fresh_key)
+            opened = self._opened = _Api(backend, queries, jobs, workflows, signals)
         return opened
 
     async def _plan(self) -> EnginePlanning:

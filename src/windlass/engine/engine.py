@@ -1,9 +1,9 @@
 """The engine: puts the parts together over one store.
 
 `engine.submit` and `engine.sync` are the two hot commands; the others are grouped as
-`engine.jobs`, `engine.workflows`, `engine.workers`, `engine.queues`, `engine.explain` and
-`engine.bulk`. The engine holds caches, never state: it can be killed at any moment, and
-another continues from the store.
+`engine.jobs`, `engine.workflows`, `engine.workers`, `engine.queues`, `engine.explain`,
+`engine.steps` and `engine.bulk`. The engine holds caches, never state: it can be killed at any
+moment, and another continues from the store.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from windlass.engine.commands.bulk import Bulk
 from windlass.engine.commands.explain import Explain
 from windlass.engine.commands.jobs import Jobs
 from windlass.engine.commands.queues import Queues
+from windlass.engine.commands.steps import Steps
 from windlass.engine.commands.submit import SubmitCommand
 from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.commands.workers import Workers
@@ -120,6 +121,9 @@ class Engine:
             store=store, catalog=catalog, committer=committer, run=run, cascades=self.cascades,
             end_waiters=self._end_waiters, submissions=self._submissions,
         )  # fmt: skip
+        self.steps = Steps(
+            store=store, config=config, catalog=catalog, committer=committer, run=run
+        )
         self._steps: Lane[Step[Any], Any] = committer.lane(Lane(_run_steps, most=1))
         self.workflows = Workflows(
             store=store, run=run, cascades=self.cascades, end_waiters=self._end_waiters,

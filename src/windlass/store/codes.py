@@ -21,6 +21,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.inbox import MOST_JOBS, PROTOCOL
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING
+from windlass.domain.rows.steps import StepKind, StepState
 from windlass.domain.schedules.schedules import ReactionKind, ReactionState, RunState
 
 _NAME: Final = re.compile(r"\{([a-z_]+\.[a-z_]+)\}")
@@ -33,6 +34,8 @@ _NUMBERED: Final[Mapping[str, type[IntEnum]]] = {
     "reaction": ReactionState,
     "reaction_kind": ReactionKind,
     "run": RunState,
+    "step": StepKind,
+    "step_state": StepState,
     "worker": WorkerStatus,
     "workflow": WorkflowState,
 }

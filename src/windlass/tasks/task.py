@@ -4,7 +4,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, overload
 
 import msgspec
@@ -13,8 +12,10 @@ from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.main_module import name_of_main
 
 if TYPE_CHECKING:
+    from windlass.tasks.values.calls import CallCodec
     from windlass.transactions.jobs import TransactionJob
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
@@ -62,7 +63,14 @@ class Task(Generic[P, R_co]):
         """The parameters of the function."""
         return inspect.signature(self._function)
 
-    @property
+    @functools.cached_property
+    def codec(self) -> "CallCodec":
+        """How its arguments and results travel."""
+        from windlass.tasks.values.calls import CallCodec  # not before a call has values
+
+        return CallCodec(self._function)
+
+    @functools.cached_property
     def path(self) -> str:
         """The import path of the function: `package.module:qualname`."""
         return path_of(self._function)
@@ -73,18 +81,35 @@ class Task(Generic[P, R_co]):
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
         fields = canonical_options(options, _OF_CALLS)
-        return type(self)(self._function, msgspec.structs.replace(self._job, **fields))
+        made = type(self)(self._function, msgspec.structs.replace(self._job, **fields))
+        for known in ("signature", "codec", "path"):
+            if known in vars(self):
+                vars(made)[known] = vars(self)[known]
+        return made
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """Returns the job that calls this function with these arguments."""
-        path = self.path
+        if self._job.task != PYTHON:
+            return msgspec.structs.replace(self._job, args=self._named_arguments(args, kwargs))
+        listed: list[Any] = []
+        named: dict[str, Any] = {}
+        if args or kwargs or self.signature.parameters:
+            if not self.codec.fits(args, kwargs):
+                self._bind(args, kwargs)
+            listed, named = self.codec.encode(args, kwargs)
+        call = {"function": self.path, "args": listed, "kwargs": named}
+        return msgspec.structs.replace(self._job, args=call)
+
+    def _named_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        self._bind(args, kwargs)
+        listed, named = self.codec.encode(args, kwargs)
+        return as_arguments(self._bind(listed, named))
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         try:
-            bound = self.signature.bind(*args, **kwargs)
+            return self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise InvalidInput("args", f"arguments that {path} takes", str(error)) from None
-        call = {"function": path, "args": list(args), "kwargs": kwargs}
-        named = self._job.task != PYTHON
-        return msgspec.structs.replace(self._job, args=as_arguments(bound) if named else call)
+            raise InvalidInput("args", f"arguments that {self.path} takes", str(error)) from None
 
     def submit_in(self, connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> "TransactionJob":
         """Submits a call in the transaction of a connection; see `windlass.submit_in`."""
@@ -178,7 +203,7 @@ def _register(name: str, made: Task[..., Any]) -> None:
 
 def _place(function: Callable[..., Any]) -> tuple[str, str]:
     module = function.__module__
-    return (_name_of_main() or module) if module == "__main__" else module, function.__qualname__
+    return (name_of_main() or module) if module == "__main__" else module, function.__qualname__
 
 
 def named_tasks() -> Mapping[str, Task[..., Any]]:
@@ -186,27 +211,29 @@ def named_tasks() -> Mapping[str, Task[..., Any]]:
     return dict(_NAMED)
 
 
+def known_task(name: str, args: Any) -> Task[..., Any] | None:
+    """Returns the task that a job calls, if this process has imported it."""
+    if name != PYTHON:
+        return _NAMED.get(name)
+    path = args.get("function") if isinstance(args, dict) else None
+    module, _, names = path.partition(":") if isinstance(path, str) else ("", "", "")
+    found: Any = sys.modules.get("__main__" if module == name_of_main() else module)
+    for part in names.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, Task) else None
+
+
 def path_of(function: Callable[..., Any]) -> str:
     """Returns the import path of a function: `package.module:qualname`."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if module == "__main__":
-        module = _name_of_main()
+        module = name_of_main()
     if not module or not name or "<" in name:
         raise InvalidInput(
             "function", "a function of a module that workers can import", repr(function)
         )
     return f"{module}:{name}"
-
-
-def _name_of_main() -> str | None:
-    """Returns the name under which another process can import the main module."""
-    main = sys.modules["__main__"]
-    spec = getattr(main, "__spec__", None)
-    if spec is not None:
-        return str(spec.name)
-    stem = PurePath(getattr(main, "__file__", None) or "").stem
-    return stem if stem.isidentifier() else None
 
 
 def spec_of(function: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobSpec:

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from windlass.wire.numbers import Id
+
 LogState = Literal["none", "streaming", "committed", "lost"]
 
 
@@ -43,7 +45,7 @@ class Upload(msgspec.Struct, frozen=True):
 
 
 class NameRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    job: int
+    job: Id
     artifact: str
 
 

@@ -10,7 +10,10 @@ import msgspec
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.job.forms import Concurrency, RateLimit
 from windlass.domain.job.job import JobSpec
+from windlass.domain.job.retry_forms import Backoff
 from windlass.wire.files import ArtifactInfo, LogInfo
+from windlass.wire.numbers import Id
+from windlass.wire.steps import StepInfo
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,8 +110,9 @@ class LinkedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """What completed jobs of the same shape took: seconds, and bytes where that was measured."""
+    """What completed jobs of this kind took: seconds, and bytes where that was measured."""
 
+    kind: str = ""  # a function, or a program and its first argument
     count: int
     mean: float
     p50: float
@@ -143,7 +147,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     attempts: list[AttemptInfo]
     retry_count: int
+    retries: int | None  # as submitted
     max_retries: int
+    retry_on: list[str]
+    no_retry_on: list[str]
+    backoff: Backoff | None
     lost_count: int
     not_before: str | None
     start_before: str | None
@@ -181,12 +189,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     indices: dict[str, tuple[str, ...]] = {}  # what it holds of indexed resources while it runs
     estimated_start: Estimate | None = None
     estimated_end: Estimate | None = None
+    overdue: float | None = None  # seconds that it runs longer than 90 % of such jobs
     peak_memory: int | None = None  # bytes that its newest attempt took at most
     statistics: RunStatistics | None = None  # None: no such job has completed
     suggestions: list[str] = []  # where it asks for far more, or less, than such jobs used
     dependencies: list[LinkedJob] = []
     dependents: list[LinkedJob] = []  # the first 100
     dependents_more: bool = False
+    steps: list[StepInfo] = []  # what its function has stored and waits for; empty in lists
 
 
 class JobList(msgspec.Struct, frozen=True):
@@ -197,7 +207,7 @@ class JobList(msgspec.Struct, frozen=True):
 
 
 class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    ids: list[int] = []
+    ids: list[Id] = []
     reason: str = "Canceled"
 
 

@@ -28,6 +28,7 @@ from windlass.domain.rows.records import (
     WorkflowAbout,
     WorkflowRow,
 )
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.wire.sync import Finished
 
@@ -321,3 +322,12 @@ def reaction(workflow: int, **changes: Any) -> ReactionRow:
 
 
 WORKER = worker("reporter")
+
+
+def step_row(job: int, key: str = "k", **changes: object) -> StepRow:
+    return StepRow(job, key, 1, 2, 1, 5, None, 6, value=b"1")._replace(**changes)  # type: ignore[arg-type]
+
+
+def signal_row(name: str, **changes: object) -> SignalRow:
+    row = SignalRow(0, "team", name, f"key {name}", 10, 1, None, b"null")
+    return row._replace(**changes)  # type: ignore[arg-type]

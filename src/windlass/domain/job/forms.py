@@ -124,7 +124,7 @@ def _read_moment(text: str, field: str, now: int) -> str:
 
 
 def _rate(value: Any, field: str) -> RateLimit:
-    rate: RateLimit = _converted(value, RateLimit, field)
+    rate: RateLimit = converted(value, RateLimit, field)
     per = _kept(rate.per, seconds(rate.per, f"{field}.per"))
     return rate if per is rate.per else RateLimit(rate.key, per, rate.max)
 
@@ -138,7 +138,7 @@ def _read_rate(text: str, field: str) -> RateLimit:
 
 
 def _concurrency(value: Any, field: str) -> Concurrency:
-    limit: Concurrency = _converted(value, Concurrency, field)
+    limit: Concurrency = converted(value, Concurrency, field)
     return limit
 
 
@@ -152,7 +152,7 @@ def _read_concurrency(text: str, field: str) -> Concurrency:
 
 
 def _limits(value: Any, field: str) -> JobLimits | None:
-    given: JobLimits = _converted(value, JobLimits, field)
+    given: JobLimits = converted(value, JobLimits, field)
     for name in ("processes", "open_files"):
         count = getattr(given, name)
         if count is not None and (type(count) is not int or not 1 <= count <= MOST):
@@ -176,14 +176,14 @@ def _size_limit(value: int | str | None, field: str) -> int | None:
 
 def read_limits(texts: Sequence[str], field: str) -> JobLimits | None:
     """Parses NAME=AMOUNT, as flags have it."""
-    pairs: dict[str, Any] = _read_pairs(_split(texts), field)
+    pairs: dict[str, Any] = read_pairs(split(texts), field)
     for name in ("processes", "open_files"):
         if name in pairs:
             pairs[name] = _read_number(pairs[name], f"{field} {name}")
     return _limits(pairs, field)
 
 
-def _converted(value: Any, kind: type[Any], field: str) -> Any:
+def converted(value: Any, kind: type[Any], field: str) -> Any:
     """Returns a struct as it is, and a mapping as a struct."""
     if isinstance(value, kind):
         return value
@@ -210,7 +210,8 @@ def _mapping(value: Any, field: str) -> dict[str, Any] | None:
     return dict(value) or None
 
 
-def _read_pairs(texts: Sequence[str], field: str) -> dict[str, str]:
+def read_pairs(texts: Sequence[str], field: str) -> dict[str, str]:
+    """Parses NAME=VALUE, as flags have it."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, separator, value = text.partition("=")
@@ -220,7 +221,8 @@ def _read_pairs(texts: Sequence[str], field: str) -> dict[str, str]:
     return pairs
 
 
-def _split(texts: Sequence[str]) -> list[str]:
+def split(texts: Sequence[str]) -> list[str]:
+    """Returns the parts of comma-separated texts."""
     return [part for text in texts for part in text.split(",") if part]
 
 
@@ -266,11 +268,11 @@ REFERENCES: Final = Form(
     in_file=int | str | list[int | str],
 )  # fmt: skip
 AMOUNTS: Final = Form(
-    name="mapping", canonical=_mapping, read=lambda texts, f, _n: _read_pairs(_split(texts), f),
+    name="mapping", canonical=_mapping, read=lambda texts, f, _n: read_pairs(split(texts), f),
     repeats=True, note="NAME=AMOUNT, several comma-separated; repeatable.",
 )  # fmt: skip
 LABELS: Final = Form(
-    name="mapping", canonical=_mapping, read=lambda texts, f, _n: _read_pairs(texts, f),
+    name="mapping", canonical=_mapping, read=lambda texts, f, _n: read_pairs(texts, f),
     repeats=True, in_file=dict[str, Scalar], note="NAME=VALUE; repeatable.",
 )  # fmt: skip
 DURATION: Final = Form(

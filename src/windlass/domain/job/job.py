@@ -36,6 +36,7 @@ from windlass.domain.job.forms import (
     milliseconds,
     moment_ms,
 )
+from windlass.domain.job.retry_forms import BACKOFF, FAILURES, Backoff
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.names import NAME_LIMIT, check_name
 from windlass.domain.values.suggest import did_you_mean
@@ -236,17 +237,33 @@ class JobSpec(
     ] = False  # fmt: skip
     retries: Annotated[
         int | None,
-        _option("How many times to retry it after a failure.", NUMBER, "--retries",
-                bounds=(0, 1_000)),
+        _option("How many more tries it gets after any failure. Default: 3, after transient "
+                "failures only.", NUMBER, "--retries", bounds=(0, 1_000)),
     ] = None  # fmt: skip
     retry_on: Annotated[
         tuple[str, ...],
-        _option("The classes of failures to retry it after.", TEXTS, "--retry-on"),
-    ] = ()
+        _option("With `retries`, the only failures to retry it after; without, more of them: "
+                "classes of failures and, for functions, exceptions.", FAILURES, "--retry-on"),
+    ] = ()  # fmt: skip
+    no_retry_on: Annotated[
+        tuple[str, ...],
+        _option("The failures never to retry it after: classes of failures and, for functions, "
+                "exceptions.", FAILURES, "--no-retry-on"),
+    ] = ()  # fmt: skip
+    backoff: Annotated[
+        Backoff | None,
+        _option("How long it waits before a retry: initial, then factor times longer each time, "
+                "up to max, less up to the fraction jitter of it.", BACKOFF, "--backoff"),
+    ] = None  # fmt: skip
     key: Annotated[
         str | None,
         _option("Submitting the same key again returns the same job.", TEXT, "--key", file=False),
     ] = None
+    kind: Annotated[
+        str | None,
+        _option("The kind of work it is, whose run times foretell its own. Default: its function, "
+                "or its program and first argument.", TEXT, "--kind"),
+    ] = None  # fmt: skip
     labels: Annotated[
         dict[str, str] | None, _option("Names and values to find it by.", LABELS, "--label")
     ] = None

@@ -5,7 +5,7 @@ name, and then nothing is written.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -27,7 +27,7 @@ from windlass.domain.job.job import (
     encode_spec,
     normalise,
 )
-from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
+from windlass.domain.job.retry_options import check_retries
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 from windlass.domain.matching.clauses import (
@@ -61,6 +61,7 @@ from windlass.domain.values.json_values import (
     refuse_nul,
 )
 from windlass.domain.values.names import check_name, is_name
+from windlass.domain.values.references import RESULT, references_in
 
 DEPENDENCY_LIMIT: Final = 100_000
 KNOWN_LIMIT: Final = 10_000
@@ -94,6 +95,7 @@ class ValidatedJob(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     template: JobTemplate
     body_digest: str | None = None  # of the whole spec; only for jobs with a key
+    refers: bool = False  # its arguments name results of other jobs
 
     @property
     def shape(self) -> Shape:
@@ -144,6 +146,8 @@ _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
 _NO_MORE: Final = _more_of(JobSpec(task=""))
 _BACKSLASH: Final = ord("\\")
+_DOLLAR: Final = ord("$")
+_RESULT: Final = f'"{RESULT}"'.encode()
 
 
 class Validator:
@@ -173,6 +177,10 @@ class Validator:
                 raise not_json(error, field) from None
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(alone, body, field)
+            if _DOLLAR in body and _RESULT in body:
+                validated.append(self._validate_referring(spec, body, field))
+                last = self._last
+                continue
             planned = self._plan(spec, field) if tasks else spec
             if planned is spec and replace(alone, args=None, name=None) == last.bare:
                 if waits or spec.name is not None:
@@ -184,6 +192,17 @@ class Validator:
             validated.append(self._look_closely(spec, planned, body, field))
             last = self._last
         return validated
+
+    def _validate_referring(self, spec: JobSpec, body: bytes, field: str) -> ValidatedJob:
+        """Validates a job that may get results of other jobs; it waits for those too."""
+        needed = dict.fromkeys(_results_in(spec.args, field))
+        known = {*spec.after, *spec.after_any}
+        missing = tuple(job for job in needed if job not in known)
+        if missing:
+            spec = replace(spec, after=(*spec.after, *missing))
+        planned = self._plan(spec, field) if self._tasks else spec
+        made = self._look_closely(spec, planned, body, field)
+        return replace(made, refers=True) if needed else made
 
     def _look_closely(
         self, spec: JobSpec, planned: JobSpec, body: bytes, field: str
@@ -286,6 +305,19 @@ class Validator:
                 self._known.clear()
             self._known[seen] = known
         return known
+
+
+def _results_in(args: object, field: str) -> Iterator[int | str]:
+    """Yields the jobs whose results these arguments name, by id or name."""
+    for job in references_in(args, RESULT):
+        if isinstance(job, str) and job:
+            yield job
+        elif type(job) is int:
+            _check_number(f"{field}.args", job, 1, 2**62)
+            yield job
+        else:
+            expected = f'{{"{RESULT}": JOB}}, with the id or the name of a job'
+            raise InvalidInput(f"{field}.args", expected, job)
 
 
 def digest_of(spec: JobSpec) -> str:
@@ -412,10 +444,7 @@ def _check_more(spec: JobSpec, field: str) -> None:
     if spec.concurrency is not None:
         check_name(f"{field}.concurrency.key", spec.concurrency.key)
         _check_number(f"{field}.concurrency.max", spec.concurrency.max, 1, 1_000_000)
-    for name in spec.retry_on:
-        if FAILURE_BY_NAME.get(name) in (None, FailureClass.CANCELED):
-            known = ", ".join(c for c in FailureClass if c is not FailureClass.CANCELED)
-            raise InvalidInput(f"{field}.retry_on", f"some of {known}", name)
+    check_retries(spec, field)
 
 
 def _check_times(spec: JobSpec, field: str) -> None:

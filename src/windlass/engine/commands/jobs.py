@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
-from windlass.domain.rows.statistics import Summary
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.activity import Activity, note_activity
 from windlass.engine.commands.submit import SubmitCommand
-from windlass.engine.history.statistics import summaries
 from windlass.engine.jobs import priority, supersede, unblock
 from windlass.engine.jobs.cancel import Canceled, cancel
 from windlass.engine.jobs.end_waiters import EndWaiters
@@ -140,10 +138,6 @@ class Jobs:
             return Position(score, inherited_levels(self._catalog, facts))
 
         return await self._store.read(read)
-
-    async def statistics(self, shapes: Sequence[int]) -> dict[int, Summary]:
-        """Returns what completed jobs of these shapes took; shapes without any are absent."""
-        return await self._store.read(lambda tx: summaries(tx, shapes))
 
     async def namespace_of(self, job: int) -> str:
         """Returns the namespace of a job."""

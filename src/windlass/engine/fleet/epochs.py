@@ -8,9 +8,11 @@ one is told to stop. No job is assigned before all workers of the old epoch have
 from typing import Final, NamedTuple
 
 from windlass.domain.config import Config
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict
+from windlass.engine.transaction.arguments import LARGEST_COUNT
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.catalog import BACKUP
 
@@ -64,14 +66,22 @@ def first_incarnation(work: Work) -> int:
     return work.catalog.epoch * work.config.epoch_attempts + 1
 
 
+def last_epoch(config: Config) -> int:
+    """Returns the highest epoch whose attempts have numbers that stores can keep."""
+    return max(0, LARGEST_COUNT // config.epoch_attempts - 1)
+
+
 def refuse_old_store(work: Work, worker: Worker, seen: int) -> Conflict:
-    """Returns the error for a worker that knows a newer epoch; stops assigning jobs."""
+    """Returns the error for a worker that knows a newer epoch; stops assigning jobs.
+
+    A worker that waits for approval can be anybody, so nothing stops because of what it says.
+    """
     catalog = work.catalog
     message = (
         f"worker {worker.name} has seen epoch {seen}, the store is at {catalog.epoch}: it was "
         "restored from an old backup. Stop its servers, run windlass db restored, start them again"
     )
-    if seen > catalog.seen_epoch:
+    if seen > catalog.seen_epoch and worker.status != WorkerStatus.PENDING_APPROVAL:
         catalog.seen_epoch = seen
         work.say(EventKind.LOOP, message, worker=worker.id)
     return Conflict("old_epoch", message, RETRY_MS)

@@ -206,6 +206,14 @@ async def trim_audit(work: Work) -> int:
     return sessions + await work.tx.audit.trim(work.now - keep_ms, count)
 
 
+async def trim_signals(work: Work) -> int:
+    """Removes old signals; returns how many."""
+    if not await work.tx.retention.try_lock():
+        return 0
+    before = work.now - work.config.signal_retention_ms
+    return await work.tx.steps.drop_signals(before, work.config.chunk_rows)
+
+
 def _oldest(events: Sequence[Event], cutoff: int) -> Sequence[Event]:
     for place, event in enumerate(events):
         if event.at >= cutoff:

@@ -8,15 +8,15 @@ leases. We decide first and then write everything in one go with `write`.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from windlass.domain.job.job import QUARANTINED, decode_spec
+from windlass.domain.job.retry_options import policy_of
 from windlass.domain.lifecycle.deadlines import Late, late_for
-from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.failures import NOTHING_RAISED, FailureClass, Raised
 from windlass.domain.lifecycle.retries import (
     GiveUp,
     Retry,
     RetryPolicy,
+    RetryRules,
     backoff_ms,
     decide_retry,
     decide_return,
@@ -34,6 +34,7 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
+from windlass.domain.rows.steps import FOREVER
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.jobs.enqueue import make_ready
 from windlass.engine.jobs.inherit_rank import pass_on_ended
@@ -50,6 +51,7 @@ COMPLETED = State.COMPLETED.code
 FAILED = State.FAILED.code
 CANCELED = State.CANCELED.code
 REJECTED = State.REJECTED.code
+SUSPENDED = State.SUSPENDED.code
 
 
 class Failure(NamedTuple):
@@ -62,6 +64,7 @@ class Failure(NamedTuple):
     shared: bool = False  # the worker was lost with other jobs, any of which may be the cause
     misfit: bool = False  # the arguments are wrong, and nothing was run
     back_off: bool = False  # without blame, but the next attempt would fail as well
+    raised: Raised = NOTHING_RAISED
 
 
 class Closing:
@@ -143,6 +146,15 @@ class Closing:
         else:
             self._return(facts, lease, reason)
 
+    def suspend(self, facts: JobFacts, lease: Lease, at: int) -> None:
+        """Ends an attempt whose function waits, until `at` or until it is resumed; 0: go on."""
+        lease = self.start(facts, lease)
+        self._move(facts, lease, RUNNING, SUSPENDED, None, not_before=at)
+        self._close_try(
+            facts, lease, SUSPENDED, None, facts.failed, facts.lost, facts.returned, facts.excluded
+        )
+        self._again.append((at, SUSPENDED, ticket_of(facts, lease)))
+
     async def write(self) -> None:
         """Writes all decisions, in the order of locks."""
         work, tx = self._work, self._work.tx
@@ -164,11 +176,9 @@ class Closing:
 
     def _verdict(self, facts: JobFacts, lease: Lease, failure: Failure) -> Retry | GiveUp:
         spec = decode_spec(self._specs[facts.id])
-        policy = self._work.config.retry
+        policy = policy_of(self._work.config.retry, spec)
         if late_for(None, spec.finish_before_ms, False, self._work.now):
             return GiveUp(Late.FINISH.reason)
-        if spec.retries is not None:
-            policy = msgspec.structs.replace(policy, max_retries=spec.retries)
         if failure.back_off:
             starved = sum(a.failure == RESOURCE_CODE for a in self._history.get(facts.id, ()))
             return Retry(backoff_ms(policy, starved, self._chance(policy)), "none")
@@ -180,7 +190,10 @@ class Closing:
             failed=facts.failed,
             lost=facts.lost,
             lost_on_workers=len(lost_on | {lease.worker}),
-            retry_on=frozenset(FailureClass(name) for name in spec.retry_on),
+            rules=RetryRules(spec.retries is not None, spec.retry_on, spec.no_retry_on),
+            raised=failure.raised,
+            started=lease.state != ASSIGNED,
+            misfit=failure.misfit,
             blameless=failure.blameless,
             shared=failure.shared,
             returned=facts.returned,
@@ -310,7 +323,7 @@ class Closing:
                 lease.attempt,
                 lease.worker,
                 lease.incarnation,
-                TIMED_OUT if state == TIMED_OUT else (FAILED if failure else QUEUED),
+                state if state in (TIMED_OUT, SUSPENDED) else (FAILED if failure else QUEUED),
                 failure.failure.code if failure else 0,
                 failure.exit_code if failure else None,
                 failure.message if failure else None,
@@ -391,10 +404,13 @@ class Closing:
                 self._move_ticket(ticket, state, BLOCKED, "A dependency was retried")
             elif at > work.now:
                 later.append(Due(at, ticket.job, state, ticket))
-                work.effects.fall_due(at)
+                if at < FOREVER:
+                    work.effects.fall_due(at)
             else:
                 if state == RETRYING:
                     self._move_ticket(ticket, RETRYING, QUEUED, "Retried at once")
+                elif state == SUSPENDED:
+                    self._move_ticket(ticket, SUSPENDED, QUEUED, "Its wait is over")
                 ready.append(ticket)
         if later:
             await work.tx.places.add_due(later)

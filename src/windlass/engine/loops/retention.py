@@ -18,6 +18,7 @@ from windlass.engine.history.retention import (
     trim_events,
     trim_reactions,
     trim_runs,
+    trim_signals,
 )
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
@@ -42,6 +43,7 @@ class RetentionReport(msgspec.Struct, frozen=True):
     reactions: int = 0
     joined: int = 0
     audit: int = 0
+    signals: int = 0
 
 
 class RetentionLoop:
@@ -66,9 +68,10 @@ class RetentionLoop:
         reactions = await self._repeat(trim_reactions)
         audit = await self._repeat(trim_audit)
         await self._repeat(trim_aliases)
+        signals = await self._repeat(trim_signals)
         self._engine.counters.ran(self.name, now)
         return RetentionReport(
-            jobs, events, logs, swept.removed, runs, reactions, swept.joined, audit
+            jobs, events, logs, swept.removed, runs, reactions, swept.joined, audit, signals
         )
 
     async def _repeat(self, step: Callable[[Work], Awaitable[int]]) -> int:

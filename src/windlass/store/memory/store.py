@@ -17,6 +17,7 @@ from windlass.store.memory.core.leases import MemoryLeases
 from windlass.store.memory.core.limits import MemoryLimits
 from windlass.store.memory.core.log import MemoryLog
 from windlass.store.memory.core.places import MemoryPlaces
+from windlass.store.memory.core.steps import MemorySteps
 from windlass.store.memory.core.workflows import MemoryWorkflows
 from windlass.store.memory.fleet.access import MemoryAccess
 from windlass.store.memory.fleet.catalog import MemoryCatalog
@@ -64,6 +65,7 @@ class MemoryTx(NamedTuple):
     placement: MemoryPlacement
     statistics: MemoryStatistics
     deadlines: MemoryDeadlines
+    steps: MemorySteps
     pools: MemoryPools
     inbox: MemoryInbox
 
@@ -192,6 +194,7 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         placement=MemoryPlacement(tables),
         statistics=MemoryStatistics(tables),
         deadlines=MemoryDeadlines(tables),
+        steps=MemorySteps(tables),
         pools=MemoryPools(tables),
         inbox=MemoryInbox(tables),
     )

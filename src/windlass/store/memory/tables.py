@@ -28,6 +28,7 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.store.memory.table import Journal, Order, SortedTable, Table
 
@@ -98,6 +99,9 @@ class Tables:
         self.names: Table[tuple[str, str], NameRow] = Table(journal)
         self.progress: Table[int, Progress] = Table(journal)
         self.dynamic: Table[int, Dynamic] = Table(journal)
+        # Steps of one job, by key.
+        self.steps: Table[int, dict[str, StepRow]] = Table(journal)
+        self.signals: SortedTable[int, SignalRow] = SortedTable(journal, lambda row: (row.id,))
         self.baseline: SortedTable[Order, BaselineRow] = SortedTable(
             journal, lambda row: (row.kind, row.id)
         )
@@ -110,9 +114,8 @@ class Tables:
         self.reactions: SortedTable[int, ReactionRow] = SortedTable(journal, lambda row: (row.id,))
 
     def _add_statistics(self, journal: Journal) -> None:
-        self.statistics: SortedTable[Order, StatisticsRow] = SortedTable(
-            journal, lambda row: (row.shape, row.measure)
-        )
+        # By namespace, queue, kind and measure.
+        self.statistics: Table[tuple[str, str, str, int], StatisticsRow] = Table(journal)
         self.usage: Table[int, Usage] = Table(journal)
         self.deadlines: SortedTable[tuple[int, int], tuple[int, int]] = SortedTable(
             journal, lambda row: row

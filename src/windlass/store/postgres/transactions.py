@@ -15,6 +15,7 @@ from windlass.store.postgres.core.leases import PostgresLeases
 from windlass.store.postgres.core.limits import PostgresLimits
 from windlass.store.postgres.core.log import PostgresLog
 from windlass.store.postgres.core.places import PostgresPlaces
+from windlass.store.postgres.core.steps import PostgresSteps
 from windlass.store.postgres.core.workflows import PostgresWorkflows
 from windlass.store.postgres.failures import RETRY, describe, is_lost, raise_as_unavailable
 from windlass.store.postgres.fleet.access import PostgresAccess
@@ -67,6 +68,7 @@ class PostgresTx(NamedTuple):
     placement: PostgresPlacement
     statistics: PostgresStatistics
     deadlines: PostgresDeadlines
+    steps: PostgresSteps
     pools: PostgresPools
     inbox: PostgresInbox
 
@@ -273,6 +275,7 @@ class Transactions:
             PostgresPlacement(session),
             PostgresStatistics(session),
             PostgresDeadlines(session),
+            PostgresSteps(session),
             PostgresPools(session),
             PostgresInbox(session),
         )

@@ -10,6 +10,7 @@ from windlass.store.sqlite.core.leases import SqliteLeases
 from windlass.store.sqlite.core.limits import SqliteLimits
 from windlass.store.sqlite.core.log import SqliteLog
 from windlass.store.sqlite.core.places import SqlitePlaces
+from windlass.store.sqlite.core.steps import SqliteSteps
 from windlass.store.sqlite.core.workflows import SqliteWorkflows
 from windlass.store.sqlite.fleet.access import SqliteAccess
 from windlass.store.sqlite.fleet.catalog import SqliteCatalog
@@ -54,6 +55,7 @@ class SqliteTx(NamedTuple):
     placement: SqlitePlacement
     statistics: SqliteStatistics
     deadlines: SqliteDeadlines
+    steps: SqliteSteps
     pools: SqlitePools
     inbox: SqliteInbox
 
@@ -84,6 +86,7 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         placement=SqlitePlacement(connection),
         statistics=SqliteStatistics(connection),
         deadlines=SqliteDeadlines(connection),
+        steps=SqliteSteps(connection, sequences),
         pools=SqlitePools(connection, sequences),
         inbox=SqliteInbox(connection, sequences),
     )

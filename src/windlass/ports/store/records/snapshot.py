@@ -27,6 +27,7 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 
 
@@ -57,6 +58,8 @@ class Snapshot(NamedTuple):
     names: tuple[NameRow, ...] = ()
     progress: tuple[Progress, ...] = ()
     dynamic: tuple[Dynamic, ...] = ()
+    steps: tuple[StepRow, ...] = ()
+    signals: tuple[SignalRow, ...] = ()
     baseline: tuple[BaselineRow, ...] = ()
     templates: tuple[TemplateRow, ...] = ()
     schedules: tuple[ScheduleRow, ...] = ()

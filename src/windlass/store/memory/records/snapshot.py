@@ -32,6 +32,13 @@ def take_snapshot(tables: Tables) -> Snapshot:
         names=tuple(sorted(tables.names)),
         progress=tuple(sorted(tables.progress)),
         dynamic=tuple(sorted(tables.dynamic)),
+        steps=tuple(
+            sorted(
+                (row for rows in tables.steps for row in rows.values()),
+                key=lambda row: (row.job, row.key),
+            )
+        ),
+        signals=tuple(tables.signals.between((), None)),
         baseline=tuple(tables.baseline.between((), None)),
         templates=tuple(sorted(tables.templates)),
         schedules=tuple(sorted(tables.schedules, key=lambda row: row.id)),
@@ -42,7 +49,7 @@ def take_snapshot(tables: Tables) -> Snapshot:
         rates=tuple(sorted(tables.rates)),
         reservations=tuple(sorted(tables.reservations)),
         namespace_weights=tuple(sorted(tables.namespace_weights)),
-        statistics=tuple(tables.statistics.between((), None)),
+        statistics=tuple(sorted(tables.statistics)),
         usage=tuple(sorted(tables.usage)),
         deadlines=tuple(tables.deadlines.between((), None)),
         past_metadata=tuple(sorted(tables.past_metadata)),

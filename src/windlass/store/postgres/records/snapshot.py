@@ -21,6 +21,7 @@ from windlass.domain.rows.records import (
     WorkflowAbout,
 )
 from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Snapshot
 from windlass.store.postgres.core.leases import leases_of
@@ -69,6 +70,8 @@ async def take_snapshot(session: Session) -> Snapshot:
         names=tuple(map(NameRow._make, await fetch("names", None))),
         progress=tuple(map(Progress._make, await fetch("all_progress"))),
         dynamic=tuple(map(Dynamic._make, await fetch("all_dynamic"))),
+        steps=tuple(map(StepRow._make, await fetch("all_steps"))),
+        signals=tuple(map(SignalRow._make, await fetch("all_signals"))),
         baseline=tuple(map(BaselineRow._make, await fetch("all_baseline"))),
         templates=tuple(map(TemplateRow._make, await fetch("all_templates"))),
         schedules=tuple(map(ScheduleRow._make, await fetch("all_schedules"))),

@@ -1,0 +1,95 @@
+"""Arguments and results of functions as annotated, and results as arguments, from end to end."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+import windlass
+from tests.embedded import values
+from windlass.domain.values.errors import Conflict, InvalidInput
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[windlass.Client]:
+    file = tmp_path_factory.mktemp("values") / "jobs.db"
+    with windlass.Client.embedded(file, workers=2) as opened:
+        yield opened
+
+
+def test_arguments_and_results_arrive_as_annotated(client: windlass.Client) -> None:
+    hour = timedelta(hours=1)
+    later = client.submit(values.later, values.MORNING, by=hour).result(timeout=60)
+    assert later == values.Visit("a", values.MORNING.at + hour, frozenset({"x", "later"}))
+    found = client.submit(values.days, date(2026, 1, 31), count=2).result(timeout=60)
+    assert found == (date(2026, 1, 31), date(2026, 2, 1))
+
+
+def test_json_of_other_callers_is_read_by_annotation(client: windlass.Client) -> None:
+    path = values.later.path
+    visit = {"who": "b", "at": "2026-01-31T08:00:00Z"}
+    fits = windlass.JobSpec(task="python", args={"function": path, "args": [visit, "15m"]})
+    assert client.submit(fits).result(timeout=60).at.minute == 15
+    wrong = windlass.JobSpec(task="python", args={"function": path, "args": [{"who": 1}, 5]})
+    job = client.submit(wrong)
+    ended = job.wait(timeout=60)
+    assert ended.state == "rejected"
+    assert "args.visit.who to be str, got 1" in (ended.reason or "")
+
+
+def test_a_result_that_is_not_as_annotated_fails_the_job(client: windlass.Client) -> None:
+    with pytest.raises(windlass.JobFailed, match="the result of wrong to be int"):
+        client.submit(values.wrong).result(timeout=60)
+
+
+def test_handles_are_arguments(client: windlass.Client) -> None:
+    sums = client.submit_many([values.add.job(n, n) for n in range(10)])
+    total = client.submit(values.total, sums, start=sums[1])
+    assert total.result(timeout=60) == 92
+    nested = client.submit(values.basket, values.Basket(total, [1, sums[2]]))  # type: ignore[arg-type,list-item]
+    assert nested.result(timeout=60) == values.Basket(97, [1, 4])
+    assert client.submit(values.names, {"a"}).result(timeout=60) == ["a"]
+
+
+def test_jobs_of_a_workflow_block_are_arguments_of_each_other(client: windlass.Client) -> None:
+    with client.workflow("sums") as workflow:
+        one = workflow.submit(values.add, 1, 2)
+        two = workflow.submit(values.add, one, one)
+        last = workflow.submit(values.total, [one, two])
+    assert last.result(timeout=60) == 9
+    with client.workflow("other") as other:
+        foreign = other.submit(values.add, two, 1)
+        with client.workflow("inner") as inner, pytest.raises(Conflict):
+            inner.submit(values.add, foreign, 1)
+    assert foreign.result(timeout=60) == 7
+
+
+def test_other_tasks_take_references_too(client: windlass.Client) -> None:
+    with pytest.raises(InvalidInput, match="argv"):
+        client.submit("shell", argv=["echo", client.submit(values.add, 1, 2)])
+
+
+def test_large_results_travel_as_artifacts(client: windlass.Client) -> None:
+    large = client.submit(values.repeated, "x" * 1_000, 2_000)
+    assert large.result(timeout=60) == ["x" * 1_000] * 2_000
+    (artifact,) = large.info().artifacts
+    assert (artifact.name, artifact.size > 2_000_000) == ("result.json", True)
+    assert client.submit(values.count, large).result(timeout=60) == 2_000
+
+
+def test_files_that_functions_return_are_artifacts(client: windlass.Client, tmp_path: Path) -> None:
+    made = client.submit(values.report, 3)
+    path = made.result(timeout=60)
+    assert (path.name, path.read_text()) == ("report.txt", "line\n" * 3)
+    assert [artifact.name for artifact in made.info().artifacts] == ["out/report.txt"]
+    made.download("out/report.txt", tmp_path / "copy")
+    assert (tmp_path / "copy").read_text() == path.read_text()
+    assert client.submit(values.size_of, made).result(timeout=60) == 15
+    found = client.submit(values.report_async, 2).result(timeout=60)
+    assert found["report"].read_text() == "line\n" * 2
+
+
+def test_a_function_cannot_return_a_file_from_elsewhere(client: windlass.Client) -> None:
+    with pytest.raises(windlass.JobFailed, match="a file in the scratch directory"):
+        client.submit(values.outside).result(timeout=60)
