@@ -62,12 +62,13 @@ def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) 
         if job.submitted_by is not None:
             field = f"jobs[{number}].submitted_by"
             raise InvalidInput(field, "left to the server", job.submitted_by)
-        _validator().validate(job, f"jobs[{number}]")
-    find_names(own, range(1, len(own) + 1))
+    # With the jobs whose results they get, which they wait for.
+    waiting = [_validator().validate(job, f"jobs[{n}]").spec for n, job in enumerate(own)]
+    find_names(waiting, range(1, len(own) + 1))
     if workflow is not None:
         _check_workflow(workflow, own)
     body = msgspec.json.encode(SubmitRequest(jobs=own, workflow=workflow))
-    return Request(body.decode(), _facts(own, workflow), own)
+    return Request(body.decode(), _facts(waiting, workflow), waiting)
 
 
 def _check_workflow(workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> None:
