@@ -6,6 +6,7 @@ TASKS = {"default": {"BACKEND": "windlass.contrib.django.tasks.WindlassBackend",
 
 `enqueue` submits in the transaction of Django's connection, so a task runs if and only if that
 commits. With `"OPTIONS": {"transactional": False}` it is sent to the server at once instead.
+`"OPTIONS": {"job": {"retries": 2, "secrets": ["DATABASE_URL"]}}` are options of all its jobs.
 """
 
 import os
@@ -65,6 +66,7 @@ class WindlassBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self._transactional = bool(self.options.get("transactional", True))
+        self._run = run_task.options(**self.options.get("job", {}))
 
     def validate_task(self, task: Any) -> None:
         """Refuses what jobs cannot do."""
@@ -75,7 +77,7 @@ class WindlassBackend(BaseTaskBackend):
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """Submits a job that runs the task."""
         self.validate_task(task)
-        job = _job(task, args, kwargs)
+        job = self._job(task, args, kwargs)
         made = submit_in(job) if self._transactional else get_client().submit(job)
         return self._result(task, str(made.id), None, list(args), dict(kwargs))
 
@@ -90,6 +92,17 @@ class WindlassBackend(BaseTaskBackend):
             raise TaskResultDoesNotExist(result_id)
         _, path, args, kwargs = call
         return self._result(import_string(path), result_id, job, args, kwargs)
+
+    def _job(self, task: Any, args: Any, kwargs: Any) -> JobSpec:
+        """Returns the job that runs a task."""
+        settings = os.environ.get(ENVIRONMENT_VARIABLE, "")
+        job = self._run.job(settings, task.module_path, list(args), dict(kwargs))
+        changes: dict[str, Any] = {"queue": task.queue_name, "name": task.name[:100]}
+        if task.priority:
+            changes["priority"] = task.priority
+        if task.run_after is not None:
+            changes["not_before"] = task.run_after.isoformat()
+        return msgspec.structs.replace(job, **changes)
 
     def _result(
         self, task: Any, number: str, job: Job | None, args: list[Any], kwargs: dict[str, Any]
@@ -108,17 +121,6 @@ class WindlassBackend(BaseTaskBackend):
         if job is not None and job.state == "completed":
             object.__setattr__(result, "_return_value", job.result)
         return result
-
-
-def _job(task: Any, args: Any, kwargs: Any) -> JobSpec:
-    settings = os.environ.get(ENVIRONMENT_VARIABLE, "")
-    job = run_task.job(settings, task.module_path, list(args), dict(kwargs))
-    changes: dict[str, Any] = {"queue": task.queue_name, "name": task.name[:100]}
-    if task.priority:
-        changes["priority"] = task.priority
-    if task.run_after is not None:
-        changes["not_before"] = task.run_after.isoformat()
-    return msgspec.structs.replace(job, **changes)
 
 
 def _errors(job: Job | None) -> list[Any]:
