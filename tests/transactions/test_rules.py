@@ -42,6 +42,7 @@ def committed(queue: Queue, text: str, role: str | None = None) -> Any:
     [
         (JobSpec(task="shell", args={}), "jobs[0].args"),
         (JobSpec(task="t", retries=-1), "jobs[0].retries"),
+        (JobSpec(task="t", priority=101), "jobs[0].priority"),
         (JobSpec(task="t", after=(987_654,)), "jobs[0].after"),
         (JobSpec(task="t", parent=987_654), "jobs[0].parent"),
         (JobSpec(task="t", workflow=987_654), "jobs[0].workflow"),
