@@ -33,7 +33,8 @@ def committed(queue: Queue, text: str, role: str | None = None) -> Any:
     """Runs one statement and commits."""
     dsn = queue.dsn if role is None else queue.dsn.replace("windlass@", f"{role}@")
     with psycopg.connect(dsn) as connection:
-        row = connection.execute(text.encode()).fetchone()
+        cursor = connection.execute(text.encode())
+        row = cursor.fetchone() if cursor.description else None
         return None if row is None else row[0]
 
 
