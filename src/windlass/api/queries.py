@@ -73,6 +73,11 @@ class Queries:
             raise NotFound("job", job)
         return await self._inbox.job_for(job)
 
+    async def catch_up(self) -> None:
+        """Moves what users' own transactions have committed."""
+        if self._inbox is not None:
+            await self._inbox.move()
+
     async def _job(self, job: int, who: Identity) -> Job:
 
         async def read(tx: ReadTx) -> Job | None:
