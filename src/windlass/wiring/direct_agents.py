@@ -17,7 +17,9 @@ from windlass.worker.agent.options import WorkerOptions
 def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     """Returns an agent that uses the engine directly, without a server."""
     gateway = DirectGateway(engine, files, submit=Children(engine).submit)
-    executors = load_executors(imports=options.imports, allowed=options.allowed_imports)
+    executors = load_executors(
+        imports=options.imports, allowed=options.allowed_imports, apps=options.apps
+    )
     return Agent(gateway, options, executors, RealClock(), RealChance())
 
 

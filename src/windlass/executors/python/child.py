@@ -47,6 +47,7 @@ from windlass.executors.python.messages import (
     decode_packet,
     frame,
 )
+from windlass.executors.python.snapshot import use_snapshot
 from windlass.tasks.current import Canceled, Current, enter
 
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
@@ -56,9 +57,12 @@ _EMPTY: Final = array.array("i", [0]).tobytes()
 
 def main() -> None:
     """Serves the calls of the executor until it hangs up."""
-    mode, *modules = sys.argv[1:]
+    mode, folder, *modules = sys.argv[1:]
     _yield_to_the_agent()
     connection = take_connection()
+    if folder:
+        _, (asking,), _, _ = socket.recv_fds(connection, 1, 1)
+        use_snapshot(folder, socket.socket(fileno=asking))
     for module in modules:
         importlib.import_module(module)
     connection.sendall(HERE)
@@ -188,7 +192,7 @@ class Server:
 
     def _run(self, call: Call) -> Done | Failed | Redirect:
         try:
-            found = self._functions.find(call.function)
+            found = self._functions.find(call.function, call.version)
             if found.is_async and not (call.variables or self.alone):
                 return Redirect(call.seq)
             self._enter(call)

@@ -32,6 +32,7 @@ class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
     secrets: dict[str, str] = {}
     variables: dict[str, str] = {}  # of indexed resources: such a process ends with its call
     cpus: tuple[int, ...] = ()  # if any, it runs on these only
+    version: str | None = None  # of the function, if the job asks for one
 
 
 class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):
@@ -68,7 +69,8 @@ class Done(msgspec.Struct, array_like=True, frozen=True, tag=1):
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
     """It did not. The failure is a class by name; `canceled` when it was stopped.
 
-    `misfit`: the function could not be called like this, so nothing of it ran.
+    `misfit`: the function could not be called like this, so nothing of it ran. `missing` says why
+    this worker does not have it.
     """
 
     seq: int
@@ -76,6 +78,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
     message: str
     exit_code: int | None = None
     misfit: bool = False
+    missing: str | None = None
 
 
 class Progress(msgspec.Struct, array_like=True, frozen=True, tag=3):
