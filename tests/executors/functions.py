@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import json
 import math
 import os
 import signal
@@ -286,3 +287,20 @@ class Service:
 
 def unmarked() -> None:
     raise AssertionError("it was never to be called")
+
+
+@windlass.task
+def end_as(kind: str) -> None:
+    """Ends in one of the ways that decide about retries."""
+    if kind == "retry":
+        raise windlass.Retry("busy", after="1m")
+    if kind == "cause":
+        raise windlass.Retry from ConnectionResetError("gone")
+    if kind == "abort":
+        raise windlass.Abort("no such customer")
+    json.loads("{")
+
+
+@windlass.task
+async def end_as_async(kind: str) -> None:
+    end_as(kind)

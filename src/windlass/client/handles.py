@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar, cast
 
 from windlass.client.service import Service
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import WindlassError
 from windlass.wire.jobs import Job
+
+R_co = TypeVar("R_co", covariant=True)
 
 WAIT_SECONDS = 30.0
 ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected"})
@@ -29,7 +31,7 @@ class JobFailed(WindlassError):
         return f"job {self.job.id} {self.job.state}: {self.job.reason or 'no reason given'}"
 
 
-class AsyncJob:
+class AsyncJob(Generic[R_co]):
     """A submitted job."""
 
     def __init__(self, service: Service, job: int) -> None:
@@ -61,18 +63,18 @@ class AsyncJob:
                 if job.state in ENDS:
                     return job
 
-    async def result(self, timeout: float | None = None) -> Any:
+    async def result(self, timeout: float | None = None) -> R_co:
         """Returns the job's result; raises `JobFailed` if it did not complete."""
         job = await self.wait(timeout)
         if job.state != "completed":
             raise JobFailed(job)
-        return job.result
+        return cast("R_co", job.result)
 
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancels the job and returns whether that changed anything."""
         return (await self._service.cancel_one(self.id, reason)).applied
 
-    async def retry(self) -> "AsyncJob":
+    async def retry(self) -> "AsyncJob[R_co]":
         """Retries the ended job as a new job that supersedes it."""
         return AsyncJob(self._service, (await self._service.retry(self.id)).id)
 

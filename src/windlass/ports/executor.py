@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from windlass.domain.lifecycle.failures import Raised
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Outcome
 
@@ -25,6 +26,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
     result: Any = None
     misfit: bool = False
+    raised: Raised | None = None
     unable: bool = False
     back_off: bool = False
 

@@ -2,10 +2,8 @@
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import PurePath
-from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Final, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -13,6 +11,8 @@ from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.main_module import name_of_main
+from windlass.tasks.submitting import Submits
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
@@ -25,14 +25,14 @@ _OF_ONE_JOB: Final = frozenset(
     {"task", "args", "name", "key", "after", "after_any", "workflow", "parent", "version"}
 )
 _OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
-_OF_CALLS: Final = KEYWORDS - {"task", "args"}
+OF_CALLS: Final = KEYWORDS - {"task", "args"}
 
 
-class Task(Generic[P, R_co]):
+class Task(Submits[P, R_co]):
     """A function that workers may run. Calling it runs it here and now.
 
-    `options` returns the same task with other options for its jobs, `job` describes a call
-    without submitting it.
+    `submit` and `map` run it as jobs, `options` returns the same task with other options for
+    its jobs, `job` describes a call without submitting it.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Task(Generic[P, R_co]):
 
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
-        fields = canonical_options(options, _OF_CALLS)
+        fields = canonical_options(options, OF_CALLS)
         job = msgspec.structs.replace(self._job, **fields)
         return type(self)(self._function, job, self._version)
 
@@ -181,7 +181,7 @@ def _register(name: str, made: Task[..., Any]) -> None:
 
 def _place(function: Callable[..., Any]) -> tuple[str, str]:
     module = function.__module__
-    return (_name_of_main() or module) if module == "__main__" else module, function.__qualname__
+    return (name_of_main() or module) if module == "__main__" else module, function.__qualname__
 
 
 def named_tasks() -> Mapping[str, Task[..., Any]]:
@@ -194,22 +194,12 @@ def path_of(function: Callable[..., Any]) -> str:
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if module == "__main__":
-        module = _name_of_main()
+        module = name_of_main()
     if not module or not name or "<" in name:
         raise InvalidInput(
             "function", "a function of a module that workers can import", repr(function)
         )
     return f"{module}:{name}"
-
-
-def _name_of_main() -> str | None:
-    """Returns the name under which another process can import the main module."""
-    main = sys.modules["__main__"]
-    spec = getattr(main, "__spec__", None)
-    if spec is not None:
-        return str(spec.name)
-    stem = PurePath(getattr(main, "__file__", None) or "").stem
-    return stem if stem.isidentifier() else None
 
 
 def spec_of(function: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobSpec:

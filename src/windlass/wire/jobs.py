@@ -10,6 +10,7 @@ import msgspec
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.job.forms import Concurrency, RateLimit
 from windlass.domain.job.job import JobSpec
+from windlass.domain.job.retry_forms import Backoff
 from windlass.wire.files import ArtifactInfo, LogInfo
 
 
@@ -143,7 +144,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     attempts: list[AttemptInfo]
     retry_count: int
+    retries: int | None  # as submitted
     max_retries: int
+    retry_on: list[str]
+    no_retry_on: list[str]
+    backoff: Backoff | None
     lost_count: int
     not_before: str | None
     start_before: str | None

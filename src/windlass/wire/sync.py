@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from windlass.domain.lifecycle.failures import Raised
 from windlass.domain.matching.isolation import Isolation
 
 Outcome = Literal["completed", "failed", "canceled", "timed_out"]
@@ -24,7 +25,8 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     """An attempt ended on the worker, and its results are uploaded.
 
     `failure` names the class; without it, the text of `message` decides. A `misfit` means that
-    the arguments were refused before the job ran: such a job is rejected.
+    the arguments were refused before the job ran: such a job is rejected. `raised` describes
+    the exception that ended a function.
     """
 
     job: int
@@ -35,6 +37,7 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     message: str | None = None
     result: Any = None
     misfit: bool = False
+    raised: Raised | None = None
 
 
 class Released(msgspec.Struct, frozen=True, gc=False):

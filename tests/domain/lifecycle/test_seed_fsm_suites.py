@@ -8,7 +8,14 @@ import pytest
 
 from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.retries import GiveUp, Retry, RetryPolicy, backoff_ms, decide_retry
+from windlass.domain.lifecycle.retries import (
+    GiveUp,
+    Retry,
+    RetryPolicy,
+    RetryRules,
+    backoff_ms,
+    decide_retry,
+)
 from windlass.domain.lifecycle.states import (
     ACTIVE,
     TERMINAL,
@@ -129,7 +136,7 @@ class TestRetryEligibility:
         [
             (FailureClass.WORKER_LOST, True),
             (FailureClass.NETWORK, True),
-            (FailureClass.TIMEOUT, True),
+            (FailureClass.TIMEOUT, False),
             (FailureClass.RESOURCE, True),
             (FailureClass.EXECUTION, False),
             (FailureClass.CONFIGURATION, False),
@@ -149,7 +156,7 @@ class TestRetryEligibility:
             failed=0,
             lost=0,
             lost_on_workers=0,
-            retry_on=frozenset(FailureClass),
+            rules=RetryRules(asked=True, retry_on=tuple(FailureClass)),
         )
         assert isinstance(outcome, GiveUp)
 
@@ -217,7 +224,7 @@ class TestRetryPolicy:
     def test_exhausted_retries_fail_and_say_so(self) -> None:
         def after(failed: int) -> Retry | GiveUp:
             return decide_retry(
-                RetryPolicy(), FailureClass.TIMEOUT, failed=failed, lost=0, lost_on_workers=0
+                RetryPolicy(), FailureClass.NETWORK, failed=failed, lost=0, lost_on_workers=0
             )
 
         assert [after(n) for n in range(3)] == [

@@ -96,7 +96,7 @@ def test_an_exception_fails_the_job_and_its_traceback_is_in_the_log(
 
 CLASSES = {
     "reset": ("network", None),
-    "timeout": ("timeout", None),
+    "timeout": ("network", None),
     "memory": ("resource", None),
     "full": ("resource", None),
     "missing": ("execution", None),

@@ -9,6 +9,8 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.clock import RealClock
 from windlass.domain.explain.explanation import Estimate
+from windlass.domain.job.forms import milliseconds
+from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
@@ -30,6 +32,7 @@ def print_job(job: Job) -> None:
         ("start before", job.start_before),
         ("finish before", job.finish_before),
         ("reason", job.reason),
+        ("retries", _retries(job)),
         ("exit code", job.exit_code),
         ("result", None if job.result is None else msgspec.json.encode(job.result).decode()),
         ("progress", job.progress),
@@ -69,6 +72,31 @@ def _linked(jobs: Sequence[LinkedJob], more: bool = False) -> str:
         for linked in jobs
     ]
     return ", ".join([*shown, "and more"] if more else shown)
+
+
+def _retries(job: Job) -> str | None:
+    """Shows how many retries are used, after what, and how long it waits; None by default."""
+    parts = [f"{job.retry_count} of {job.max_retries} used"]
+    if job.lost_count:
+        parts.append(f"lost {job.lost_count} attempts")
+    if job.retry_on:
+        parts.append(f"on {', '.join(job.retry_on)}")
+    if job.no_retry_on:
+        parts.append(f"not on {', '.join(job.no_retry_on)}")
+    if job.backoff is not None:
+        parts.append(f"backoff {_backoff(job.backoff)}")
+    asked = job.retries is not None or job.retry_count
+    return "; ".join(parts) if asked or len(parts) > 1 else None
+
+
+def _backoff(backoff: Backoff) -> str:
+    """Shows a backoff as it is written as a flag."""
+    shown = {
+        name: format_duration(milliseconds(value) or 0) if name in ("initial", "max") else value
+        for name, value in msgspec.structs.asdict(backoff).items()
+        if value is not None
+    }
+    return ",".join(f"{name}={value}" for name, value in shown.items())
 
 
 def _usual(known: RunStatistics | None) -> str | None:

@@ -24,10 +24,12 @@ from windlass.domain.job.job import (
     PREEMPTIBLE,
     JobSpec,
     check_labels,
+    counts_from_now,
     encode_spec,
     normalise,
+    with_times,
 )
-from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
+from windlass.domain.job.retry_options import check_retries
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 from windlass.domain.matching.clauses import (
@@ -161,12 +163,18 @@ class Validator:
         self._last = _Last()
         self._short = min(2 * DEPTH_LIMIT, config.payload_limit)  # too short to be too deep
 
-    def validate(self, spec: JobSpec, field: str = "job") -> ValidatedJob:
+    def validate(self, spec: JobSpec, field: str = "job", now: int | None = None) -> ValidatedJob:
         """Validates one job; `field` is how errors name it, such as "jobs[3]"."""
-        return self.validate_all((spec,), field)[0]
+        return self.validate_all((spec,), field, now)[0]
 
-    def validate_all(self, specs: Iterable[JobSpec], field: str = "job") -> list[ValidatedJob]:
-        """Validates jobs in turn; an error does not say which of them it is about."""
+    def validate_all(
+        self, specs: Iterable[JobSpec], field: str = "job", now: int | None = None
+    ) -> list[ValidatedJob]:
+        """Validates jobs in turn; an error does not say which of them it is about.
+
+        Times that count from the submission count from `now`. Without it, jobs that have such
+        times are only checked.
+        """
         validated: list[ValidatedJob] = []
         short, tasks, last = self._short, self._tasks, self._last
         for spec in specs:
@@ -190,12 +198,19 @@ class Validator:
                 else:
                     validated.append(ValidatedJob(spec, body, last.alone))
                 continue
-            validated.append(self._look_closely(spec, planned, function, body, field))
+            closely = self._look_closely(spec, planned, function, body, field, now)
+            validated.append(closely)
             last = self._last
         return validated
 
     def _look_closely(
-        self, spec: JobSpec, planned: JobSpec, function: str | None, body: bytes, field: str
+        self,
+        spec: JobSpec,
+        planned: JobSpec,
+        function: str | None,
+        body: bytes,
+        field: str,
+        now: int | None,
     ) -> ValidatedJob:
         """Validates a job that is not like the one before."""
         if spec.submitted_by is not None:
@@ -211,8 +226,13 @@ class Validator:
             _check_names(own, field)
         more = _more_of(settled) != _NO_MORE
         if more:
-            _check_more(own, field)
+            # Submitted again later, it is still the same job.
             digest = None if own.key is None else digest_of(own)
+            if now is not None and counts_from_now(own):
+                own = with_times(own, now)
+                settled = with_times(settled, now)
+                body = encode_spec(_alone(own))
+            _check_more(own, field)
             return ValidatedJob(own, body, self._template(settled, known, base, named), digest)
         alike = known.shape, known.digest, base, 0, known.timeout_ms, known.idle_ms
         template = JobTemplate(*alike, not named, True)
@@ -320,6 +340,7 @@ def _is_plain(spec: JobSpec) -> bool:
     return (
         spec.unblock == "auto"
         and spec.not_before is None
+        and spec.delay is None
         and spec.start_before is None
         and spec.finish_before is None
         and spec.capability_grace is None
@@ -441,10 +462,7 @@ def _check_more(spec: JobSpec, field: str) -> None:
     if spec.concurrency is not None:
         check_name(f"{field}.concurrency.key", spec.concurrency.key)
         _check_number(f"{field}.concurrency.max", spec.concurrency.max, 1, 1_000_000)
-    for name in spec.retry_on:
-        if FAILURE_BY_NAME.get(name) in (None, FailureClass.CANCELED):
-            known = ", ".join(c for c in FailureClass if c is not FailureClass.CANCELED)
-            raise InvalidInput(f"{field}.retry_on", f"some of {known}", name)
+    check_retries(spec, field)
 
 
 def _check_times(spec: JobSpec, field: str) -> None:

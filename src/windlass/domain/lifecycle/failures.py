@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, Literal, Self
+
+from msgspec import Struct
 
 
 class FailureClass(StrEnum):
@@ -38,12 +40,13 @@ INFRASTRUCTURE: Final[frozenset[FailureClass]] = frozenset(
     {FailureClass.WORKER_LOST, FailureClass.NETWORK, FailureClass.RESOURCE}
 )
 
-# The first match counts, so that "worker died after a timeout" is a lost worker.
+# The first match counts, so that "worker died after a timeout" is a lost worker. A timeout that
+# the work itself met is transient; FailureClass.TIMEOUT means that the job's own limit ran out.
 TEXT_PATTERNS: Final[tuple[tuple[str, FailureClass], ...]] = (
     ("worker died", FailureClass.WORKER_LOST),
     ("node unavailable", FailureClass.WORKER_LOST),
     ("stale", FailureClass.WORKER_LOST),
-    ("timeout", FailureClass.TIMEOUT),
+    ("timeout", FailureClass.NETWORK),
     ("connection refused", FailureClass.NETWORK),
     ("connection reset", FailureClass.NETWORK),
     ("temporary failure", FailureClass.NETWORK),
@@ -51,6 +54,20 @@ TEXT_PATTERNS: Final[tuple[tuple[str, FailureClass], ...]] = (
     ("no such host", FailureClass.NETWORK),
     ("broken pipe", FailureClass.NETWORK),
 )
+
+
+class Raised(Struct, frozen=True, omit_defaults=True):
+    """The exception that ended a function: the names of its classes, and what it asks for.
+
+    `after_ms` is how long a retry that it asks for waits; None: as long as any other.
+    """
+
+    names: tuple[str, ...] = ()
+    asks: Literal["retry", "abort"] | None = None
+    after_ms: int | None = None
+
+
+NOTHING_RAISED: Final = Raised()
 
 
 def classify(message: str) -> FailureClass:

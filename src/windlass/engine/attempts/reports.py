@@ -15,6 +15,7 @@ import msgspec
 from windlass.domain.lifecycle.failures import (
     FAILURE_BY_NAME,
     INFRASTRUCTURE,
+    NOTHING_RAISED,
     FailureClass,
     classify,
 )
@@ -318,7 +319,7 @@ def _failure_of(item: Finished, lease: Lease) -> Failure:
     named = FAILURE_BY_NAME.get(item.failure or "")
     if named is not None:
         misfit = item.misfit and named is FailureClass.CONFIGURATION
-        return Failure(named, message, code, misfit=misfit)
+        return Failure(named, message, code, misfit=misfit, raised=item.raised or NOTHING_RAISED)
     return Failure(classify(message or ""), message, code)
 
 

@@ -8,15 +8,15 @@ leases. We decide first and then write everything in one go with `write`.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from windlass.domain.job.job import QUARANTINED, decode_spec
+from windlass.domain.job.retry_options import policy_of
 from windlass.domain.lifecycle.deadlines import Late, late_for
-from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.failures import NOTHING_RAISED, FailureClass, Raised
 from windlass.domain.lifecycle.retries import (
     GiveUp,
     Retry,
     RetryPolicy,
+    RetryRules,
     backoff_ms,
     decide_retry,
     decide_return,
@@ -64,6 +64,7 @@ class Failure(NamedTuple):
     misfit: bool = False  # the arguments are wrong, and nothing was run
     unable: bool = False  # its worker cannot run such jobs, others may
     back_off: bool = False  # without blame, but the next attempt would fail as well
+    raised: Raised = NOTHING_RAISED
 
 
 class Closing:
@@ -183,11 +184,9 @@ class Closing:
 
     def _verdict(self, facts: JobFacts, lease: Lease, failure: Failure) -> Retry | GiveUp:
         spec = decode_spec(self._specs[facts.id])
-        policy = self._work.config.retry
+        policy = policy_of(self._work.config.retry, spec)
         if late_for(None, spec.finish_before_ms, False, self._work.now):
             return GiveUp(Late.FINISH.reason)
-        if spec.retries is not None:
-            policy = msgspec.structs.replace(policy, max_retries=spec.retries)
         if failure.back_off:
             starved = sum(a.failure == RESOURCE_CODE for a in self._history.get(facts.id, ()))
             return Retry(backoff_ms(policy, starved, self._chance(policy)), "none")
@@ -201,7 +200,10 @@ class Closing:
             failed=facts.failed,
             lost=facts.lost,
             lost_on_workers=len(lost_on | {lease.worker}),
-            retry_on=frozenset(FailureClass(name) for name in spec.retry_on),
+            rules=RetryRules(spec.retries is not None, spec.retry_on, spec.no_retry_on),
+            raised=failure.raised,
+            started=lease.state != ASSIGNED,
+            misfit=failure.misfit,
             blameless=failure.blameless,
             shared=failure.shared,
             returned=facts.returned,

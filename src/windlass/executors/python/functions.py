@@ -5,19 +5,23 @@ import importlib
 import inspect
 import math
 import socket
+import sys
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.failures import FailureClass, Raised
+from windlass.domain.values.names import NAME_LIMIT
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
+from windlass.tasks.outcomes import Abort, Retry
 from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
 WHY_LIMIT: Final = 200  # of a reason that becomes metadata
+MOST_NAMES: Final = 50  # of the classes of an exception
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -130,13 +134,47 @@ def raised(call: Call, error: BaseException) -> Failed:
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         message = f"{call.function} called sys.exit({error.code!r})"
-        return Failed(call.seq, FailureClass.EXECUTION, message[:MESSAGE_LIMIT], code)
+        names = Raised(names_of(error))
+        return Failed(call.seq, FailureClass.EXECUTION, message[:MESSAGE_LIMIT], code, raised=names)
+    if isinstance(error, Retry | Abort):
+        return _decided(call, error)
     own = error.__traceback__
     inside = own is not None and own.tb_next is not None
     traceback.print_exception(error.with_traceback(own.tb_next if own is not None else None))
     if isinstance(error, TypeError) and not inside:
         return _misfit(call, f"expected arguments that {call.function} takes: {error}")
-    return Failed(call.seq, failure_of(error), describe(error))
+    return Failed(call.seq, failure_of(error), describe(error), raised=Raised(names_of(error)))
+
+
+def _decided(call: Call, error: Retry | Abort) -> Failed:
+    """Returns what to say of a call whose function itself decides whether it is retried."""
+    cause = error.__cause__
+    failure = FailureClass.EXECUTION
+    if cause is not None:
+        traceback.print_exception(cause)
+        failure = failure_of(cause)
+    text = str(error) or (describe(cause) if cause is not None else describe(error))
+    asks: Literal["retry", "abort"] = "retry" if isinstance(error, Retry) else "abort"
+    after_ms = error.after_ms if isinstance(error, Retry) else None
+    raised = Raised(names_of(error), asks, after_ms)
+    return Failed(call.seq, failure, text[:MESSAGE_LIMIT], raised=raised)
+
+
+def names_of(error: BaseException) -> tuple[str, ...]:
+    """Returns the names of an exception's classes, also those that packages give them again.
+
+    `requests.exceptions.ConnectionError` is `requests.ConnectionError` too.
+    """
+    names: dict[str, None] = {}
+    for kind in type(error).__mro__[:-1]:
+        module, name = str(kind.__module__), kind.__qualname__
+        names[name if module == "builtins" else f"{module}.{name}"] = None
+        parts = module.split(".")
+        for length in range(1, len(parts)):
+            package = ".".join(parts[:length])
+            if vars(sys.modules.get(package, object)).get(name) is kind:
+                names[f"{package}.{name}"] = None
+    return tuple(name for name in names if len(name) <= NAME_LIMIT)[:MOST_NAMES]
 
 
 def _misfit(call: Call, message: str, missing: str | None = None) -> Failed:
@@ -149,9 +187,7 @@ def failure_of(error: BaseException) -> FailureClass:
     """Returns the class of an exception, by its type alone."""
     if isinstance(error, MemoryError):
         return FailureClass.RESOURCE
-    if isinstance(error, TimeoutError):
-        return FailureClass.TIMEOUT
-    if isinstance(error, ConnectionError | socket.gaierror | socket.herror):
+    if isinstance(error, ConnectionError | TimeoutError | socket.gaierror | socket.herror):
         return FailureClass.NETWORK
     if isinstance(error, OSError):
         if error.errno in _FULL:

@@ -148,6 +148,7 @@ def failed_result(job: Job, report: Failed) -> Result:
             message=report.message,
             exit_code=report.exit_code,
             misfit=report.misfit,
+            raised=report.raised,
         )
     return STOPPED if job.stopped else lost("its process was told to end")
 

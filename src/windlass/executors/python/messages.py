@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.lifecycle.failures import Raised
+
 PACKET_LIMIT: Final = 32_768  # larger calls go through a file
 HERE: Final = b"+"  # what a process says first: it has started
 CURRENT: Final = 0  # of a process's page: the call it runs, 0 when idle
@@ -69,8 +71,8 @@ class Done(msgspec.Struct, array_like=True, frozen=True, tag=1):
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
     """It did not. The failure is a class by name; `canceled` when it was stopped.
 
-    `misfit`: the function could not be called like this, so nothing of it ran. `missing` says why
-    this worker does not have it.
+    `misfit`: the function could not be called like this, so nothing of it ran. `raised` is
+    the exception that it raised. `missing` says why this worker does not have the function.
     """
 
     seq: int
@@ -78,6 +80,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
     message: str
     exit_code: int | None = None
     misfit: bool = False
+    raised: Raised | None = None
     missing: str | None = None
 
 
