@@ -201,7 +201,7 @@ class Server:
                 raise Canceled
             value: Any = found.function(*call.args, **call.kwargs)
             if found.is_async:
-                value = _run_async(value)
+                value = self.run_async(value)
             self._working = False
         except BaseException as error:
             self._working = False
@@ -211,6 +211,12 @@ class Server:
             if self._shadowed:
                 self._forget_secrets()
         return ended(call, value)
+
+    def run_async(self, call: Coroutine[Any, Any, object]) -> object:
+        """Runs an async function that shares its process with no other."""
+        import asyncio  # few processes need it
+
+        return asyncio.run(call)
 
     def _enter(self, call: Call) -> None:
         job = Current(call.job, call.attempt, call.workflow, call.seq, self, call.secrets)
@@ -295,12 +301,6 @@ class Server:
 
     async def ask_async(self, seq: int, body: bytes) -> Answer:
         return self.ask(seq, body)  # its loop is the function's own, and may wait
-
-
-def _run_async(call: Coroutine[Any, Any, object]) -> object:
-    import asyncio  # few processes need it
-
-    return asyncio.run(call)
 
 
 def _last(report: Done | Failed | Redirect) -> Last:
