@@ -225,3 +225,24 @@ def test_a_long_log_passes_through_little_memory(tmp_path: object) -> None:
 async def _counted(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     async for chunk in chunks:
         yield chunk
+
+
+def test_joined_segments_keep_the_times_of_their_bytes(place: Place) -> None:
+    async def check() -> None:
+        logs = Logs(place.blobs)
+        for offset in range(0, 6, 2):
+            await logs.write(12, 1, offset, b"ab")
+        row = LogRow(12, 1, int(LogState.COMMITTED), 6, 0, 0)
+        before = await logs.times(row)
+        assert [offset for offset, _ in before] == [0, 2, 4]
+        await logs.merge(row)
+        assert await logs.times(row) == before
+        await logs.write(12, 1, 6, b"cd")
+        await logs.merge(row._replace(bytes=8))
+        after = await logs.times(row)
+        assert after[:3] == before
+        assert [offset for offset, _ in after] == [0, 2, 4, 6]
+        names = [info.key async for info in place.blobs.list("logs/12/1")]
+        assert len(names) == 2  # the joined segment and its times
+
+    place.run(check())

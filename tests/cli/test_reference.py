@@ -27,7 +27,7 @@ def test_every_command_and_every_option_is_there() -> None:
 
 
 def test_help_keeps_the_cores_options_apart(tmp_path: Path) -> None:
-    said = Program(tmp_path).text("server", "--help")
+    said = Program(tmp_path).text("server", "--help-all")
     own, _, core = said.partition("Core options")
     assert "--listen" in own
     assert "--heartbeat-interval" not in own

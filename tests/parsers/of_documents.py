@@ -26,6 +26,7 @@ from windlass.fuzzing.processes.runner import ExitStatus
 from windlass.fuzzing.roles.coverage import parse_shard
 from windlass.fuzzing.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec, MalformedFile
 from windlass.wire.reactions import conceal, parse_reactions
+from windlass.workflows.conditions import holds
 from windlass.workflows.expansion import expand_tree
 from windlass.workflows.files import NoFiles
 from windlass.workflows.nodes import NOWHERE, Misdescribed, Node
@@ -70,6 +71,15 @@ def _expression(text: str) -> None:
     names = {"parameters.x": Node("1", NOWHERE, "1"), "index": Node(3, NOWHERE, "3")}
     shown = substitute_text(text, Scope(names, Budget()), NOWHERE, "run")
     assert "${{" in shown or "${{" not in text or len(shown) <= len(text)
+
+
+def _condition(text: str) -> None:
+    """A condition is true or false, and the same in parentheses."""
+    names = {"parameters.x": Node("1", NOWHERE, "1"), "index": Node(3, NOWHERE, "3")}
+    scope = Scope(names, Budget())
+    value = holds(Node(text, NOWHERE, text), scope, "if")
+    if "${{" not in text and len(text) < 900 and "(" not in text:
+        assert holds(Node(f"({text})", NOWHERE, f"({text})"), scope, "if") == value
 
 
 def _job(data: bytes) -> None:
@@ -152,6 +162,16 @@ PARSERS: Final = (
         "template expression",
         of_text(_expression),
         (b"a ${{ parameters.x }} b", b"$${{ x }}", b"${{index}}", b"${{ }}", b"${{ matrix.v"),
+    ),
+    Parser(
+        "condition",
+        of_text(_condition),
+        (
+            b"parameters.x == '1' and not index >= 2",
+            b"(true || !false) && index",
+            b"((",
+            b"1 < 'a'",
+        ),
     ),
     Parser(
         "job",

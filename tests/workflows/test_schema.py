@@ -22,7 +22,7 @@ WRONG: list[dict[str, Any]] = [
     {"name": "w", "jobs": {"a": {**JOB, "retries": "three"}}},
     {"name": "w", "jobs": {"a": {**JOB, "unblock": "never"}}},
     {"name": "w", "jobs": {"a": {**JOB, "colour": "red"}}},
-    {"name": "w", "jobs": {"a": {"run": "true"}}},
+    {"name": "w", "jobs": {"a": {"run": {"make": "all"}}}},
     {"name": "w", "fail_fast": 1, "jobs": {}},
     {"name": "w", "parameters": {"x": {"type": "map"}}, "jobs": {}},
     {"name": "w", "jobs": {"a": {**JOB, "after": [{"a": "b"}]}}},

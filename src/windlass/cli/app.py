@@ -14,6 +14,7 @@ from windlass.cli.output.exit_codes import FAILED, INTERRUPTED
 from windlass.domain.values.errors import WindlassError
 
 HELP_FLAGS: Final = ("--help", "-h")
+HELP_ALL: Final = "--help-all"
 VERSION_FLAG: Final = "--version"
 WORKER: Final = "worker"
 
@@ -40,7 +41,8 @@ def run_command(words: Sequence[str]) -> None:
 
     _prepare(words)
     try:
-        app(words, exit_on_error=False, print_error=False)
+        if not _helped_shortly(words):
+            app(_with_plain_help(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         from windlass.cli.output.errors import fail_usage
 
@@ -69,6 +71,32 @@ def run_command(words: Sequence[str]) -> None:
         from windlass.cli.output.errors import fail_on_file
 
         fail_on_file(error)
+
+
+def _helped_shortly(words: Sequence[str]) -> bool:
+    """Prints the short help of a command that has one, if it was asked for."""
+    if not any(flag in _before_command(words) for flag in HELP_FLAGS):
+        return False
+    from windlass.cli.output.short_help import NEEDED, print_short_help
+    from windlass.cli.root import app
+
+    if words[0] not in NEEDED:
+        return False
+
+    print_short_help(app, words[0])
+    return True
+
+
+def _with_plain_help(words: Sequence[str]) -> list[str]:
+    """Returns the words with --help for --help-all, which commands with few options have too."""
+    own = _before_command(words)
+    plain = [HELP_FLAGS[0] if word == HELP_ALL else word for word in own]
+    return [*plain, *words[len(own) :]]
+
+
+def _before_command(words: Sequence[str]) -> Sequence[str]:
+    """Returns the words before `--`; those after it belong to a job."""
+    return words[: words.index("--")] if "--" in words else words
 
 
 def _prepare(words: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar, cast
 
 from windlass.client.errors import JobFailed, ResultTimeout
 from windlass.client.results import read_result
-from windlass.client.service import Service
+from windlass.client.service import LogChoice, Service
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WindlassError
@@ -109,9 +109,22 @@ class AsyncJob(Generic[R_co]):
             raise Conflict("not_deleted", f"job {self.id} cannot be deleted: {done.refusal}")
         return done.applied
 
-    def logs(self, follow: bool = False) -> AsyncIterator[bytes]:
-        """Yields the job's log in pieces; with `follow` until the job ends."""
-        return self._service.log(self.id, follow)
+    def logs(
+        self,
+        follow: bool = False,
+        *,
+        attempt: int | None = None,
+        tail: int | None = None,
+        since: str | None = None,
+        timestamps: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """Yields the job's log in pieces; with `follow` until the job ends.
+
+        `attempt` is the newest unless given. `tail` starts with the last lines, `since` with what
+        came since a time or so long ago ("10m"). `timestamps` puts before each line when the
+        server received it.
+        """
+        return self._service.log(self.id, follow, LogChoice(attempt, tail, since, timestamps))
 
     async def download(self, artifact: str, path: Path) -> None:
         """Saves an artifact of the job to a file; if that fails, leaves no file behind."""

@@ -59,6 +59,21 @@ LOG_PART: Final = 1024 * 1024  # bytes of a log in one answer
 LOG_WAIT_SECONDS: Final = 20  # for the next part of a log
 
 
+class LogChoice(NamedTuple):
+    """Which part of a job's log to read: of which attempt, from where, and with times or not.
+
+    `tail` is a number of lines, `since` a time or how long ago.
+    """
+
+    attempt: int | None = None
+    tail: int | None = None
+    since: str | None = None
+    timestamps: bool = False
+
+
+WHOLE_LOG: Final = LogChoice()
+
+
 class Service(Protocol):
     """Raises the errors of `windlass.domain.values.errors`."""
 
@@ -136,7 +151,9 @@ class Service(Protocol):
         """Workers, queues and events."""
         ...
 
-    def log(self, job: int, follow: bool) -> AsyncIterator[bytes]: ...
+    def log(
+        self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG
+    ) -> AsyncIterator[bytes]: ...
 
     def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
         """Yields the bytes of an artifact; raises `NotFound`."""
@@ -290,26 +307,26 @@ class HttpService:
         path = f"/api/v1/jobs/{job}/answer"
         return await self.transport.call("POST", path, AnswerReply, request)
 
-    def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
-        return self._follow_log(job) if follow else self._read_log(job)
+    def log(self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG) -> AsyncIterator[bytes]:
+        return self._follow_log(job, choice) if follow else self._read_log(job, choice)
 
-    async def _read_log(self, job: int) -> AsyncIterator[bytes]:
-        """Yields the log of the newest attempt as far as it is written now, part by part."""
-        attempt = offset = 0
-        end: int | None = None
+    async def _read_log(self, job: int, choice: LogChoice) -> AsyncIterator[bytes]:
+        """Yields the log of an attempt as far as it is written now, part by part."""
+        query = choice._asdict()
+        offset, end = 0, None
         while end is None or offset < end:
-            part = await self._log_part(job, attempt=attempt or None, offset=offset)
-            attempt, offset = part.attempt, part.next
+            part = await self._log_part(job, **query)
+            offset = part.next
+            query |= {"attempt": part.attempt, "offset": offset, "tail": None, "since": None}
             end = part.size if end is None else end
             yield part.content
 
-    async def _follow_log(self, job: int) -> AsyncIterator[bytes]:
-        attempt = offset = 0
+    async def _follow_log(self, job: int, choice: LogChoice) -> AsyncIterator[bytes]:
+        query = {**choice._asdict(), "wait": LOG_WAIT_SECONDS}
         while True:
-            part = await self._log_part(
-                job, offset=offset, offset_attempt=attempt, wait=LOG_WAIT_SECONDS
-            )
-            attempt, offset = part.attempt, part.next
+            part = await self._log_part(job, **query)
+            query |= {"offset": part.next, "offset_attempt": part.attempt}
+            query |= {"tail": None, "since": None}
             if part.content:
                 yield part.content
             if part.is_over:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windlass.api.events import moment_since
 from windlass.api.jobs import Jobs
 from windlass.api.parse import job_filter
 from windlass.api.planning import EnginePlanning
@@ -15,7 +16,7 @@ from windlass.api.queries import Queries
 from windlass.api.rights import Rights
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
-from windlass.client.service import find_worker, fresh_key
+from windlass.client.service import WHOLE_LOG, LogChoice, find_worker, fresh_key
 from windlass.client.uploads import described, read
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
@@ -155,12 +156,21 @@ class EngineService:
     async def answer(self, job: int, request: AnswerRequest) -> AnswerReply:
         return await (await self._api()).signals.answer(job, request, self._who)
 
-    async def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
+    async def log(
+        self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG
+    ) -> AsyncIterator[bytes]:
         backend = (await self._api()).backend
+        files, attempt, offset = backend.files, choice.attempt, 0
+        if choice.tail is not None or choice.since is not None:
+            since = choice.since
+            at = None if since is None else moment_since(since, await backend.engine.now())
+            offset = await files.log_start(job, attempt, choice.tail, at)
         if follow:
-            chunks = follow_growing(backend.engine, backend.files, job)
+            chunks = follow_growing(backend.engine, files, job, attempt, offset, choice.timestamps)
         else:
-            chunks = (await backend.files.read_log(job)).chunks
+            reading = await files.read_log(job, attempt, offset)
+            timed = choice.timestamps
+            chunks = (await files.with_times(reading, offset) if timed else reading).chunks
         async for chunk in chunks:
             yield chunk
 

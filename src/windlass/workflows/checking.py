@@ -4,11 +4,11 @@ Only the words that `schema.py` uses are understood.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from windlass.domain.values.suggest import did_you_mean
-from windlass.workflows.nodes import Node, UnknownKey
+from windlass.workflows.nodes import Misdescribed, Node, UnknownKey, together
 from windlass.workflows.schema import Schema, resolve
 
 _KINDS: Final = {
@@ -23,19 +23,26 @@ _KINDS: Final = {
 
 
 def check(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str) -> None:
-    """Raises `Misdescribed` for the first value that does not fit; `field` is the node's path."""
+    """Raises `Misdescribed` for all values that do not fit; `field` is the node's path."""
+    errors = list(_errors(node, schema, definitions, field))
+    if errors:
+        raise together(errors)
+
+
+def _errors(
+    node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
+) -> Iterator[Misdescribed]:
     schema = resolve(schema, definitions)
     options = schema.get("anyOf")
     if options is not None:
-        _check_one_of(node, options, definitions, field)
-        return
-    if not _fits(node, schema):
-        raise node.refuse(field or "the workflow", _describe([schema]), _shown(node))
-    if isinstance(node.value, dict):
-        _check_entries(node, schema, definitions, field)
+        yield from _errors_of_any(node, options, definitions, field)
+    elif not _fits(node, schema):
+        yield node.refuse(field or "the workflow", _describe([schema]), _shown(node))
+    elif isinstance(node.value, dict):
+        yield from _errors_in(node, schema, definitions, field)
     elif isinstance(node.value, list) and "items" in schema:
         for number, item in enumerate(node.value):
-            check(item, schema["items"], definitions, f"{field}[{number}]")
+            yield from _errors(item, schema["items"], definitions, f"{field}[{number}]")
 
 
 def listed(known: Iterable[str], most: int = 8) -> str:
@@ -45,32 +52,34 @@ def listed(known: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more if names else "none"
 
 
-def _check_one_of(
+def _errors_of_any(
     node: Node, options: Sequence[Schema], definitions: Mapping[str, Any], field: str
-) -> None:
-    for option in options:
-        whole = resolve(option, definitions)
-        if _fits(node, whole):
-            check(node, whole, definitions, field)
-            return
+) -> Iterator[Misdescribed]:
     known = [resolve(option, definitions) for option in options]
-    raise node.refuse(field, _describe(known), _shown(node))
+    fitting = next((option for option in known if _fits(node, option)), None)
+    if fitting is None:
+        yield node.refuse(field, _describe(known), _shown(node))
+    else:
+        yield from _errors(node, fitting, definitions, field)
 
 
-def _check_entries(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str) -> None:
+def _errors_in(
+    node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
+) -> Iterator[Misdescribed]:
     known: Mapping[str, Schema] = schema.get("properties", {})
     others = schema.get("additionalProperties", True)
     for name, child in node.entries().items():
+        where = f"{field}.{name}" if field else name
         if name in known:
-            check(child, known[name], definitions, f"{field}.{name}" if field else name)
+            yield from _errors(child, known[name], definitions, where)
         elif others is False:
             expected, hint = f"one of {listed(known, most=40)}", did_you_mean(name, known)
-            raise UnknownKey(node.place_of(name), field or "the workflow", expected, name, hint)
+            yield UnknownKey(node.place_of(name), field or "the workflow", expected, name, hint)
         elif isinstance(others, Mapping):
-            check(child, others, definitions, f"{field}.{name}" if field else name)
+            yield from _errors(child, others, definitions, where)
     for name in schema.get("required", ()):
         if name not in node.entries():
-            raise node.refuse(f"{field}.{name}" if field else name, "given", "nothing")
+            yield node.refuse(f"{field}.{name}" if field else name, "given", "nothing")
 
 
 def _fits(node: Node, schema: Schema) -> bool:

@@ -7,6 +7,7 @@ a few lines can describe more jobs than there is memory for.
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -14,15 +15,16 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.wire.jobs import NewWorkflow
 from windlass.workflows.checking import check
+from windlass.workflows.conditions import holds
 from windlass.workflows.files import Files, LocalFiles, NoFiles
 from windlass.workflows.format import OF_SUBWORKFLOWS
 from windlass.workflows.jobs import check_job, check_job_name, make_job, place_in
 from windlass.workflows.matrix import Combination, combinations, named, scope_of
-from windlass.workflows.nodes import Misdescribed, Node, Place, mapping, of_plain, plain
+from windlass.workflows.nodes import Misdescribed, Node, Place, mapping, of_plain, plain, together
 from windlass.workflows.parameters import bind, values
 from windlass.workflows.references import Entry, Instance, Made, link, refuse_cycles
 from windlass.workflows.schema import JOB, RELAXED, ROOT, STRICT
-from windlass.workflows.substitution import Scope, substitute, substitute_text
+from windlass.workflows.substitution import Scope, substitute, substitute_line, substitute_text
 from windlass.workflows.workflow_options import REACTIONS, check_workflow
 
 JOB_LIMIT: Final = 250_000  # of a whole workflow
@@ -84,6 +86,7 @@ class _Level:
         made: Made,
         priority: Node | None = None,
         forgiving: bool = False,
+        env: Mapping[str, Node] = MappingProxyType({}),
     ) -> None:
         check(tree, RELAXED[ROOT], RELAXED, "")
         self._tree = tree
@@ -96,6 +99,13 @@ class _Level:
         self._made = made
         self._priority = priority
         self._forgiving = forgiving  # its jobs may fail
+        own = tree.get("env")
+        self._env = {**env, **({} if own is None else self._variables(own))}
+
+    def _variables(self, env: Node) -> Mapping[str, Node]:
+        settled = substitute(env, self._scope, "env")
+        check(settled, STRICT[ROOT]["properties"]["env"], STRICT, "env")
+        return settled.entries()
 
     def workflow(self) -> NewWorkflow:
         """Returns the workflow itself."""
@@ -119,15 +129,27 @@ class _Level:
         entries: dict[str, Entry] = {}
         chosen: dict[str, list[Combination]] = {}
         jobs = self._tree.entries()["jobs"]
+        errors: list[Misdescribed] = []
         for written, node in jobs.entries().items():
-            name = self._name(written, jobs.place_of(written), entries)
-            entries[name] = entry = Entry(name, node, f"jobs.{name}")
-            matrix, count = (self._own(node, part, entry.field) for part in ("matrix", "count"))
-            chosen[name] = combinations(matrix, count, entry.field)
-            self._reserve(sum(map(len, chosen.values())), node, entry.field)
-        for name, entry in entries.items():
-            self._fill(entry, chosen[name])
+            try:
+                name = self._name(written, jobs.place_of(written), entries)
+                entries[name] = entry = Entry(name, node, f"jobs.{name}")
+                chosen[name] = self._combinations(entry)
+                self._reserve(sum(map(len, chosen.values())), node, entry.field)
+            except Misdescribed as error:
+                errors.append(error)
+        for name, values_of_jobs in chosen.items():
+            try:
+                self._fill(entries[name], values_of_jobs)
+            except Misdescribed as error:
+                errors.append(error)
+        if errors:
+            raise together(errors)
         link(entries, self._prefix, self._made)
+
+    def _combinations(self, entry: Entry) -> list[Combination]:
+        parts = (self._own(entry.node, part, entry.field) for part in ("matrix", "count"))
+        return combinations(*parts, entry.field)
 
     def _name(self, written: str, place: Place, entries: Mapping[str, Entry]) -> str:
         name = substitute_text(written, self._scope, place, "jobs")
@@ -140,7 +162,13 @@ class _Level:
     def _fill(self, entry: Entry, chosen: list[Combination]) -> None:
         settled: Node | None = None
         differs = False
+        condition = entry.node.get("if")
         for combination in chosen:
+            if condition is not None and condition.value is not None:
+                scope = self._scope.with_values(scope_of(combination))
+                if not holds(condition, scope, f"{entry.field}.if"):
+                    entry.leave_out(Instance(combination, entry.node, [], []))
+                    continue
             if settled is None or differs:
                 scope = self._scope.with_values(scope_of(combination))
                 settled = self._settle(entry.node, scope, entry.field)
@@ -162,7 +190,7 @@ class _Level:
 
     def _settle(self, node: Node, scope: Scope, field: str) -> Node:
         """Substitutes the values of one job in an entry, except inside a nested workflow."""
-        parts = {n: c for n, c in node.entries().items() if n not in ("matrix", "count")}
+        parts = {n: c for n, c in node.entries().items() if n not in ("matrix", "count", "if")}
         inner = parts.get("workflow")
         kept = inner if inner is not None and isinstance(inner.value, dict) else None
         settled: dict[str, Node] = {}
@@ -170,7 +198,8 @@ class _Level:
             settled[name] = part
             if part.live and part is not kept:
                 where = f"{field}.{name}"
-                settled[name] = substitute(part, scope, where)
+                is_line = name == "run" and isinstance(part.value, str)
+                settled[name] = (substitute_line if is_line else substitute)(part, scope, where)
                 check(settled[name], STRICT[JOB]["properties"][name], STRICT, where)
         made = Node(settled, node.place)
         made.keys = node.keys
@@ -183,7 +212,7 @@ class _Level:
             request = msgspec.structs.replace(self._made.job(like.starts[0]), name=name)
             check_job_name(name, node, entry.field)
         else:
-            request = make_job(name, node, entry.field, self._priority)
+            request = make_job(name, node, entry.field, self._priority, self._env)
             if self._forgiving:
                 request = msgspec.structs.replace(request, allow_failure=True)
             check_job(request, node, entry.field)
@@ -210,7 +239,7 @@ class _Level:
             tree, given.entries() if given is not None else {},
             f"{self._prefix}{named(entry.name, combination)}/",
             self._files, (*self._chain, file), self._made, priority,
-            self._forgiving or (forgiven is not None and bool(forgiven.value)),
+            self._forgiving or (forgiven is not None and bool(forgiven.value)), self._env,
         )  # fmt: skip
         level.expand()
         size = len(self._made.nodes) - before

@@ -33,9 +33,13 @@ class InputFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class _JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One job, or with `matrix` or `count` many: `run`, or `task` with `args`, or `workflow`."""
+    """One job, or with `matrix` or `count` many: `run`, or `task` with `args`, or `workflow`.
 
-    run: list[Scalar] | None = None
+    `run` is a line for the shell, or a list: a program and its arguments.
+    """
+
+    run: str | list[Scalar] | None = None
+    condition: str | bool | None = msgspec.field(default=None, name="if")
     workflow: str | dict[str, Any] | None = None
     parameters: dict[str, Any] = {}
     env: dict[str, Scalar] = {}
@@ -78,6 +82,7 @@ class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     fail_fast: bool = False
     labels: dict[str, Scalar] = {}
     parameters: dict[str, ParameterFile] = {}
+    env: dict[str, Scalar] = {}
     on_success: list[dict[str, Any]] = []
     on_failure: list[dict[str, Any]] = []
     on_end: list[dict[str, Any]] = []
@@ -85,7 +90,8 @@ class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 # What stands for jobs of another file says when and how often; the rest is in that file.
 OF_SUBWORKFLOWS: Final = frozenset(
-    {"workflow", "parameters", "after", "after_any", "allow_failure", "priority", "matrix", "count"}
-)
+    {"workflow", "parameters", "after", "after_any", "allow_failure", "priority", "matrix",
+     "count", "if"}
+)  # fmt: skip
 # What the `shell` task of `run` takes beside the words of its command.
 OF_COMMANDS: Final = ("env", "inputs", "artifacts")

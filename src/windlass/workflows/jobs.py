@@ -1,6 +1,7 @@
 """One job of a file as it is submitted, checked as the server will check it."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from windlass.domain.config import Config
@@ -16,18 +17,24 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
 from windlass.workflows.format import OF_COMMANDS
 from windlass.workflows.nodes import Misdescribed, Node, Place, plain
+from windlass.workflows.substitution import SHELL
 
 _REFERENCES: Final = ("after", "after_any")  # `references.py` finds the jobs
 _KEYS: Final = frozenset(n for n, o in OPTIONS.items() if o.in_files and n not in _REFERENCES)
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
-def make_job(name: str, node: Node, field: str, priority: Node | None) -> JobSpec:
-    """Returns the job that an entry describes, without the jobs it waits for."""
+def make_job(
+    name: str, node: Node, field: str, priority: Node | None, env: Mapping[str, Node]
+) -> JobSpec:
+    """Returns the job that an entry describes, without the jobs it waits for.
+
+    `env` holds the variables of the workflow, which a command gets unless it has its own.
+    """
     given = {n: part for n, part in node.entries().items() if part.value is not None}
     fields = {n: _value(part, OPTIONS[n].form) for n, part in given.items() if n in _KEYS}
     if "run" in given:
-        fields |= _command(given, node, field)
+        fields |= _command(given, node, field, env)
     elif "task" not in given:
         raise node.refuse(field, "a job with run, task or workflow", "none of them")
     else:
@@ -98,11 +105,16 @@ def _shown(field: str) -> str:
     return ("run" if name == "argv" else name) + rest
 
 
-def _command(given: dict[str, Node], node: Node, field: str) -> dict[str, Any]:
+def _command(
+    given: dict[str, Node], node: Node, field: str, env: Mapping[str, Node]
+) -> dict[str, Any]:
     _refuse_parts(given, node, field, ("task", "args"), None)
-    args: dict[str, Any] = {"argv": [word.text for word in given["run"].items()]}
-    if "env" in given:
-        args["env"] = {name: part.text for name, part in given["env"].entries().items()}
+    line = given["run"]
+    words = [word.text for word in line.items()]
+    args: dict[str, Any] = {"argv": words if isinstance(line.value, list) else [*SHELL, *words]}
+    variables = {**env, **(given["env"].entries() if "env" in given else {})}
+    if variables:
+        args["env"] = {name: part.text for name, part in variables.items()}
     if "inputs" in given:
         args["inputs"] = [_input(item, field) for item in given["inputs"].items()]
     if "artifacts" in given:

@@ -4,7 +4,7 @@ Whatever is wrong in a file is said with its place. A description that came as d
 program, or from a template) has no lines; its errors name the field alone.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.values.errors import InvalidInput, shorten
@@ -50,6 +50,37 @@ class UnknownKey(Misdescribed):
     def message(self) -> str:
         end = f"; {self.hint}" if self.hint else f" (expected {self.expected})"
         return f"{self.place}unknown key {shorten(self.got)} in {self.field}{end}"
+
+
+MOST_SHOWN: Final = 20
+
+
+class ManyMisdescribed(Misdescribed):
+    """Several things that cannot be accepted, by line; its own fields are those of the first."""
+
+    def __init__(self, errors: Sequence[Misdescribed]) -> None:
+        first = errors[0]
+        super().__init__(first.place, first.field, first.expected, first.got, first.hint)
+        self.errors = errors
+
+    @property
+    def message(self) -> str:
+        lines = [error.message for error in self.errors[:MOST_SHOWN]]
+        more = len(self.errors) - len(lines)
+        return "\n".join([*lines, f"and {more} more"] if more else lines)
+
+    def details(self) -> dict[str, object]:
+        return {**super().details(), "errors": [error.message for error in self.errors]}
+
+
+def together(errors: Iterable[Misdescribed]) -> Misdescribed:
+    """Returns one or more errors as one, each once and in the order of their lines."""
+    single: dict[str, Misdescribed] = {}
+    for error in errors:
+        for one in error.errors if isinstance(error, ManyMisdescribed) else (error,):
+            single.setdefault(one.message, one)
+    ordered = sorted(single.values(), key=lambda error: error.place)
+    return ordered[0] if len(ordered) == 1 else ManyMisdescribed(ordered)
 
 
 class Node:

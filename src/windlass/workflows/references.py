@@ -18,7 +18,7 @@ from windlass.domain.values.references import LITERAL, RESULT, replaced
 from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.matrix import Combination, named
-from windlass.workflows.nodes import Node, plain
+from windlass.workflows.nodes import MARK, Misdescribed, Node, plain, together
 from windlass.workflows.substitution import Budget
 
 EDGE_LIMIT: Final = 2_500_000  # of a whole workflow
@@ -137,6 +137,7 @@ class Entry:
         self.instances: list[Instance] = []
         self._named: dict[str, Instance] = {}
         self._all: list[int] = []
+        self.left_out: list[Instance] = []  # those whose condition does not hold
         self._alike: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
 
     def add(self, instance: Instance) -> None:
@@ -144,6 +145,11 @@ class Entry:
         self.instances.append(instance)
         self._named[named(self.name, instance.combination)] = instance
         self._all += instance.ends
+
+    def leave_out(self, instance: Instance) -> None:
+        """Notes a job that is not made; who waits for it waits for what it waits for."""
+        self.left_out.append(instance)
+        self._named.setdefault(named(self.name, instance.combination), instance)
 
     @property
     def ends(self) -> Numbers:
@@ -156,7 +162,8 @@ class Entry:
 
     def alike(self, combination: Combination) -> list[int] | None:
         """Returns the ends of those that agree with these values; None without a common axis."""
-        axes = tuple(name for name in self.instances[0].combination if name in combination)
+        known = self.instances or self.left_out
+        axes = tuple(name for name in known[0].combination if name in combination)
         if not axes:
             return None
         index = self._alike.get(axes)
@@ -170,9 +177,16 @@ class Entry:
 def link(entries: Mapping[str, Entry], prefix: str, made: Made) -> None:
     """Lets the jobs of one workflow wait for each other as their entries say."""
     linker = _Linker(entries, prefix, made)
+    errors: list[Misdescribed] = []
     for entry in entries.values():
         for instance in entry.instances:
-            linker.link(entry, instance)
+            try:
+                linker.link(entry, instance)
+            except Misdescribed as error:
+                errors.append(error)
+                break  # Its other jobs have the same names.
+    if errors:
+        raise together(errors)
 
 
 def refuse_cycles(made: Made) -> None:
@@ -193,6 +207,7 @@ class _Linker:
         self._entries = entries
         self._prefix = prefix
         self._made = made
+        self._inside: set[str] = set()  # entries with jobs left out that are being resolved
 
     def link(self, entry: Entry, instance: Instance) -> None:
         """Links one of an entry's jobs to others."""
@@ -267,13 +282,15 @@ class _Linker:
         numbers: Numbers | None = None
         base = text.partition("[")[0]
         if text in self._entries:
-            numbers = self._entries[text].ends
+            numbers = self._with_left_out(self._entries[text].ends, self._entries[text], instance)
         elif text.endswith(MATCHING) and base in self._entries:
-            numbers = self._entries[base].alike(instance.combination)
-            if not numbers:
+            found = self._entries[base].alike(instance.combination)
+            if found is None or not (found or self._entries[base].left_out):
                 raise ref.refuse(where, f"a job of {base} with the same values on a common axis")
+            numbers = self._with_left_out(found, self._entries[base], instance)
         elif base in self._entries and (one := self._entries[base].one(text)):
-            numbers = one.ends
+            made = one.ends
+            numbers = made or self._with_left_out(made, self._entries[base], instance)
         elif self._prefix + text in self._made.numbers:
             numbers = [self._made.numbers[self._prefix + text]]
         if numbers is None:
@@ -282,6 +299,22 @@ class _Linker:
         if base == entry.name and not set(instance.starts).isdisjoint(numbers):
             raise ref.refuse(where, "other jobs", f"its own name {text}")
         return numbers
+
+    def _with_left_out(self, numbers: Numbers, entry: Entry, instance: Instance) -> Numbers:
+        """Adds what jobs that are not made would have waited for."""
+        if not entry.left_out or entry.name in self._inside:
+            return numbers
+        self._inside.add(entry.name)
+        try:
+            found = list(numbers)
+            for field in ("after", "after_any"):
+                refs = entry.node.get(field)
+                for ref in refs.items() if refs is not None and refs.value is not None else ():
+                    if isinstance(ref.value, str) and MARK not in ref.value:
+                        found += self._resolve(ref, entry, instance, f"{entry.field}.{field}")
+            return found
+        finally:
+            self._inside.discard(entry.name)
 
 
 def _results_in(args: Node) -> Iterator[Node]:

@@ -15,6 +15,7 @@ from windlass.workflows.nodes import MARK, Misdescribed, Node, Place, mapping, s
 
 _FOUND: Final = re.compile(r"\$\$\{\{|\$\{\{(?:\s*([A-Za-z0-9_.-]+)\s*\}\})?")
 TEXT_LIMIT: Final = 64 << 20  # characters that parameters fill in, in a whole workflow
+SHELL: Final = ("sh", "-c")
 _WHOLE: Final = re.compile(r"\$\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
 
 
@@ -96,6 +97,31 @@ def substitute_text(text: str, scope: Scope, place: Place, field: str) -> str:
         return scope.find(match[1], place, field).text
 
     return _FOUND.sub(replace, text)
+
+
+def substitute_line(node: Node, scope: Scope, field: str) -> Node:
+    """Returns a line for the shell as words; names in it become the shell's own variables.
+
+    So a value is never read as a part of the line, whatever it contains. A line that is one list
+    stands for the words themselves.
+    """
+    whole = _WHOLE.fullmatch(node.value)
+    if whole and isinstance(scope.find(whole[1], node.place, field).value, list):
+        return substitute(node, scope, field)
+    values: dict[str, str] = {}
+
+    def replace(match: re.Match[str]) -> str:
+        if match[0].startswith("$$"):
+            return MARK
+        if match[1] is None:
+            expected = f"free of {MARK} but for {MARK} parameters.NAME }}}} and its like"
+            raise Misdescribed(node.place, field, expected, node.value[match.start() :])
+        values.setdefault(match[1], scope.find(match[1], node.place, field).text)
+        return f"${{{list(values).index(match[1]) + 1}}}"
+
+    line = _FOUND.sub(replace, node.value)
+    words = [*SHELL, line, *([SHELL[0], *values.values()] if values else [])]
+    return sequence([Node(word, node.place, word) for word in words], node.place)
 
 
 def _weight(node: Node) -> int:

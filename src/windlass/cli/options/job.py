@@ -1,5 +1,6 @@
 """The options that describe a job, for `submit` and `run`: flags made from `JobSpec`."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,7 +44,11 @@ COMMAND_FLAGS: Final = {
         "with the job. JOB/NAME or JOB/NAME=PATH is an artifact, and the command waits for that "
         "job. Repeatable.",
     ),
-    "env": CommandFlag("--env", "An environment variable of the command, NAME=VALUE. Repeatable."),
+    "env": CommandFlag(
+        "--env",
+        "An environment variable of the command, NAME=VALUE; NAME alone has the value it has "
+        "here. Repeatable.",
+    ),
 }
 _FIELD: Final = re.compile(r"jobs(?:\[\d+\])?\.(\w+)(.*)", re.DOTALL)
 _ARGUMENT: Final = re.compile(r"\.(\w+)(.*)", re.DOTALL)
@@ -120,9 +125,10 @@ def _local_input(text: str) -> dict[str, Any]:
 
 def _variable(text: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise InvalidInput("--env", "NAME=VALUE", text)
-    return name, value
+    own = None if separator else os.environ.get(name)
+    if not name or (not separator and own is None):
+        raise InvalidInput("--env", "NAME=VALUE, or the NAME of a variable that is set here", text)
+    return name, value if own is None else own
 
 
 def _parameter(option: JobOption) -> tuple[str, Any, Any]:

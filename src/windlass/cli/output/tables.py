@@ -8,6 +8,7 @@ from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.text import DIM, say
 
 if TYPE_CHECKING:
+    from rich.table import Table
     from rich.text import Text
 
 STYLES: Final = {
@@ -40,7 +41,7 @@ STYLES: Final = {
 # Values in these columns never wrap, however narrow the terminal is.
 NEVER_WRAPPED: Final = frozenset(
     {"id", "state", "queue", "priority", "attempt", "created", "jobs", "started", "finished",
-     "slots"}
+     "slots", "duration", "age"}
 )  # fmt: skip
 PIPE_WIDTH: Final = 10_000
 
@@ -58,9 +59,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty:
             say(empty, DIM)
         return
     from rich.console import Console
-    from rich.table import Table
 
     from windlass.cli.output.consoles import console
+
+    # A program that reads a pipe needs whole values more than narrow lines.
+    (console if console.is_terminal else Console(width=PIPE_WIDTH)).print(make_table(columns, rows))
+
+
+def make_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> "Table":
+    """Returns a table without the columns that have no values, and with everything escaped."""
+    from rich.table import Table
 
     cells = [[_cell(value) for value in row] for row in rows]
     used = [n for n in range(len(columns)) if any(row[n] for row in cells)]
@@ -69,8 +77,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty:
         table.add_column(columns[n], overflow="fold", no_wrap=columns[n] in NEVER_WRAPPED)
     for row in cells:
         table.add_row(*(_fitted(columns[n], row[n]) for n in used))
-    # A program that reads a pipe needs whole values more than narrow lines.
-    (console if console.is_terminal else Console(width=PIPE_WIDTH)).print(table)
+    return table
 
 
 def _fitted(column: str, cell: str) -> "Text":
@@ -78,7 +85,7 @@ def _fitted(column: str, cell: str) -> "Text":
     from rich.text import Text
 
     text = Text(cell, style=STYLES.get(cell, ""))
-    if column == "reason":
+    if column in ("reason", "command"):
         text.no_wrap, text.overflow = True, "ellipsis"
     return text
 

@@ -99,9 +99,24 @@ class JobHandle(Generic[R_co]):
         """
         return self._client.run(self._job.delete())
 
-    def logs(self, follow: bool = False) -> Iterator[bytes]:
-        """Yields the job's log in pieces; with `follow` until the job ends."""
-        stream = self._job.logs(follow)
+    def logs(
+        self,
+        follow: bool = False,
+        *,
+        attempt: int | None = None,
+        tail: int | None = None,
+        since: str | None = None,
+        timestamps: bool = False,
+    ) -> Iterator[bytes]:
+        """Yields the job's log in pieces; with `follow` until the job ends.
+
+        `attempt` is the newest unless given. `tail` starts with the last lines, `since` with what
+        came since a time or so long ago ("10m"). `timestamps` puts before each line when the
+        server received it.
+        """
+        stream = self._job.logs(
+            follow, attempt=attempt, tail=tail, since=since, timestamps=timestamps
+        )
         while True:
             chunk = self._client.run(next_of(stream))
             if chunk is None:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
-from windlass.client.service import Service
+from windlass.client.service import WHOLE_LOG, LogChoice, Service
 from windlass.wire.system import EventInfo
 
 T = TypeVar("T")
@@ -47,8 +47,10 @@ class _ServiceInThread(_Calls):
     async def close(self) -> None:
         """Leaves the service open, which the blocking client still uses."""
 
-    async def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
-        async for chunk in self._stream(self._find().log(job, follow)):
+    async def log(
+        self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG
+    ) -> AsyncIterator[bytes]:
+        async for chunk in self._stream(self._find().log(job, follow, choice)):
             yield chunk
 
     async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:

@@ -7,6 +7,9 @@ What no segment holds is a gap, and the reader gets a line about it.
 When a log has ended, its small segments are joined into a few large ones. Both exist for a while:
 a reader that had chosen a small one, now removed, looks again.
 
+When a segment is written says when its bytes came. Joined ones keep the times of those they were
+made of in an object beside them.
+
 A log over its limit keeps its beginning and a moving window at its end; the segments in between
 are removed in batches.
 """
@@ -14,13 +17,16 @@ are removed in batches.
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
+import msgspec
+
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.ports.blobs import Blobs
+from windlass.ports.blobs import BlobInfo, Blobs
 
 FOLDER: Final = "logs"
 SEGMENT_LIMIT: Final = 4 * 1024 * 1024  # bytes in one append
 DELETE_AT_ONCE: Final = 1_000
+TIMES: Final = ".times"  # ends the key of the object with the times of a joined segment
 
 
 class LogPiece(NamedTuple):
@@ -177,21 +183,43 @@ class Logs:
                 data += chunk
         begin, end = run[0].start, run[-1].end
         joined = segment_key(row.job, row.attempt, begin, end - begin)
+        came = [(offset, ms) for offset, ms in await self.times(row) if begin <= offset < end]
+        await self._blobs.put(joined + TIMES, msgspec.json.encode(came))
         await self._blobs.put(joined, bytes(data))
         inside = [
-            key
-            async for key, start, stop in self._segments(row, begin)
-            if start >= begin and stop <= end and key != joined
+            info.key
+            async for info, start, stop in self._objects(row, begin)
+            if start >= begin and stop <= end and not info.key.startswith(joined)
         ]
         for first in range(0, len(inside), DELETE_AT_ONCE):
             await self._blobs.delete(inside[first : first + DELETE_AT_ONCE])
 
+    async def times(self, row: LogRow) -> list[tuple[int, int]]:
+        """Returns from which byte on the log came at which time in ms, in order."""
+        came: dict[int, int] = {}
+        async for info, start, _ in self._objects(row, 0):
+            parts = [(start, info.modified_ms)]
+            if info.key.endswith(TIMES):
+                parts = msgspec.json.decode(
+                    await self._blobs.get(info.key) or b"[]", type=list[tuple[int, int]]
+                )
+            for offset, ms in parts:
+                came[offset] = min(ms, came.get(offset, ms))
+        return sorted(came.items())
+
     async def _segments(self, row: LogRow, start: int) -> AsyncIterator[tuple[str, int, int]]:
         """Yields key, start and end of the segments that begin at `start` or later, in order."""
+        async for info, begin, end in self._objects(row, start):
+            if not info.key.endswith(TIMES):
+                yield info.key, begin, end
+
+    async def _objects(self, row: LogRow, start: int) -> AsyncIterator[tuple[BlobInfo, int, int]]:
+        """Yields the segments with their starts and ends, each before its times if it has any."""
         folder = f"{FOLDER}/{row.job}/{row.attempt}"
         async for info in self._blobs.list(folder, f"{folder}/{max(start, 0):020d}"):
-            offset, _, size = info.key.rpartition("/")[2].partition("-")
-            yield info.key, int(offset), int(offset) + int(size)
+            name = info.key.rpartition("/")[2].removesuffix(TIMES)
+            offset, _, size = name.partition("-")
+            yield info, int(offset), int(offset) + int(size)
 
 
 def left_out(count: int) -> bytes:

@@ -29,12 +29,19 @@ class NextPart(NamedTuple):
 
 
 async def follow_growing(
-    engine: Engine, files: Files, job: int, attempt: int | None = None, offset: int = 0
+    engine: Engine,
+    files: Files,
+    job: int,
+    attempt: int | None = None,
+    offset: int = 0,
+    timestamps: bool = False,
 ) -> AsyncIterator[bytes]:
     """Yields the log until it ends; across attempts unless one is named, each from its start."""
     position = LogPosition(attempt or 0, offset)
     while True:
-        part = await next_part(engine, files, job, attempt, position, FOLLOW_MS)
+        part = await next_part(
+            engine, files, job, attempt, position, FOLLOW_MS, timestamps=timestamps
+        )
         async for chunk in part.reading.chunks:
             yield chunk
         if part.is_over or engine.is_stopping:
@@ -50,6 +57,7 @@ async def next_part(
     position: LogPosition,
     wait_ms: int,
     limit: int = READ_LIMIT,
+    timestamps: bool = False,
 ) -> NextPart:
     """Returns what comes after `position`; waits for it, at most `wait_ms`.
 
@@ -64,6 +72,8 @@ async def next_part(
         is_over = row.bytes <= offset and await _is_over(engine, files, row, attempt)
         if row.bytes > offset or is_over or left_ms <= 0 or engine.is_stopping:
             reading = await files.read_log(job, row.attempt, offset, limit)
+            if timestamps and row.bytes > offset:
+                reading = await files.with_times(reading, offset)
             return NextPart(reading, is_over)
         if row.state == LogState.STREAMING:
             await files.follow_log(job, attempt, offset, min(left_ms, FOLLOW_MS))

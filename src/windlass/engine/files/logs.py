@@ -19,6 +19,7 @@ from windlass.engine.attempts.attempt_files import (
 )
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, placed
 from windlass.engine.engine import Engine
+from windlass.engine.files.log_lines import start_of_last, start_since, with_times
 from windlass.engine.files.merge_segments import SegmentMerger
 from windlass.engine.transaction.arguments import check_id
 from windlass.ports.blobs import Blobs
@@ -110,6 +111,30 @@ class LogFiles:
         row = await self.log(job, attempt)
         part = await self._logs.find(row, offset, limit)
         return LogReading(row, part.next, self._logs.read(part))
+
+    async def log_start(
+        self, job: int, attempt: int | None, tail: int | None, since_ms: int | None
+    ) -> int:
+        """Returns where the last `tail` lines begin, or what came since then; the later of both."""
+        row = await self.log(job, attempt)
+
+        async def read(offset: int, limit: int) -> bytes:
+            part = await self._logs.find(row, offset, limit)
+            return b"".join([chunk async for chunk in self._logs.read(part)])
+
+        start = 0 if tail is None else await start_of_last(tail, row.bytes, read)
+        if since_ms is not None:
+            start = max(start, start_since(await self._logs.times(row), since_ms, row.bytes))
+        return start
+
+    async def with_times(self, reading: LogReading, offset: int) -> LogReading:
+        """Returns what was read from `offset` with the time of each line: when it came here."""
+        is_start = not offset
+        if offset:
+            before = await self._logs.find(reading.row, offset - 1, 1)
+            is_start = b"".join([c async for c in self._logs.read(before)]).endswith(b"\n")
+        times = await self._logs.times(reading.row)
+        return reading._replace(chunks=with_times(reading.chunks, offset, is_start, times))
 
     async def follow_log(
         self, job: int, attempt: int | None, beyond: int, timeout_ms: int

@@ -16,7 +16,7 @@ import structlog
 from windlass.domain.rows.files import LogRow
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.attempt_files import is_ended
-from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, owner_of
+from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, TIMES, Logs, owner_of
 from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import ReadTx, Store
 
@@ -89,6 +89,8 @@ class FragmentedLogs:
         """Looks at the next segments; those of one log come in order."""
         for info in infos:
             owner = owner_of(info.key)
+            if info.key.endswith(TIMES):
+                continue
             if owner != self._owner:
                 self._close()
                 self._owner = owner

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from windlass.api.events import moment_since
 from windlass.api.parse import namespace_of
 from windlass.api.render import show_artifact
 from windlass.domain.access.actions import Action
@@ -28,6 +29,7 @@ Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]  # as stores keep it
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 LogPart = Annotated[int, msgspec.Meta(ge=1, le=READ_LIMIT)]
+Lines = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
 
 # Artifacts come from jobs: a browser must not run what they hold.
@@ -51,8 +53,14 @@ async def log(
     follow: bool = False,
     wait: Seconds | None = None,
     offset_attempt: Size = 0,
+    tail: Lines | None = None,
+    since: str | None = None,
+    timestamps: bool = False,
 ) -> Stream:
     """Streams a job's log from `offset`; with `follow`, until it ends.
+
+    Instead of an offset, `tail` starts with the last lines, and `since` with what came since a
+    time or so long ago. `timestamps` puts before each line when the server received it.
 
     With `wait`, it returns the next part as soon as there is one, or nothing when so many seconds
     have passed. `offset` then counts in attempt `offset_attempt`: if a newer attempt has begun,
@@ -60,18 +68,23 @@ async def log(
     """
     services = call.services
     await services.queries.check_visible([job], call.who)
+    if tail is not None or since is not None:
+        since_ms = None if since is None else moment_since(since, await services.engine.now())
+        offset = await services.files.log_start(job, attempt, tail, since_ms)
     if wait is not None:
         position = LogPosition(offset_attempt, offset)
         part = await next_part(
             services.engine, services.files, job, attempt, position, round(wait * 1000),
-            limit or READ_LIMIT,
+            limit or READ_LIMIT, timestamps,
         )  # fmt: skip
         return Stream(part.reading.chunks, TEXT, _part_headers(part))
     if follow:
         await services.files.log(job, attempt)  # a missing log is reported before the stream
-        growing = follow_growing(services.engine, services.files, job, attempt, offset)
+        growing = follow_growing(services.engine, services.files, job, attempt, offset, timestamps)
         return Stream(growing, TEXT, SAFE_HEADERS, endless=True)
     reading = await services.files.read_log(job, attempt, offset, limit or LARGEST)
+    if timestamps:
+        reading = await services.files.with_times(reading, offset)
     return Stream(reading.chunks, TEXT, _log_headers(reading))
 
 

@@ -194,3 +194,42 @@ def test_a_file_that_cannot_be_written_is_named_without_a_traceback(tmp_path: Pa
     assert done.returncode == 5
     assert f"cannot use {program.data}/admin-token: Is a directory" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_drain_tells_what_it_waits_for_and_a_second_interrupt_ends_it(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    started = _fifo(tmp_path / "started")
+    process = program.start("up", "--listen", "127.0.0.1:0", "--workers", "1")
+    try:
+        _is_up(process)
+        script = f"echo go > {tmp_path}/started; exec sleep 600"
+        job = program.text("submit", "--name", "long", "--", "sh", "-c", script)
+        assert select.select([started], [], [], STOP_S)[0]
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        waits = next(line for line in process.stdout if line.startswith("waiting"))
+        assert waits == f"waiting for job {job} (long); Ctrl-C stops at once\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=STOP_S)
+        assert process.returncode == 0
+        assert _processes(tmp_path) == []
+    finally:
+        for left in _processes(tmp_path):
+            os.kill(left, signal.SIGKILL)
+        process.communicate()
+
+
+def test_up_for_other_machines_prints_its_token_once(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    printed = []
+    for _ in range(2):
+        with program.running("up", "--listen", "0.0.0.0:0", "--workers", "0") as process:
+            assert process.stdout is not None
+            said = [process.stdout.readline() for _ in range(3)]
+            assert said[0].startswith("windlass is up at http://0.0.0.0:")
+            printed.append(said[2].strip())
+            assert program.json("jobs") == []  # commands on this machine find it
+        assert process.returncode == 0
+    token = (tmp_path / "admin-token").read_text().strip()
+    assert printed == [f"token: {token}", f"token in {tmp_path}/admin-token"]
+    assert program("up", "--listen", "0.0.0.0:0", "--port", "0").returncode == 2

@@ -28,6 +28,7 @@ def test_a_diamond_from_submit_to_its_end(up: Program) -> None:
     assert up.text("logs", str(publish["id"])) == "fetched"
     shown = up.json("workflows", "show", number)
     assert (shown["state"], shown["jobs"], shown["labels"]) == ("completed", 4, {"kind": "demo"})
+    assert {job["name"] for job in shown["job_list"]} == {"fetch", "lint", "test", "publish"}
     told = up.text("workflows", "show", number)
     assert "completed" in told
     assert "publish" in told

@@ -1,17 +1,26 @@
-"""Commands that show jobs: `jobs`, `show`, `logs` and `artifacts`."""
+"""Commands that show jobs: `jobs`, `show` and `artifacts`; and `jobs delete`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
-from windlass.cli.options.flags import Flag, Follow, JobId, Json, Limit, Many
+from cyclopts import App
+
+from windlass.cli.options.connection import HERE, RECONNECT, Connection
+from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many
+from windlass.cli.output.exit_codes import NOT_FOUND, REFUSED
 from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import DIM, copy_log, print_json, say
-from windlass.wire.jobs import Job, JobList
+from windlass.cli.output.text import DIM, print_json, say
+from windlass.domain.values.errors import InvalidInput
+from windlass.wire.jobs import DeletedJob, Job, JobList
 
 PAGE: Final = 1_000
 
 
+jobs = App(name="jobs", help="List jobs, newest first, and delete ended ones.")
+
+
+@jobs.default
 def list_jobs(
     *,
     state: Many = None,
@@ -24,6 +33,8 @@ def list_jobs(
     submitted_by: str | None = None,
     dead: Flag = False,
     limit: Limit = 50,
+    columns: str | None = None,
+    watch: Flag = False,
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
@@ -51,25 +62,32 @@ def list_jobs(
         Only dead letters: jobs that failed permanently, including quarantined ones.
     limit
         The maximum number of jobs to show.
+    columns
+        Which columns to show, comma-separated: id, state, name, command, queue, duration, age,
+        priority, attempt, worker, expected, reason, task, namespace, workflow, labels, key, by,
+        created, started, finished, exit. Default: the first twelve.
+    watch
+        Draw the list again every second until Ctrl-C; once, if there is no terminal.
     """
+    if columns is not None:  # a wrong one is told before the server is asked
+        from windlass.cli.output.job_table import read_columns
+
+        read_columns(columns)
     filters: dict[str, Any] = {
         "state": state, "queue": queue, "task": task, "name": name, "label": label,
         "workflow": workflow, "namespace": namespace, "submitted_by": submitted_by,
         "dead": "true" if dead else None,
     }  # fmt: skip
-    jobs: list[Job] = []
-    after: str | None = None
-    while len(jobs) < limit:
-        size = min(limit - len(jobs), PAGE)
-        page = at.call("GET", "/api/v1/jobs", JobList, **filters, limit=size, after=after)
-        jobs += page.jobs
-        after = page.next
-        if after is None:
-            break
+    if watch:
+        _watch(at, filters, limit, columns)
+        return
+    found = _all_jobs(at, filters, limit)
     if json:
-        print_json(jobs)
-    elif jobs:
-        _print_jobs(jobs)
+        print_json(found)
+    elif found:
+        from windlass.cli.output.job_table import print_jobs, read_columns
+
+        print_jobs(found, read_columns(columns))
     else:
         from windlass.cli.commands.suggestions import warn_of_typos
 
@@ -77,17 +95,57 @@ def list_jobs(
         warn_of_typos(at, queue, task)
 
 
-def _print_jobs(jobs: list[Job]) -> None:
-    from windlass.cli.output.job_view import expected
+def _all_jobs(at: Connection, filters: Mapping[str, Any], limit: int) -> list[Job]:
+    found: list[Job] = []
+    after: str | None = None
+    while len(found) < limit:
+        size = min(limit - len(found), PAGE)
+        page = at.call("GET", "/api/v1/jobs", JobList, **filters, limit=size, after=after)
+        found += page.jobs
+        after = page.next
+        if after is None:
+            break
+    return found
 
-    rows = [
-        (j.id, j.state, j.name or j.task, j.queue, j.priority.effective, j.attempt, j.worker,
-         j.created_at, expected(j), j.reason)
-        for j in jobs
-    ]  # fmt: skip
-    columns = ("id", "state", "job", "queue", "priority", "attempt", "worker", "created",
-               "expected", "reason")  # fmt: skip
-    print_table(columns, rows, "")
+
+def _watch(at: Connection, filters: Mapping[str, Any], limit: int, columns: str | None) -> None:
+    from windlass.cli.output.job_table import read_columns, table_of
+    from windlass.cli.output.live import show_live
+
+    given = {name: value for name, value in filters.items() if value is not None}
+    with at.client(RECONNECT) as client:
+        shown = read_columns(columns)
+        show_live(client, lambda: table_of(client.jobs(limit, **given), shown))
+
+
+@jobs.command(name="delete")
+def delete_jobs(*ids: int, at: Connection = HERE, json: Json = False) -> None:
+    """Delete ended jobs with their logs and artifacts.
+
+    Parameters
+    ----------
+    ids
+        The ids of the jobs.
+    """
+    if not ids:
+        raise InvalidInput("jobs", "the ids of jobs", "none")
+    with at.client() as client:
+        reply = client.delete(ids)
+    if json:
+        print_json(reply)
+    else:
+        for done in reply.jobs:
+            say(f"{done.id}: {_deleted(done)}")
+    if any(done.refusal is not None for done in reply.jobs):
+        raise SystemExit(REFUSED)
+    if not all(done.applied for done in reply.jobs):
+        raise SystemExit(NOT_FOUND)
+
+
+def _deleted(done: DeletedJob) -> str:
+    if done.refusal is not None:
+        return f"not deleted: {done.refusal}"
+    return "deleted" if done.applied else "does not exist"
 
 
 def show(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
@@ -100,28 +158,6 @@ def show(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
         print_json(info)
     else:
         print_job(info)
-
-
-def logs(
-    job: JobId,
-    /,
-    *,
-    follow: Follow = False,
-    raw: Flag = False,
-    reconnect: WaitForServer = RECONNECT,
-    at: Connection = HERE,
-) -> None:
-    """Print a job's log. Control characters are shown as \\x1b and the like; colours stay.
-
-    Parameters
-    ----------
-    follow
-        Keep printing until the job ends.
-    raw
-        Print the log byte for byte, into a pipe or file.
-    """
-    with at.client(reconnect) as client:
-        copy_log(client.job(job).logs(follow), raw)
 
 
 def artifacts(

@@ -6,10 +6,11 @@ from windlass.cli.commands.jobs.inside_job import add_children, agent_of
 from windlass.cli.commands.jobs.job_array import array_of
 from windlass.cli.commands.suggestions import STANDARD_QUEUES, warn_of_typos
 from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
-from windlass.cli.options.flags import Json
+from windlass.cli.options.flags import Json, Quiet
 from windlass.cli.options.job import COMMAND_TASK, PLAIN, JobOptions, named_by_flags
 from windlass.cli.output.exit_codes import FAILED
-from windlass.cli.output.text import RED, copy_log, print_json, say, warn
+from windlass.cli.output.text import DIM, RED, copy_log, print_json, say, warn
+from windlass.cli.output.waiting import follow_saying_why
 from windlass.client.handles import ENDS
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
@@ -65,23 +66,30 @@ def submit(
 
 def run(
     *command: str,
+    quiet: Quiet = False,
     job: JobOptions = PLAIN,
     reconnect: WaitForServer = RECONNECT,
     at: Connection = HERE,
 ) -> None:
     """Submit a job, follow its log, and exit with its exit code.
 
+    The job's id and, while it waits, the reason go to the standard error.
+
     Parameters
     ----------
     command
         The program and its arguments, after `--`.
+    quiet
+        Print the job's log only, and an error if it fails.
     """
     request = job.request(command)
     _check_names(request, at)
     with named_by_flags(bool(command)), at.client(reconnect) as client:
         submitted = client.submit(request)
+        if not quiet:
+            warn(f"job {submitted.id}", DIM)
         try:
-            copy_log(submitted.logs(follow=True))
+            copy_log(submitted.logs(follow=True) if quiet else follow_saying_why(submitted))
             ended = submitted.wait()
         except KeyboardInterrupt:
             submitted.cancel("Interrupted")

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from windlass.client.settings import announce, retract
 from windlass.domain.values.errors import InvalidInput
@@ -46,10 +47,21 @@ def announced(directory: Path, address: str) -> Iterator[None]:
         retract(directory)
 
 
-def stop_on_signals() -> asyncio.Event:
-    """Returns an event that SIGTERM and SIGINT set."""
-    stop = asyncio.Event()
+class Stopping(NamedTuple):
+    """What signals ask for: to stop when running jobs have ended, or at once."""
+
+    soon: asyncio.Event
+    at_once: asyncio.Event
+
+    def ask(self) -> None:
+        """Stops soon when called first, at once when called again."""
+        (self.at_once if self.soon.is_set() else self.soon).set()
+
+
+def obey_signals() -> Stopping:
+    """Returns the events that SIGTERM and SIGINT set; a second one asks to stop at once."""
+    stopping = Stopping(asyncio.Event(), asyncio.Event())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    return stop
+        loop.add_signal_handler(number, stopping.ask)
+    return stopping

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from windlass.cli.commands.start.draining import STOP_MS, ended_before
 from windlass.cli.commands.start.hide_secrets import (
     CODE,
     HELD,
@@ -23,6 +24,7 @@ from windlass.cli.commands.start.hide_secrets import (
     secrets_of,
     without_secrets,
 )
+from windlass.cli.commands.start.local_server import Stopping
 from windlass.cli.output.text import YELLOW, say
 from windlass.clock import RealClock
 from windlass.domain.values.errors import Conflict
@@ -43,7 +45,7 @@ class Running(Protocol):
     @property
     def returncode(self) -> int | None: ...
 
-    def terminate(self) -> None: ...
+    def send_signal(self, signal: int, /) -> None: ...
 
     async def wait(self) -> int | None: ...
 
@@ -56,10 +58,10 @@ class Adopted:
     def __init__(self, pid: int) -> None:
         self._fd = os.pidfd_open(pid)
 
-    def terminate(self) -> None:
-        """Asks it to stop."""
+    def send_signal(self, number: int, /) -> None:
+        """Sends it a signal."""
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._fd, signal.SIGTERM)
+            signal.pidfd_send_signal(self._fd, number)
 
     async def wait(self) -> int | None:
         """Waits for its end."""
@@ -82,26 +84,26 @@ class OwnWorkers(NamedTuple):
     access: Access
     slots: int
 
-    async def keep(self, number: int, stop: asyncio.Event) -> None:
-        """Keeps one worker running until `stop`; restarts it if it dies.
+    async def keep(self, number: int, stopping: Stopping) -> None:
+        """Keeps one worker running until it is to stop; restarts it if it dies.
 
         Each start gets a new code for one enrolment: the worker never has a token of the server's.
         """
         clock = RealClock()
-        stopping = asyncio.create_task(stop.wait())
-        while not stop.is_set():
+        while not stopping.soon.is_set():
             process = self._adopt(number) or await self._start(number)
-            ended = asyncio.create_task(process.wait())
-            await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not ended.done():
-                process.terminate()
-                await ended
-            elif not stop.is_set():
+            ended = asyncio.create_task(_end_of(process))
+            if not await ended_before(ended, stopping.soon):
+                await _end(process, ended, stopping.at_once)
+            elif not stopping.soon.is_set():
                 code = process.returncode
                 how = "" if code is None else f" with code {code}"
                 say(f"worker {number + 1} exited{how}; restarting", YELLOW)
                 await clock.sleep_ms(RESTART_MS)
-        stopping.cancel()
+
+    def names(self, workers: int) -> frozenset[str]:
+        """Returns the names of so many workers."""
+        return frozenset(self._name(number) for number in range(workers))
 
     async def end_others(self, workers: int) -> None:
         """Stops workers of an earlier `windlass up` that this one would not start the same way."""
@@ -156,6 +158,22 @@ class OwnWorkers(NamedTuple):
             "--name", self._name(number), "--slots", str(self.slots),
             "--state", str(self.directory.absolute() / WORKERS / str(number + 1)),
         ]  # fmt: skip
+
+
+async def _end_of(process: Running) -> None:
+    await process.wait()
+
+
+async def _end(process: Running, ended: "asyncio.Task[None]", at_once: asyncio.Event) -> None:
+    """Lets a worker finish its jobs; at once, it hands them back, or else it is killed."""
+    process.send_signal(signal.SIGTERM)
+    if await ended_before(ended, at_once):
+        return
+    for number in (signal.SIGINT, signal.SIGKILL):
+        process.send_signal(number)
+        done, _ = await asyncio.wait({ended}, timeout=STOP_MS / 1000)
+        if done:
+            return
 
 
 def _command_of(pid: int) -> Sequence[str]:

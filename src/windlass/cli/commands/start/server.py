@@ -10,8 +10,8 @@ import uvloop
 from windlass.cli.commands.start.local_server import (
     announced,
     local_address,
+    obey_signals,
     prepare_data,
-    stop_on_signals,
 )
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
@@ -107,7 +107,7 @@ def _tls_files(
 async def _serve(
     directory: Path, options: ServerOptions, listen: Listen, names: tuple[str, ...]
 ) -> None:
-    stop = stop_on_signals()
+    stop = obey_signals().soon
     bound = bind(listen)
     address = address_of(listen, bound)
     options = options._replace(address=local_address(address), stopped=stop.is_set)

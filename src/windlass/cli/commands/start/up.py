@@ -7,7 +7,13 @@ from pathlib import Path
 
 import uvloop
 
-from windlass.cli.commands.start.local_server import announced, prepare_data, stop_on_signals
+from windlass.cli.commands.start.draining import end_pool_workers, report_draining
+from windlass.cli.commands.start.local_server import (
+    announced,
+    local_address,
+    obey_signals,
+    prepare_data,
+)
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
@@ -24,10 +30,10 @@ from windlass.cli.options.worker import (
 )
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
-from windlass.clock import RealClock
-from windlass.providers.local import end_workers
+from windlass.domain.values.addresses import is_loopback
+from windlass.domain.values.errors import InvalidInput
 from windlass.server.app import start_serving
-from windlass.server.serve import Listen, address_of, bind
+from windlass.server.serve import Listen, address_of, bind, parse_listen
 from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import POOLS, ensure_admin_token, running_services
 from windlass.worker.keeper.processes import become_private
@@ -38,7 +44,8 @@ SLACK_MS = 5_000
 def up(
     *,
     data: Path | None = None,
-    port: int = DEFAULT_PORT,
+    port: int | None = None,
+    listen: str | None = None,
     workers: int = 1,
     slots: int | None = None,
     store: str | None = None,
@@ -56,7 +63,10 @@ def up(
     data
         The data directory. Default: WINDLASS_DATA, else ~/.local/share/windlass.
     port
-        The port to listen on; 0 picks a free one.
+        The port to listen on, on this machine only; 0 picks a free one. Default: 7420.
+    listen
+        HOST:PORT instead, such as 0.0.0.0:8080, for other machines too. The first start prints
+        the admin token.
     workers
         How many worker processes to start; 0 starts none.
     slots
@@ -87,10 +97,19 @@ def up(
     if apps:
         os.environ[APP_VARIABLE] = " ".join(apps)
     _pass_on(variables)
-    listen = Listen(port=port)
+    where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
-        uvloop.run(_up(directory, options, listen, workers, slots, alone))
+        uvloop.run(_up(directory, options, where, workers, slots, alone))
+
+
+def _listen(port: int | None, text: str | None) -> Listen:
+    if text is None:
+        return Listen(port=DEFAULT_PORT if port is None else port)
+    if port is not None:
+        raise InvalidInput("port", "part of --listen HOST:PORT, or given without it", port)
+    host, number = parse_listen(text)
+    return Listen(host=host, port=number)
 
 
 def _pass_on(variables: JobVariables) -> None:
@@ -104,26 +123,34 @@ def _pass_on(variables: JobVariables) -> None:
 async def _up(
     directory: Path, options: ServerOptions, listen: Listen, workers: int, slots: int, alone: bool
 ) -> None:
-    stop = stop_on_signals()
+    stopping = obey_signals()
     bound = bind(listen)
-    address = address_of(listen, bound)
-    async with running_services(options._replace(address=address, stopped=stop.is_set)) as services:
-        await ensure_admin_token(services, directory / "admin-token")
+    address = local_address(address_of(listen, bound))
+    options = options._replace(address=address, stopped=stopping.soon.is_set)
+    async with running_services(options) as services:
+        token_file = directory / "admin-token"
+        had_token = token_file.exists()
+        token = await ensure_admin_token(services, token_file)
         serving = start_serving(services, listen, bound)
         own = OwnWorkers(directory, address, services.access, slots)
         with announced(directory, address):
             if alone:
                 await own.end_others(workers)
-            keepers = [asyncio.create_task(own.keep(n, stop)) for n in range(workers)]
-            say(f"windlass is up at {address}", BOLD_GREEN)
+            keepers = [asyncio.create_task(own.keep(n, stopping)) for n in range(workers)]
+            say(f"windlass is up at {address_of(listen, bound)}", BOLD_GREEN)
             say(f"  data in {directory}, {_counted(workers, slots)}")
+            if not is_loopback(listen.host):
+                say(f"  token in {token_file}" if had_token else f"  token: {token}")
             say("  try: windlass run -- echo hello")
             sys.stdout.flush()
-            await stop.wait()
+            await stopping.soon.wait()
+        reporting = asyncio.create_task(report_draining(services, own.names(workers)))
         await asyncio.gather(*keepers)
         # The server is going away, so workers of its local pools would serve nobody.
         await services.stop_pools()
-        await end_workers(directory / POOLS, RealClock(), options.config.drain_limit_ms + SLACK_MS)
+        limit = options.config.drain_limit_ms + SLACK_MS
+        await end_pool_workers(directory / POOLS, limit, stopping.at_once)
+        reporting.cancel()
         await serving.stop()
 
 

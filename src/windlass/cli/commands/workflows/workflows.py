@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import msgspec
 from cyclopts import App
 
 from windlass.cli.commands.suggestions import suggesting
@@ -125,7 +126,7 @@ def show(
     workflow: WorkflowId,
     /,
     *,
-    limit: Limit = SHOWN,
+    limit: Limit | None = None,
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
@@ -134,14 +135,15 @@ def show(
     Parameters
     ----------
     limit
-        The maximum number of jobs to show.
+        The maximum number of jobs to show. Default: 50; with --json, all, as job_list.
     """
     with at.client() as client:
         info = client.workflow(workflow).info()
         if json:
-            print_json(info)
+            listed = jobs_of(client, workflow, limit)
+            print_json({**msgspec.to_builtins(info), "job_list": listed})
             return
-        jobs = jobs_of(client, workflow, limit)
+        jobs = jobs_of(client, workflow, limit or SHOWN)
     print_workflow(info)
     say("")
     rows = [(j.id, j.state, j.name or j.task, j.attempt, j.worker, remark_on(j)) for j in jobs]

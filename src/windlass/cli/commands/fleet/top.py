@@ -1,0 +1,33 @@
+"""`windlass top`: queues, workers, rates and jobs at a glance."""
+
+from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
+from windlass.cli.options.flags import Flag, Json, Limit
+from windlass.cli.output.text import print_json
+
+
+def top(
+    *,
+    once: Flag = False,
+    limit: Limit = 15,
+    reconnect: WaitForServer = RECONNECT,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Show queues, workers, rates and jobs, and draw them again every second until Ctrl-C.
+
+    Parameters
+    ----------
+    once
+        Draw them once; so it is without a terminal.
+    limit
+        The maximum number of jobs to show.
+    """
+    from windlass.cli.output.live import show_live
+    from windlass.cli.output.top_view import Overview, draw
+
+    with at.client(reconnect) as client:
+        overview = Overview(client, limit)
+        if json:
+            print_json(overview.look())
+            return
+        show_live(client, lambda: draw(overview.look()), once)

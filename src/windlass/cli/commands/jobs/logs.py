@@ -1,0 +1,45 @@
+"""`windlass logs`."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
+from windlass.cli.options.flags import Flag, Follow, JobId
+from windlass.cli.output.text import copy_log
+
+
+def logs(
+    job: JobId,
+    /,
+    *,
+    follow: Follow = False,
+    tail: Annotated[int | None, Parameter(name=["--tail", "-n"])] = None,
+    since: str | None = None,
+    attempt: int | None = None,
+    timestamps: Flag = False,
+    raw: Flag = False,
+    reconnect: WaitForServer = RECONNECT,
+    at: Connection = HERE,
+) -> None:
+    """Print a job's log. Control characters are shown as \\x1b and the like; colours stay.
+
+    Parameters
+    ----------
+    follow
+        Keep printing until the job ends.
+    tail
+        Only the last so many lines, and with --follow those that come after them.
+    since
+        Only what came since a time, such as 2026-01-02T12:34:56Z, or since so long ago: 10m.
+    attempt
+        The log of this attempt. Default: the newest.
+    timestamps
+        Print before each line when the server received it. Workers send a line within 0.1 s.
+    raw
+        Print the log byte for byte, into a pipe or file.
+    """
+    with at.client(reconnect) as client:
+        handle = client.job(job)
+        chunks = handle.logs(follow, attempt=attempt, tail=tail, since=since, timestamps=timestamps)
+        copy_log(chunks, raw)

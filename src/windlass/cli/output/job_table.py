@@ -1,0 +1,109 @@
+"""The table of jobs: what each column shows, and which are shown unless others are chosen."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from windlass.cli.output.job_view import expected
+from windlass.cli.output.tables import make_table, print_table
+from windlass.clock import RealClock
+from windlass.domain.values.errors import InvalidInput, UnknownName
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.times import parse_moment
+from windlass.wire.jobs import Job
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+COMMAND_LIMIT: Final = 48  # characters; `show` and --json have the whole command
+DAY_MS: Final = 86_400_000
+
+Column = Callable[[Job, int], object]
+
+
+def command_of(job: Job) -> str:
+    """Returns what a job runs, in short: its command, its function, or else its task."""
+    args = job.args if isinstance(job.args, dict) else {}
+    shown = job.task
+    if job.task == "shell" and isinstance(args.get("argv"), list):
+        words = [str(word) for word in args["argv"]]
+        is_line = len(words) == 3 and words[0] in ("sh", "bash") and words[1] == "-c"
+        shown = words[2] if is_line else shlex.join(words)
+    elif job.task == "python" and isinstance(args.get("function"), str):
+        shown = args["function"]
+    line = " ".join(shown.split())
+    return line if len(line) <= COMMAND_LIMIT else f"{line[: COMMAND_LIMIT - 1]}…"
+
+
+def _duration(job: Job, now: int) -> str | None:
+    """Returns how long its newest attempt ran, or has run until now."""
+    if job.started_at is None or (job.finished_at is None and job.state != "running"):
+        return None
+    end = now if job.finished_at is None else parse_moment(job.finished_at, "finished")
+    return short_duration(end - parse_moment(job.started_at, "started"))
+
+
+def short_duration(ms: int) -> str:
+    """Formats a duration in one or two parts: 340ms, 4s, 12m, 5h10m, 3d."""
+    ms = max(ms, 0)
+    if ms >= DAY_MS:
+        return f"{ms // DAY_MS}d"
+    unit = 1 if ms < 1_000 else 1_000 if ms < 600_000 else 60_000
+    return format_duration(ms // unit * unit)
+
+
+COLUMNS: Final[Mapping[str, Column]] = {
+    "id": lambda job, _: job.id,
+    "state": lambda job, _: job.state,
+    "name": lambda job, _: job.name,
+    "command": lambda job, _: command_of(job),
+    "queue": lambda job, _: job.queue,
+    "duration": _duration,
+    "age": lambda job, now: short_duration(now - parse_moment(job.created_at, "created")),
+    "priority": lambda job, _: job.priority.effective,
+    "attempt": lambda job, _: job.attempt,
+    "worker": lambda job, _: job.worker,
+    "expected": lambda job, _: expected(job),
+    "reason": lambda job, _: job.reason,
+    "task": lambda job, _: job.task,
+    "namespace": lambda job, _: job.namespace,
+    "workflow": lambda job, _: job.workflow,
+    "labels": lambda job, _: ",".join(f"{name}={value}" for name, value in job.labels.items()),
+    "key": lambda job, _: job.key,
+    "by": lambda job, _: job.submitted_by,
+    "created": lambda job, _: job.created_at,
+    "started": lambda job, _: job.started_at,
+    "finished": lambda job, _: job.finished_at,
+    "exit": lambda job, _: job.exit_code,
+}
+USUAL: Final = tuple(COLUMNS)[:12]
+
+
+def read_columns(text: str | None) -> Sequence[str]:
+    """Returns the columns of a comma-separated list, or the usual ones; raises for unknown ones."""
+    if text is None:
+        return USUAL
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InvalidInput("--columns", "names separated by commas", text)
+    for name in names:
+        if name not in COLUMNS:
+            listed = f"one of {', '.join(COLUMNS)}"
+            raise UnknownName("column", name, listed, did_you_mean(name, COLUMNS))
+    return list(dict.fromkeys(names))
+
+
+def print_jobs(jobs: Sequence[Job], columns: Sequence[str]) -> None:
+    """Prints jobs, one on each line."""
+    print_table(columns, _rows(jobs, columns), "no jobs")
+
+
+def table_of(jobs: Sequence[Job], columns: Sequence[str] = USUAL) -> "Table":
+    """Returns the table for a view that is drawn again and again."""
+    return make_table(columns, _rows(jobs, columns))
+
+
+def _rows(jobs: Sequence[Job], columns: Sequence[str]) -> list[list[object]]:
+    now = RealClock().now_ms()
+    return [[COLUMNS[name](job, now) for name in columns] for job in jobs]

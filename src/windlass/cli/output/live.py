@@ -1,0 +1,29 @@
+"""Views that are drawn again and again on a terminal, until they are interrupted."""
+
+from collections.abc import Callable
+from typing import Final
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+
+from windlass.cli.output.consoles import console
+from windlass.cli.output.tables import PIPE_WIDTH
+from windlass.client.client import Client
+from windlass.clock import RealClock
+
+REFRESH_MS: Final = 1_000
+
+
+def show_live(client: Client, draw: Callable[[], RenderableType], once: bool = False) -> None:
+    """Draws a view every second until Ctrl-C; once, if asked to or if there is no terminal."""
+    if once or not console.is_terminal:
+        (console if console.is_terminal else Console(width=PIPE_WIDTH)).print(draw())
+        return
+    clock = RealClock()
+    with Live(draw(), console=console, auto_refresh=False, screen=True) as live:
+        try:
+            while True:
+                client.run(clock.sleep_ms(REFRESH_MS))
+                live.update(draw(), refresh=True)
+        except KeyboardInterrupt:
+            return

@@ -1,0 +1,130 @@
+"""What `windlass top` shows, read through the client and drawn as tables."""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from windlass.cli.output.job_table import short_duration, table_of
+from windlass.cli.output.tables import make_table
+from windlass.client.client import Client
+from windlass.clock import RealClock
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.times import parse_moment
+from windlass.wire.jobs import Job
+from windlass.wire.system import EventInfo
+from windlass.wire.workers import QueueInfo, WorkerInfo
+
+WINDOW_MS: Final = 60_000
+RUNNING: Final = ("running", "canceling")
+WAITING: Final = ("assigned", "queued", "retrying", "blocked", "suspended")
+COLUMNS: Final = ("id", "state", "name", "command", "queue", "duration", "age", "worker", "reason")
+WORKERS_SHOWN: Final = 15
+MOST_EVENTS: Final = 20_000  # of one look; with more, the rates are for less than a minute
+
+
+class Rates(msgspec.Struct, frozen=True):
+    """How many jobs came, started and ended in the last so many seconds."""
+
+    seconds: float
+    submitted: int = 0
+    started: int = 0
+    completed: int = 0
+    failed: int = 0
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """What is shown at one moment."""
+
+    queues: Sequence[QueueInfo]
+    workers: Sequence[WorkerInfo]
+    rates: Rates
+    jobs: Sequence[Job]
+
+
+class Overview:
+    """Looks at the installation again and again; it remembers the events of a minute."""
+
+    def __init__(self, client: Client, limit: int) -> None:
+        self._client = client
+        self._limit = limit
+        self._clock = RealClock()
+        self._after: int | None = None
+        self._seen: deque[tuple[int, str | None, str | None]] = deque()
+
+    def look(self) -> Frame:
+        """Returns the present state."""
+        client = self._client
+        jobs = client.jobs(self._limit, state=list(RUNNING))
+        if len(jobs) < self._limit:
+            jobs += client.jobs(self._limit - len(jobs), state=list(WAITING))
+        return Frame(client.queues.list(), client.workers.list(), self._rates(), jobs)
+
+    def _rates(self) -> Rates:
+        for event in self._new_events():
+            self._after = event.seq
+            self._seen.append((parse_moment(event.at, "at"), event.frm, event.to))
+        start = self._clock.now_ms() - WINDOW_MS
+        while self._seen and self._seen[0][0] < start:
+            self._seen.popleft()
+        to = Counter(state for _, _, state in self._seen)
+        while len(self._seen) > MOST_EVENTS:
+            self._seen.popleft()
+        is_cut = len(self._seen) == MOST_EVENTS
+        return Rates(
+            seconds=(self._clock.now_ms() - self._seen[0][0] if is_cut else WINDOW_MS) / 1000,
+            submitted=sum(frm is None for _, frm, _ in self._seen),
+            started=to["running"],
+            completed=to["completed"],
+            failed=to["failed"],
+        )
+
+    def _new_events(self) -> list[EventInfo]:
+        since: dict[str, Any] = {"after": self._after}
+        if self._after is None:
+            since = {"since": f"{WINDOW_MS // 1000}s"}
+        return list(self._client.events(**since, last=MOST_EVENTS, kind=["job"]))
+
+
+def draw(frame: Frame) -> Group:
+    """Returns the view of a frame; whatever comes from outside is escaped."""
+    parts: list[Table | Text] = [_head(frame), Text(), _queues(frame.queues), Text()]
+    parts += [_workers(frame.workers), Text()]
+    parts.append(table_of(frame.jobs, COLUMNS) if frame.jobs else Text("no open jobs", "dim"))
+    return Group(*parts)
+
+
+def _head(frame: Frame) -> Text:
+    rates, minute = frame.rates, format_duration(round(frame.rates.seconds * 1000))
+    busy, slots = (sum(getattr(w, name) for w in frame.workers) for name in ("held", "slots"))
+    queued = sum(queue.depth for queue in frame.queues)
+    return Text(
+        f"{queued} queued, {busy} of {slots} slots busy; in {minute}: {rates.submitted} submitted, "
+        f"{rates.started} started, {rates.completed} completed, {rates.failed} failed",
+        "bold",
+    )
+
+
+def _queues(queues: Sequence[QueueInfo]) -> Table:
+    rows = [(q.name, "paused" if q.paused else "open", q.depth, q.weight) for q in queues]
+    return make_table(("queue", "state", "queued", "weight"), rows)
+
+
+def _workers(workers: Sequence[WorkerInfo]) -> Table | Text:
+    if not workers:
+        return Text("no workers", "dim")
+    now = RealClock().now_ms()
+    shown = sorted(workers, key=lambda worker: (-worker.held, worker.name))[:WORKERS_SHOWN]
+    rows = [
+        (w.name, w.status, f"{w.held}/{w.slots}",
+         short_duration(now - parse_moment(w.last_seen, "last_seen")), w.reason)
+        for w in shown
+    ]  # fmt: skip
+    table = make_table(("worker", "state", "busy", "seen", "reason"), rows)
+    if len(workers) > len(shown):
+        table.caption = f"and {len(workers) - len(shown)} more workers"
+    return table
