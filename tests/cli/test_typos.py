@@ -16,7 +16,7 @@ FILE = "name: w\nparameters: {word: {default: x}}\njobs:\n  one: {run: ['true']}
         (("workflows", "sumbit"), "unknown command: workflows sumbit; did you mean submit?"),
         (("workers", "drian", "w"), "unknown command: workers drian; did you mean drain?"),
         (("jobs", "--stat", "queued"), "Did you mean --state?"),
-        (("jobs", "5"), "unexpected argument: 5"),
+        (("jobs", "5"), "unknown command: jobs 5 (known: delete)"),
         (("workflows", "graph", "x", "--format", "mermad"), 'Did you mean "mermaid"?'),
         (("cancel", "--where", "quue=batch"), "did you mean queue?"),
         (("config", "--pol-open", "3"), "Did you mean --pool-open?"),

@@ -26,12 +26,12 @@ from windlass.fuzzing.processes.runner import ExitStatus
 from windlass.fuzzing.roles.coverage import parse_shard
 from windlass.fuzzing.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec, MalformedFile
 from windlass.wire.reactions import conceal, parse_reactions
-from windlass.workflows.conditions import holds
 from windlass.workflows.expansion import expand_tree
+from windlass.workflows.expressions.conditions import holds
+from windlass.workflows.expressions.substitution import Budget, Scope, substitute_text
 from windlass.workflows.files import NoFiles
 from windlass.workflows.nodes import NOWHERE, Misdescribed, Node
 from windlass.workflows.reading import read_text
-from windlass.workflows.substitution import Budget, Scope, substitute_text
 
 VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in KINDS})
 CRASHED: Final = ExitStatus(-6, "exited", 1)

@@ -15,7 +15,13 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.wire.jobs import NewWorkflow
 from windlass.workflows.checking import check
-from windlass.workflows.conditions import holds
+from windlass.workflows.expressions.conditions import holds
+from windlass.workflows.expressions.substitution import (
+    Scope,
+    substitute,
+    substitute_line,
+    substitute_text,
+)
 from windlass.workflows.files import Files, LocalFiles, NoFiles
 from windlass.workflows.format import OF_SUBWORKFLOWS
 from windlass.workflows.jobs import check_job, check_job_name, make_job, place_in
@@ -24,7 +30,6 @@ from windlass.workflows.nodes import Misdescribed, Node, Place, mapping, of_plai
 from windlass.workflows.parameters import bind, values
 from windlass.workflows.references import Entry, Instance, Made, link, refuse_cycles
 from windlass.workflows.schema import JOB, RELAXED, ROOT, STRICT
-from windlass.workflows.substitution import Scope, substitute, substitute_line, substitute_text
 from windlass.workflows.workflow_options import REACTIONS, check_workflow
 
 JOB_LIMIT: Final = 250_000  # of a whole workflow
@@ -148,8 +153,9 @@ class _Level:
         link(entries, self._prefix, self._made)
 
     def _combinations(self, entry: Entry) -> list[Combination]:
-        parts = (self._own(entry.node, part, entry.field) for part in ("matrix", "count"))
-        return combinations(*parts, entry.field)
+        matrix = self._own(entry.node, "matrix", entry.field)
+        count = self._own(entry.node, "count", entry.field)
+        return combinations(matrix, count, entry.field)
 
     def _name(self, written: str, place: Place, entries: Mapping[str, Entry]) -> str:
         name = substitute_text(written, self._scope, place, "jobs")

@@ -15,9 +15,9 @@ from windlass.domain.tasks.python import PythonTask
 from windlass.domain.tasks.shell import ShellTask
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
+from windlass.workflows.expressions.substitution import SHELL
 from windlass.workflows.format import OF_COMMANDS
 from windlass.workflows.nodes import Misdescribed, Node, Place, plain
-from windlass.workflows.substitution import SHELL
 
 _REFERENCES: Final = ("after", "after_any")  # `references.py` finds the jobs
 _KEYS: Final = frozenset(n for n, o in OPTIONS.items() if o.in_files and n not in _REFERENCES)

@@ -17,9 +17,9 @@ from windlass.domain.job.validation import DEPENDENCY_LIMIT
 from windlass.domain.values.references import LITERAL, RESULT, replaced
 from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
+from windlass.workflows.expressions.substitution import Budget
 from windlass.workflows.matrix import Combination, named
 from windlass.workflows.nodes import MARK, Misdescribed, Node, plain, together
-from windlass.workflows.substitution import Budget
 
 EDGE_LIMIT: Final = 2_500_000  # of a whole workflow
 MATCHING: Final = "[*]"

@@ -1,7 +1,7 @@
 """`windlass top`: queues, workers, rates and jobs, once and as a live view."""
 
 from tests.cli.program import Program
-from windlass.cli.output.top_view import Frame, Rates, draw
+from windlass.cli.output.live.top_view import Frame, Rates, draw
 
 
 def test_one_frame_shows_queues_workers_rates_and_jobs(up: Program) -> None:

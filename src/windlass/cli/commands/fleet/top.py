@@ -22,8 +22,8 @@ def top(
     limit
         The maximum number of jobs to show.
     """
-    from windlass.cli.output.live import show_live
-    from windlass.cli.output.top_view import Overview, draw
+    from windlass.cli.output.live.refresh import show_live
+    from windlass.cli.output.live.top_view import Overview, draw
 
     with at.client(reconnect) as client:
         overview = Overview(client, limit)

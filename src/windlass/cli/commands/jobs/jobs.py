@@ -69,10 +69,6 @@ def list_jobs(
     watch
         Draw the list again every second until Ctrl-C; once, if there is no terminal.
     """
-    if columns is not None:  # a wrong one is told before the server is asked
-        from windlass.cli.output.job_table import read_columns
-
-        read_columns(columns)
     filters: dict[str, Any] = {
         "state": state, "queue": queue, "task": task, "name": name, "label": label,
         "workflow": workflow, "namespace": namespace, "submitted_by": submitted_by,
@@ -85,14 +81,18 @@ def list_jobs(
     if json:
         print_json(found)
     elif found:
-        from windlass.cli.output.job_table import print_jobs, read_columns
-
-        print_jobs(found, read_columns(columns))
+        _print_jobs(found, columns)
     else:
         from windlass.cli.commands.suggestions import warn_of_typos
 
         say("no jobs", DIM)
         warn_of_typos(at, queue, task)
+
+
+def _print_jobs(jobs: list[Job], columns: str | None) -> None:
+    from windlass.cli.output.job_table import print_jobs, read_columns
+
+    print_jobs(jobs, read_columns(columns))
 
 
 def _all_jobs(at: Connection, filters: Mapping[str, Any], limit: int) -> list[Job]:
@@ -110,7 +110,7 @@ def _all_jobs(at: Connection, filters: Mapping[str, Any], limit: int) -> list[Jo
 
 def _watch(at: Connection, filters: Mapping[str, Any], limit: int, columns: str | None) -> None:
     from windlass.cli.output.job_table import read_columns, table_of
-    from windlass.cli.output.live import show_live
+    from windlass.cli.output.live.refresh import show_live
 
     given = {name: value for name, value in filters.items() if value is not None}
     with at.client(RECONNECT) as client:

@@ -9,8 +9,8 @@ from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitFor
 from windlass.cli.options.flags import Json, Quiet
 from windlass.cli.options.job import COMMAND_TASK, PLAIN, JobOptions, named_by_flags
 from windlass.cli.output.exit_codes import FAILED
+from windlass.cli.output.live.waiting import follow_saying_why
 from windlass.cli.output.text import DIM, RED, copy_log, print_json, say, warn
-from windlass.cli.output.waiting import follow_saying_why
 from windlass.client.handles import ENDS
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass

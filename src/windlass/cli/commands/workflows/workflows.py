@@ -126,7 +126,7 @@ def show(
     workflow: WorkflowId,
     /,
     *,
-    limit: Limit | None = None,
+    limit: Limit = SHOWN,
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
@@ -135,15 +135,15 @@ def show(
     Parameters
     ----------
     limit
-        The maximum number of jobs to show. Default: 50; with --json, all, as job_list.
+        The maximum number of jobs to show; JSON has all of them, as job_list.
     """
     with at.client() as client:
         info = client.workflow(workflow).info()
         if json:
-            listed = jobs_of(client, workflow, limit)
+            listed = jobs_of(client, workflow)
             print_json({**msgspec.to_builtins(info), "job_list": listed})
             return
-        jobs = jobs_of(client, workflow, limit or SHOWN)
+        jobs = jobs_of(client, workflow, limit)
     print_workflow(info)
     say("")
     rows = [(j.id, j.state, j.name or j.task, j.attempt, j.worker, remark_on(j)) for j in jobs]
@@ -166,7 +166,7 @@ def watch(
     Shows a live tree on a terminal, otherwise one line per change; with --json one object per
     line.
     """
-    from windlass.cli.output.workflow_watch import follow
+    from windlass.cli.output.live.workflow_watch import follow
 
     with at.client(reconnect) as client:
         code = follow(client, workflow, json)

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from windlass.workflows.expressions.substitution import Scope
 from windlass.workflows.nodes import Misdescribed, Node, plain
-from windlass.workflows.substitution import Scope
 
 LENGTH_LIMIT: Final = 1_000
 DEPTH_LIMIT: Final = 20
@@ -93,7 +93,7 @@ class _Reader:
     def _compared(self) -> Any:
         left = self._value()
         sign = self._peek()
-        if sign not in _COMPARE or self._tokens[self._next][0] != "sign":
+        if sign is None or sign not in _COMPARE or self._tokens[self._next][0] != "sign":
             return left
         self._next += 1
         right = self._value()
