@@ -41,8 +41,8 @@ from windlass.worker.isolation.own_files import (
     SIGNALS,
     Hiding,
     choose_hiding,
-    existing,
     hide,
+    present,
     signals_kept_by,
 )
 from windlass.worker.isolation.place import PASSABLE, readable_by_all
@@ -250,7 +250,7 @@ class LocalMachine:
         if options.trusts_jobs:
             modes.walls = {OWN_FILES: OPEN, SIGNALS: OPEN}
             return
-        folders = existing((self._state.path, *options.hides))
+        folders = present((self._state.path, *options.hides))
         hiding = choose_hiding(folders)
         needed = (self._state.scratch, self._socket.path, *own_python())
         try:
