@@ -13,9 +13,9 @@ from windlass.cli.options.configuration import load_settings
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.job.validation import Validator
+from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.values.env_file import is_variable_name, parse_env_file
 from windlass.domain.values.json_schema import check_schema, find_mismatch
-from windlass.executors import KINDS
 from windlass.fuzzing.config.solver_file import parse_solver
 from windlass.fuzzing.coverage.changes import hunks_of
 from windlass.fuzzing.coverage.coverage_map import decode as decode_map
