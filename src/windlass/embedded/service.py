@@ -5,6 +5,7 @@ whoever can open the store sees every namespace.
 """
 
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from windlass.api.jobs import Jobs
@@ -15,15 +16,19 @@ from windlass.api.rights import Rights
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.client.service import find_worker, fresh_key
+from windlass.client.uploads import described, read
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.job.job import DEFAULT_NAMESPACE
 from windlass.domain.values.errors import InvalidInput
 from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.engine import Engine
+from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import follow_growing
 from windlass.wire.bulk import BulkReply, BulkRequest
+from windlass.wire.files import Uploaded
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -157,6 +162,13 @@ class EngineService:
         _, chunks = await (await self._api()).backend.files.open_artifact(job, name)
         async for chunk in chunks:
             yield chunk
+
+    async def upload(self, path: Path, namespace: str | None) -> Uploaded:
+        facts = await described(path)
+        sent = Upload(namespace or DEFAULT_NAMESPACE, facts.sha256, facts.size, facts.content_type)
+        files = (await self._api()).backend.files
+        row = await files.store_upload(sent, read(path), self._who.name)
+        return Uploaded(row.namespace, row.sha256, row.size)
 
     async def close(self) -> None:
         await self._node.close()

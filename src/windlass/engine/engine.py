@@ -192,9 +192,9 @@ class Engine:
         """
         return await self._syncs.sync(worker, request, woken)
 
-    def validate(self, jobs: Sequence[JobSpec]) -> list[ValidatedJob]:
-        """Returns the jobs ready to be written, or raises `InvalidInput`."""
-        return self._submissions.validate(jobs)
+    def validate(self, jobs: Sequence[JobSpec], now: int | None = None) -> list[ValidatedJob]:
+        """Returns the jobs ready to be written at `now`, or raises `InvalidInput`."""
+        return self._submissions.validate(jobs, now)
 
     async def answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
         """Returns the open workflow with a key and the jobs it was submitted with."""

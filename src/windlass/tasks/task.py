@@ -4,7 +4,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -13,6 +13,8 @@ from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.main_module import name_of_main
+from windlass.tasks.local_files import MADE, with_files
+from windlass.tasks.submitting import Submits
 
 if TYPE_CHECKING:
     from windlass.tasks.values.calls import CallCodec
@@ -29,14 +31,14 @@ _OF_ONE_JOB: Final = frozenset(
     {"task", "args", "name", "key", "after", "after_any", "workflow", "parent"}
 )
 _OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
-_OF_CALLS: Final = KEYWORDS - {"task", "args"}
+OF_CALLS: Final = KEYWORDS - {"task", "args"}
 
 
-class Task(Generic[P, R_co]):
+class Task(Submits[P, R_co]):
     """A function that workers may run. Calling it runs it here and now.
 
-    `options` returns the same task with other options for its jobs, `job` describes a call
-    without submitting it.
+    `submit` and `map` run it as jobs, `options` returns the same task with other options for
+    its jobs, `job` describes a call without submitting it.
     """
 
     def __init__(self, function: Callable[P, Any], job: JobSpec) -> None:
@@ -80,7 +82,7 @@ class Task(Generic[P, R_co]):
 
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
-        fields = canonical_options(options, _OF_CALLS)
+        fields = canonical_options(options, OF_CALLS)
         made = type(self)(self._function, msgspec.structs.replace(self._job, **fields))
         for known in ("signature", "codec", "path"):
             if known in vars(self):
@@ -89,8 +91,11 @@ class Task(Generic[P, R_co]):
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """Returns the job that calls this function with these arguments."""
+        before = next(MADE)
         if self._job.task != PYTHON:
-            return msgspec.structs.replace(self._job, args=self._named_arguments(args, kwargs))
+            arguments = self._named_arguments(args, kwargs)
+            made = msgspec.structs.replace(self._job, args=arguments)
+            return with_files(made) if next(MADE) - before > 1 else made
         listed: list[Any] = []
         named: dict[str, Any] = {}
         if args or kwargs or self.signature.parameters:
@@ -98,7 +103,8 @@ class Task(Generic[P, R_co]):
                 self._bind(args, kwargs)
             listed, named = self.codec.encode(args, kwargs)
         call = {"function": self.path, "args": listed, "kwargs": named}
-        return msgspec.structs.replace(self._job, args=call)
+        made = msgspec.structs.replace(self._job, args=call)
+        return with_files(made) if next(MADE) - before > 1 else made
 
     def _named_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         self._bind(args, kwargs)

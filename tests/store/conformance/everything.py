@@ -239,7 +239,7 @@ ASK: list[Step] = [
     lambda tx: tx.steps.lock_name("team", "go"),
     lambda tx: tx.steps.lock_pending([1, 8, 9]),
     lambda tx: tx.steps.lock_step(8, "k"),
-    lambda tx: tx.steps.lock_waiting(signal_row("go", id=1), 10),
+    lambda tx: tx.steps.waiting(signal_row("go", id=1), 10),
     lambda tx: tx.steps.last_signal("team", "go"),
     lambda tx: tx.steps.next_signal("team", "go", after=0, since=0, until=10),
     lambda tx: tx.steps.of_jobs([1, 8, 9]),

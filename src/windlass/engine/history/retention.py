@@ -178,6 +178,14 @@ async def trim_runs(work: Work) -> int:
     return await work.tx.schedules.trim_runs(work.now - keep_ms, work.config.chunk_rows)
 
 
+async def trim_uploads(work: Work) -> int:
+    """Removes uploads that no job has and that were not used for a while; returns how many."""
+    if not await work.tx.retention.try_lock():
+        return 0
+    before = work.now - work.config.upload_retention_ms
+    return await work.tx.files.trim_uploads(before, work.config.chunk_rows)
+
+
 async def trim_reactions(work: Work) -> int:
     """Removes reactions that were done or given up long ago; returns how many."""
     keep_ms = work.config.job_retention_ms

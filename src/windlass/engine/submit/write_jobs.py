@@ -16,6 +16,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
 from windlass.engine.submit.resolve_references import GraphJob, reserve, resolve
 from windlass.engine.submit.submission import Submission, Submitted, known_answers
+from windlass.engine.submit.use_uploads import use_uploads
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
@@ -153,9 +154,12 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     await reserve(work, drafts)
     fresh = [draft for draft in drafts if not draft.known]
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
+    uploads = await use_uploads(work, fresh)
     groups = await join_workflows(work, submission, [draft.job for draft in fresh])
     _join(fresh, groups, outside)
     await write_graph(work, fresh, outside, groups.rows)
+    if uploads:
+        await work.tx.files.add_artifacts(uploads)
     if len(fresh) == len(drafts):
         return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
     found = tuple(draft.known or draft.id for draft in drafts)

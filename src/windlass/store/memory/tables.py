@@ -6,7 +6,7 @@ from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.events import Event
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
 from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
@@ -97,6 +97,7 @@ class Tables:
         # Artifacts of one job, by attempt and name.
         self.artifacts: Table[int, dict[tuple[int, str], ArtifactRow]] = Table(journal)
         self.names: Table[tuple[str, str], NameRow] = Table(journal)
+        self.uploads: Table[tuple[str, str], UploadRow] = Table(journal)  # (namespace, sha256)
         self.progress: Table[int, Progress] = Table(journal)
         self.dynamic: Table[int, Dynamic] = Table(journal)
         # Steps of one job, by key.

@@ -19,8 +19,8 @@ CREATE SEQUENCE pool_ids;
 CREATE SEQUENCE pool_worker_ids;
 CREATE SEQUENCE run_ids;
 CREATE SEQUENCE reaction_ids;
-CREATE SEQUENCE inbox_ids;
 CREATE SEQUENCE signal_ids;
+CREATE SEQUENCE inbox_ids;
 
 -- Written when a job is submitted and when an attempt closes. Half of each page stays free
 -- and no column that an end writes has an index, so that the second write is a HOT update.
@@ -349,6 +349,17 @@ CREATE TABLE names (
     PRIMARY KEY (namespace, name)
 );
 CREATE INDEX names_sha256 ON names (sha256);
+
+CREATE TABLE uploads (
+    size bigint NOT NULL,
+    used_at bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    sha256 text COLLATE "C" NOT NULL,
+    content_type text NOT NULL,
+    created_by text NOT NULL,
+    PRIMARY KEY (namespace, sha256)
+);
+CREATE INDEX uploads_sha256 ON uploads (sha256);
 
 CREATE TABLE progress (
     job bigint PRIMARY KEY,

@@ -303,6 +303,16 @@ CREATE TABLE names (
     PRIMARY KEY (namespace, name)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE uploads (
+    namespace TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    content_type TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    used_at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, sha256)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE progress (
     job INTEGER PRIMARY KEY,
     attempt INTEGER NOT NULL,
@@ -429,6 +439,8 @@ CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = {log.streaming}
 CREATE INDEX artifacts_sha256 ON artifacts (sha256);
 
 CREATE INDEX names_sha256 ON names (sha256);
+
+CREATE INDEX uploads_sha256 ON uploads (sha256);
 
 -- Jobs that ended without completing, of which there are few.
 CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > {state.completed};

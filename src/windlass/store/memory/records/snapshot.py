@@ -30,6 +30,7 @@ def take_snapshot(tables: Tables) -> Snapshot:
         logs=tuple(tables.logs.between((), None)),
         artifacts=tuple(sorted(row for rows in tables.artifacts for row in rows.values())),
         names=tuple(sorted(tables.names)),
+        uploads=tuple(sorted(tables.uploads)),
         progress=tuple(sorted(tables.progress)),
         dynamic=tuple(sorted(tables.dynamic)),
         steps=tuple(

@@ -6,7 +6,7 @@ from windlass.domain.access.tokens import Code
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
 from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import (
     Attempt,
@@ -68,6 +68,7 @@ async def take_snapshot(session: Session) -> Snapshot:
         logs=tuple(map(LogRow._make, await fetch("all_logs"))),
         artifacts=tuple(map(ArtifactRow._make, await fetch("all_artifacts"))),
         names=tuple(map(NameRow._make, await fetch("names", None))),
+        uploads=tuple(map(UploadRow._make, await fetch("uploads", None))),
         progress=tuple(map(Progress._make, await fetch("all_progress"))),
         dynamic=tuple(map(Dynamic._make, await fetch("all_dynamic"))),
         steps=tuple(map(StepRow._make, await fetch("all_steps"))),

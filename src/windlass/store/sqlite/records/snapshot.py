@@ -6,6 +6,7 @@ from typing import TypeVar
 import apsw
 
 from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.rows.files import UploadRow
 from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Snapshot
@@ -81,6 +82,7 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         logs=whole("all_logs", as_log),
         artifacts=whole("all_artifacts", as_artifact),
         names=whole("all_names", as_name),
+        uploads=whole("all_uploads", UploadRow._make),
         progress=whole("all_progress", as_progress),
         dynamic=whole("all_dynamic", as_dynamic),
         steps=whole("all_steps", as_step),
