@@ -6,7 +6,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.tasks.handles import with_references
-from windlass.tasks.task import Task, spec_of
+from windlass.tasks.submitting import Submits
+from windlass.tasks.task import spec_of
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
 from windlass.transactions.failures import explain_failure
 from windlass.transactions.jobs import TransactionJob
@@ -20,7 +21,7 @@ R = TypeVar("R")
 
 @overload
 def submit_in(
-    connection: Any, task: Task[P, R], /, *args: P.args, **kwargs: P.kwargs
+    connection: Any, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> TransactionJob: ...
 @overload
 def submit_in(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
@@ -60,7 +61,7 @@ def submit_many_in(
 
 @overload
 async def submit_in_async(
-    connection: Any, task: Task[P, R], /, *args: P.args, **kwargs: P.kwargs
+    connection: Any, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> TransactionJob: ...
 @overload
 async def submit_in_async(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
