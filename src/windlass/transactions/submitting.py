@@ -7,7 +7,6 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.tasks.handles import with_references
 from windlass.tasks.submitting import Submits
-from windlass.tasks.task import spec_of
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
 from windlass.transactions.failures import explain_failure
 from windlass.transactions.jobs import TransactionJob
@@ -120,7 +119,11 @@ def _spec(task: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> JobSpec:
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
         return JobSpec(task=task, args=with_references(kwargs))
-    return spec_of(task, args, kwargs)
+    if not isinstance(task, Submits):
+        expected = "a function marked with @windlass.task, the name of a task, or a JobSpec"
+        raise InvalidInput("task", expected, repr(task))
+    made: JobSpec = task.job(*args, **kwargs)
+    return made
 
 
 def _kind(connection: object) -> str:
