@@ -133,6 +133,18 @@ class AsyncClient:
         reply = await self.service.submit(submission(ready, new))
         return [AsyncJob(self.service, job) for job in reply.ids]
 
+    async def submit_in(
+        self, connection: Any, task: Any, /, *args: Any, **kwargs: Any
+    ) -> AsyncJob[Any]:
+        """Submits in the transaction of an async connection; see `windlass.submit_in_async`.
+
+        The handle can be asked once that has committed.
+        """
+        from windlass.transactions.submitting import submit_in_async
+
+        job = await submit_in_async(connection, request_for(task, args, kwargs))
+        return self.job(job.id)
+
     async def submit_workflow(self, workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> SubmitReply:
         """Submits an expanded workflow as a whole."""
         return await self.service.submit(submission(jobs, workflow))
@@ -368,6 +380,15 @@ class Client:
     ) -> UploadedFile:
         """Uploads a file for jobs: an argument for a `Path`, or an input of a command."""
         return self.run(self._client.upload(path, name, namespace))
+
+    def submit_in(self, connection: Any, task: Any, /, *args: Any, **kwargs: Any) -> JobHandle[Any]:
+        """Submits in the transaction of a connection; see `windlass.submit_in`.
+
+        The handle can be asked once that has committed.
+        """
+        from windlass.transactions.submitting import submit_in
+
+        return self.job(submit_in(connection, request_for(task, args, kwargs)).id)
 
     def job(self, job: int) -> JobHandle[Any]:
         """Returns a handle on an existing job."""
