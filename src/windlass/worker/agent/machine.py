@@ -152,13 +152,11 @@ class LocalMachine:
 
     def changed_file(self) -> str | None:
         """Returns a file that functions here came from, and that has changed since."""
-        found = (
-            e.changed_file() for e in self._executors.values() if isinstance(e, KnowsFunctions)
-        )
-        return next((file for file in found if file is not None), None)
+        executors = (e for e in self._executors.values() if isinstance(e, KnowsFunctions))
+        return next(filter(None, (executor.changed_file() for executor in executors)), None)
 
     def missing_files(self) -> dict[str, str | None]:
-        """Returns the modules that jobs asked for in vain, with their files if they have some now."""
+        """Returns the modules that jobs asked for in vain, with the files they have by now."""
         found: dict[str, str | None] = {}
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):
