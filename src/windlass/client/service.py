@@ -15,7 +15,7 @@ import msgspec
 from windlass.client.reconnect import Reconnect
 from windlass.client.schedules import HttpPlanning, Planning
 from windlass.client.transport import Answer, Transport
-from windlass.client.uploads import described, read
+from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import NotFound, WindlassError
