@@ -22,6 +22,7 @@ from windlass.domain.rows.views import JobFilter, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.jobs import Job, JobList
@@ -51,12 +52,28 @@ class Shapes:
 class Queries:
     """Reads what callers see; raises `NotFound` for what they may not see."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, inbox: Inbox | None = None) -> None:
         self._engine = engine
+        self._inbox = inbox
         self._shapes = Shapes()
 
     async def job(self, job: int, who: Identity) -> Job:
         """Returns one job with its attempts and transitions."""
+        try:
+            return await self._job(job, who)
+        except NotFound:
+            return await self._job(await self.stands_for(job), who)
+
+    async def stands_for(self, job: int) -> int:
+        """Returns the job that an unknown id means, for a job of a user's own transaction.
+
+        Moves what was committed a moment ago. Raises `NotFound` without an inbox.
+        """
+        if self._inbox is None:
+            raise NotFound("job", job)
+        return await self._inbox.job_for(job)
+
+    async def _job(self, job: int, who: Identity) -> Job:
 
         async def read(tx: ReadTx) -> Job | None:
             view = await tx.views.job(job)

@@ -54,6 +54,10 @@ class Config(Struct, frozen=True, kw_only=True):
     reactions_interval_ms: Annotated[
         int, doc("ms", "Interval of the reactions loop: what runs after workflows end.", least=1)
     ] = 1_000
+    inbox_interval_ms: Annotated[
+        int,
+        doc("ms", "Interval of the inbox loop: jobs of users' own transactions.", least=1),
+    ] = 500
     statistics_interval_ms: Annotated[
         int,
         doc(
@@ -154,6 +158,14 @@ class Config(Struct, frozen=True, kw_only=True):
         doc("bytes", "The most that one job gets as results of other jobs in its arguments.",
             least=1),
     ] = 16 * 1024 * 1024  # fmt: skip
+    steps_limit: Annotated[int, doc("steps", "The most durable steps of one job.", least=1)] = 1_000
+    step_limit: Annotated[
+        int,
+        doc("bytes", "The largest result of a step, payload of a signal or answer.", least=1),
+    ] = 256 * 1024
+    signals_limit: Annotated[
+        int, doc("signals", "The most signals that are kept in one namespace.", least=1)
+    ] = 10_000
     upload_limit: Annotated[
         int, doc("bytes", "The largest file that a client may upload for jobs.", least=1)
     ] = 1024 * 1024 * 1024
@@ -163,14 +175,6 @@ class Config(Struct, frozen=True, kw_only=True):
     upload_retention_ms: Annotated[
         int, doc("ms", "Uploads that no job has are removed so long after their last use.", least=1)
     ] = 86_400_000
-    steps_limit: Annotated[int, doc("steps", "The most durable steps of one job.", least=1)] = 1_000
-    step_limit: Annotated[
-        int,
-        doc("bytes", "The largest result of a step, payload of a signal or answer.", least=1),
-    ] = 256 * 1024
-    signals_limit: Annotated[
-        int, doc("signals", "The most signals that are kept in one namespace.", least=1)
-    ] = 10_000
     bound_ttl_ms: Annotated[
         int, doc("ms", "A cached lowest rank is read again after this.", least=1)
     ] = 30_000

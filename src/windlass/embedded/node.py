@@ -110,6 +110,7 @@ class Node:
             backend = make_backend(store, blobs, self._options.config)
             await store.join(self._note_vacancy)
             await backend.engine.start()
+            backend.inbox.listen()
         except BaseException:
             await store.close()
             raise
@@ -175,6 +176,7 @@ class Node:
         try:
             backend = make_backend(store, self._options.blobs, self._options.config)
             await backend.engine.start()
+            backend.inbox.listen()
         except BaseException:
             await store.close()
             raise

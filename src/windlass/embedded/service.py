@@ -179,7 +179,7 @@ class EngineService:
             backend = await self._node.open()
         opened = self._opened
         if opened is None or opened.backend is not backend:
-            queries = Queries(backend.engine)
+            queries = Queries(backend.engine, backend.inbox)
             jobs, workflows = Jobs(backend.engine, queries), Workflows(backend.engine)
             signals = Signals(backend.engine, queries, fresh_key)
             opened = self._opened = _Api(backend, queries, jobs, workflows, signals)

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -32,6 +32,11 @@ class UploadedFile(msgspec.Struct, frozen=True):
     sha256: str
     name: str
     size: int
+
+    @property
+    def as_path(self) -> Path:
+        """This file as an argument for a `Path`, for type checkers."""
+        return cast("Path", self)
 
     def __windlass_file__(self) -> dict[str, str]:
         """Returns what stands for it among the arguments of jobs."""

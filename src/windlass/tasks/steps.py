@@ -13,7 +13,7 @@ import msgspec
 
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
-from windlass.tasks.current import Answer, Canceled, Current, current
+from windlass.tasks.current import Answer, Canceled, Current, current, find_current
 from windlass.wire.steps import StepReply, StepRequest
 
 P = ParamSpec("P")
@@ -38,17 +38,22 @@ def step(key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwarg
 
     The key is the step's name: each may be used once in an attempt. What is returned is the
     stored value, so lists, dicts and other JSON values, or what the function's annotation says.
+    Outside of jobs it only calls the function.
     """
+    if find_current() is None:
+        return function(*args, **kwargs)
     job = _begin(key)
     if job.attempt > FIRST:
         found = _ask(job, StepRequest(do="find", key=key))
         if found.state == "done":
-            return _result(function, found)
+            stored: R = _result(function, found)
+            return stored
     value = function(*args, **kwargs)
     if inspect.isawaitable(value):
         _close(value)
         raise InvalidInput("function", "a plain function (step_async takes async ones)", function)
-    return _result(function, _ask(job, _store(key, value)))
+    result: R = _result(function, _ask(job, _store(key, value)))
+    return result
 
 
 @overload
@@ -61,6 +66,9 @@ async def step_async(
 ) -> R: ...
 async def step_async(key: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Does the same in async functions; the function may be plain or async."""
+    if find_current() is None:
+        value = function(*args, **kwargs)
+        return await value if inspect.isawaitable(value) else value
     job = _begin(key)
     if job.attempt > FIRST:
         found = await _ask_async(job, StepRequest(do="find", key=key))

@@ -4,7 +4,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -14,9 +14,11 @@ from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.main_module import name_of_main
 from windlass.tasks.local_files import MADE, with_files
+from windlass.tasks.submitting import Submits
 
 if TYPE_CHECKING:
     from windlass.tasks.values.calls import CallCodec
+    from windlass.transactions.jobs import TransactionJob
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
@@ -29,14 +31,14 @@ _OF_ONE_JOB: Final = frozenset(
     {"task", "args", "name", "key", "after", "after_any", "workflow", "parent"}
 )
 _OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
-_OF_CALLS: Final = KEYWORDS - {"task", "args"}
+OF_CALLS: Final = KEYWORDS - {"task", "args"}
 
 
-class Task(Generic[P, R_co]):
+class Task(Submits[P, R_co]):
     """A function that workers may run. Calling it runs it here and now.
 
-    `options` returns the same task with other options for its jobs, `job` describes a call
-    without submitting it.
+    `submit` and `map` run it as jobs, `options` returns the same task with other options for
+    its jobs, `job` describes a call without submitting it.
     """
 
     def __init__(self, function: Callable[P, Any], job: JobSpec) -> None:
@@ -80,7 +82,7 @@ class Task(Generic[P, R_co]):
 
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
-        fields = canonical_options(options, _OF_CALLS)
+        fields = canonical_options(options, OF_CALLS)
         made = type(self)(self._function, msgspec.structs.replace(self._job, **fields))
         for known in ("signature", "codec", "path"):
             if known in vars(self):
@@ -114,6 +116,20 @@ class Task(Generic[P, R_co]):
             return self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise InvalidInput("args", f"arguments that {self.path} takes", str(error)) from None
+
+    def submit_in(self, connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> "TransactionJob":
+        """Submits a call in the transaction of a connection; see `windlass.submit_in`."""
+        from windlass.transactions.submitting import submit_in
+
+        return submit_in(connection, self.job(*args, **kwargs))
+
+    async def submit_in_async(
+        self, connection: Any, /, *args: P.args, **kwargs: P.kwargs
+    ) -> "TransactionJob":
+        """Does the same over an async connection; see `windlass.submit_in_async`."""
+        from windlass.transactions.submitting import submit_in_async
+
+        return await submit_in_async(connection, self.job(*args, **kwargs))
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"

@@ -9,7 +9,7 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.rows.steps import FOREVER, StepRow, StepState
+from windlass.domain.rows.steps import FOREVER, SignalRow, StepRow, StepState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, TooManyRequests
 from windlass.domain.values.times import format_moment
 from windlass.engine.steps import resume
@@ -156,7 +156,7 @@ async def test_canceling_ends_a_suspended_job_at_once(rig: Rig) -> None:
     await suspend(rig, agent)
     await rig.engine.jobs.cancel([job])
     assert await rig.state(job) == "canceled"
-    assert (await rig.engine.steps.send(DEFAULT, "go", 1, "k", None)).told == 1
+    assert (await rig.engine.steps.send(DEFAULT, "go", 1, "k", None)).told == 0
     assert await rig.state(job) == "canceled"
     assert await agent.take() == ()
 
@@ -231,8 +231,9 @@ async def test_a_signal_reaches_many_jobs_also_after_a_crash(
     jobs = [await rig.submit(args=n) for n in range(5)]
     for _ in jobs:
         await suspend(rig, agent)
-    signal = resume.SignalRow(0, DEFAULT, "go", "k", 0, 1, None, b"1")
-    await rig.engine.run(lambda work: resume.send(work, signal))  # and then the server dies
+    signal = SignalRow(0, DEFAULT, "go", "k", 0, 1, None, b"1")
+    await rig.engine.run(lambda work: resume.send(work, signal))
+    await rig.engine.run(resume.deliver_open)  # and then the server dies
     assert (await rig.states(*jobs)).count("suspended") == 3
     await rig.scheduling()
     assert set(await rig.states(*jobs)) == {"queued"}

@@ -13,6 +13,7 @@ from windlass.domain.lifecycle.workflow_state import COUNTS
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow, UploadRow
+from windlass.domain.rows.inbox import InboxRow
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -255,6 +256,11 @@ def token(name: str, **changes: Any) -> Token:
         incarnation=3,
     )
     return row._replace(**changes)
+
+
+def inbox_row(*jobs: int, **changes: Any) -> InboxRow:
+    """Returns what a user's transaction submitted."""
+    return InboxRow(0, 5, jobs, "role:app", (), b'{"jobs":[]}')._replace(**changes)
 
 
 def audit_row(at: int, **changes: Any) -> AuditRow:

@@ -24,8 +24,10 @@ from windlass.domain.job.job import (
     PREEMPTIBLE,
     JobSpec,
     check_labels,
+    counts_from_now,
     encode_spec,
     normalise,
+    with_times,
 )
 from windlass.domain.job.retry_options import check_retries
 from windlass.domain.lifecycle.rank import parse_priority
@@ -162,12 +164,18 @@ class Validator:
         self._last = _Last()
         self._short = min(2 * DEPTH_LIMIT, config.payload_limit)  # too short to be too deep
 
-    def validate(self, spec: JobSpec, field: str = "job") -> ValidatedJob:
+    def validate(self, spec: JobSpec, field: str = "job", now: int | None = None) -> ValidatedJob:
         """Validates one job; `field` is how errors name it, such as "jobs[3]"."""
-        return self.validate_all((spec,), field)[0]
+        return self.validate_all((spec,), field, now)[0]
 
-    def validate_all(self, specs: Iterable[JobSpec], field: str = "job") -> list[ValidatedJob]:
-        """Validates jobs in turn; an error does not say which of them it is about."""
+    def validate_all(
+        self, specs: Iterable[JobSpec], field: str = "job", now: int | None = None
+    ) -> list[ValidatedJob]:
+        """Validates jobs in turn; an error does not say which of them it is about.
+
+        Times that count from the submission count from `now`. Without it, jobs that have such
+        times are only checked.
+        """
         validated: list[ValidatedJob] = []
         short, tasks, last = self._short, self._tasks, self._last
         for spec in specs:
@@ -180,7 +188,7 @@ class Validator:
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(alone, body, field)
             if _DOLLAR in body and (_RESULT in body or _FILE in body):
-                validated.append(self._validate_referring(spec, body, field))
+                validated.append(self._validate_referring(spec, body, field, now))
                 last = self._last
                 continue
             planned = self._plan(spec, field) if tasks else spec
@@ -191,11 +199,13 @@ class Validator:
                 else:
                     validated.append(ValidatedJob(spec, body, last.alone))
                 continue
-            validated.append(self._look_closely(spec, planned, body, field))
+            validated.append(self._look_closely(spec, planned, body, field, now))
             last = self._last
         return validated
 
-    def _validate_referring(self, spec: JobSpec, body: bytes, field: str) -> ValidatedJob:
+    def _validate_referring(
+        self, spec: JobSpec, body: bytes, field: str, now: int | None
+    ) -> ValidatedJob:
         """Validates a job that may get files, or results of other jobs, for which it waits too."""
         needed = dict.fromkeys(results_in(spec.args, f"{field}.args"))
         known = {*spec.after, *spec.after_any}
@@ -203,14 +213,14 @@ class Validator:
         if missing:
             spec = replace(spec, after=(*spec.after, *missing))
         planned = self._plan(spec, field) if self._tasks else spec
-        made = self._look_closely(spec, planned, body, field)
+        made = self._look_closely(spec, planned, body, field, now)
         uploads = tuple(dict.fromkeys(uploads_in(spec.args)))
         if uploads:
             made = replace(made, uploads=uploads, template=replace(made.template, plain=False))
         return replace(made, refers=True) if needed else made
 
     def _look_closely(
-        self, spec: JobSpec, planned: JobSpec, body: bytes, field: str
+        self, spec: JobSpec, planned: JobSpec, body: bytes, field: str, now: int | None
     ) -> ValidatedJob:
         """Validates a job that is not like the one before."""
         if spec.submitted_by is not None:
@@ -226,8 +236,13 @@ class Validator:
             _check_names(own, field)
         more = _more_of(settled) != _NO_MORE
         if more:
-            _check_more(own, field)
+            # Submitted again later, it is still the same job.
             digest = None if own.key is None else digest_of(own)
+            if now is not None and counts_from_now(own):
+                own = with_times(own, now)
+                settled = with_times(settled, now)
+                body = encode_spec(_alone(own))
+            _check_more(own, field)
             return ValidatedJob(own, body, self._template(settled, known, base, named), digest)
         alike = known.shape, known.digest, base, 0, known.timeout_ms, known.idle_ms
         template = JobTemplate(*alike, not named, True)
@@ -329,6 +344,7 @@ def _is_plain(spec: JobSpec) -> bool:
     return (
         spec.unblock == "auto"
         and spec.not_before is None
+        and spec.delay is None
         and spec.start_before is None
         and spec.finish_before is None
         and spec.capability_grace is None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
+from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.activity import Activity, note_activity
 from windlass.engine.commands.submit import SubmitCommand
@@ -108,11 +109,11 @@ class Jobs:
         if not jobs:
             raise InvalidInput("jobs", "at least one job", 0)
         check_text("key", key)
-        parent = (await self._store.read(lambda tx: tx.jobs.read([holder.job]))).get(holder.job)
+        now, parent = await self._store.read(lambda tx: _facts_now(tx, holder.job))
         if parent is None:
             raise NotFound("job", holder.job)
         namespace = await self.namespace_of(holder.job)
-        checked = self._submissions.validate(as_children(jobs, parent, namespace))
+        checked = self._submissions.validate(as_children(jobs, parent, namespace), now)
         done = await self._run(lambda work: submit_children(work, holder, checked, key))
         return done._replace(workflow=parent.workflow)
 
@@ -145,3 +146,8 @@ class Jobs:
         if body is None:
             raise NotFound("job", job)
         return decode_spec(body).namespace or DEFAULT_NAMESPACE
+
+
+async def _facts_now(tx: ReadTx, job: int) -> tuple[int, JobFacts | None]:
+    """Returns the time, and what is known of a job."""
+    return tx.now, (await tx.jobs.read([job])).get(job)

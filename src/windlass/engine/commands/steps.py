@@ -105,7 +105,7 @@ class Steps:
         body = self._json("payload", payload)
         signal = SignalRow(0, namespace, name, key, 0, 1, actor, body)
         sent = await self._run(lambda work: send(work, signal))
-        told, last = sent.told, sent
+        told, last = 0, sent
         while sent.applied and last.signal.is_open:
             open_signal = last.signal
             last = await self._run(lambda work, s=open_signal: deliver(work, s))  # type: ignore[misc]

@@ -194,6 +194,14 @@ async def trim_reactions(work: Work) -> int:
     return await work.tx.reactions.trim(work.now - keep_ms, work.config.chunk_rows)
 
 
+async def trim_aliases(work: Work) -> int:
+    """Removes old notes of which job stands for one whose key was taken; returns how many."""
+    keep_ms = work.config.job_retention_ms
+    if not keep_ms or not await work.tx.retention.try_lock():
+        return 0
+    return await work.tx.inbox.trim_aliases(work.now - keep_ms, work.config.chunk_rows)
+
+
 async def trim_audit(work: Work) -> int:
     """Removes old rows of the audit log, and sessions that ended a while ago; returns how many."""
     keep_ms = work.config.audit_retention_ms

@@ -13,6 +13,7 @@ from windlass.engine.history.retention import (
     lose_logs,
     remove_empty_workflows,
     remove_jobs,
+    trim_aliases,
     trim_audit,
     trim_events,
     trim_reactions,
@@ -69,6 +70,7 @@ class RetentionLoop:
         reactions = await self._repeat(trim_reactions)
         audit = await self._repeat(trim_audit)
         signals = await self._repeat(trim_signals)
+        await self._repeat(trim_aliases)
         self._engine.counters.ran(self.name, now)
         return RetentionReport(
             jobs, events, logs, swept.removed, runs, reactions, swept.joined, audit, signals

@@ -7,6 +7,7 @@ from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -88,6 +89,8 @@ class Tables:
         self.token_ids: Table[str, int] = Table(journal)  # digest
         self.audit: SortedTable[int, AuditRow] = SortedTable(journal, lambda row: (row.id,))
         self.codes: Table[str, Code] = Table(journal)
+        self.inbox: SortedTable[int, InboxRow] = SortedTable(journal, lambda row: (row.id,))
+        self.job_aliases: SortedTable[int, JobAlias] = SortedTable(journal, lambda row: (row.job,))
         self.logs: SortedTable[Order, LogRow] = SortedTable(
             journal, lambda row: (row.job, row.attempt)
         )

@@ -672,3 +672,22 @@ BEGIN
     SELECT RAISE(ABORT, 'the newest event must stay: the numbering goes on from it');
 END;
 
+
+-- What users submitted in transactions of their own; the holder of the file turns it into jobs. The
+-- ids in `jobs` (JSON) are taken from `sequences` already. `namespaces` is JSON too.
+CREATE TABLE inbox (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    jobs TEXT NOT NULL,
+    submitted_by TEXT NOT NULL,
+    namespaces TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+
+-- Jobs from `inbox` whose key another job had: that one stands for them.
+CREATE TABLE job_aliases (
+    job INTEGER PRIMARY KEY,
+    became INTEGER NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX job_aliases_at ON job_aliases (at, job);

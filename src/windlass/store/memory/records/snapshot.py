@@ -57,6 +57,8 @@ def take_snapshot(tables: Tables) -> Snapshot:
         pools=tuple(sorted(tables.pools, key=lambda row: row.id)),
         pool_workers=tuple(tables.pool_workers.between((), None)),
         pool_costs=tuple(sorted(tables.pool_costs)),
+        inbox=tuple(tables.inbox.between((), None)),
+        job_aliases=tuple(tables.job_aliases.between((), None)),
     )
 
 

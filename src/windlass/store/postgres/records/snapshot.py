@@ -7,6 +7,7 @@ from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -28,6 +29,7 @@ from windlass.store.postgres.core.places import due_of, tickets_of, waits_of
 from windlass.store.postgres.core.workflows import workflows_of
 from windlass.store.postgres.fleet.access import tokens_of
 from windlass.store.postgres.fleet.workers import workers_of
+from windlass.store.postgres.records.inbox import inbox_of
 from windlass.store.postgres.session import Rows, Session
 from windlass.store.spans import as_key
 
@@ -88,6 +90,8 @@ async def take_snapshot(session: Session) -> Snapshot:
         pools=tuple(map(PoolRow._make, await fetch("all_pools_by_id"))),
         pool_workers=tuple(map(PoolWorkerRow._make, await fetch("all_pool_workers"))),
         pool_costs=tuple(map(CostRow._make, await fetch("all_pool_costs"))),
+        inbox=tuple(inbox_of(await fetch("all_inbox"))),
+        job_aliases=tuple(map(JobAlias._make, await fetch("all_job_aliases"))),
     )
 
 

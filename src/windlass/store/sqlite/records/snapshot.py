@@ -7,9 +7,11 @@ import apsw
 
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.rows.files import UploadRow
+from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Snapshot
 from windlass.store.spans import as_key
+from windlass.store.sqlite.records.inbox import as_inbox
 from windlass.store.sqlite.rows import (
     Row,
     as_about,
@@ -104,6 +106,8 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         pools=whole("all_pools", as_pool),
         pool_workers=whole("all_pool_workers", as_pool_worker),
         pool_costs=whole("all_pool_costs", as_cost),
+        inbox=whole("all_inbox", as_inbox),
+        job_aliases=whole("all_job_aliases", JobAlias._make),
     )
 
 
