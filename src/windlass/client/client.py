@@ -31,7 +31,7 @@ from windlass.client.resources.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
-from windlass.client.uploads import upload, with_uploads
+from windlass.client.values.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec

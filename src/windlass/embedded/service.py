@@ -16,7 +16,7 @@ from windlass.api.rights import Rights
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.client.service import find_worker, fresh_key
-from windlass.client.uploads import described, read
+from windlass.client.values.uploads import described, read
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent

@@ -55,6 +55,7 @@ from windlass.domain.matching.resources import canonical_resources
 from windlass.domain.matching.shapes import Shape, shape_digest
 from windlass.domain.tasks.kind import TaskKind
 from windlass.domain.tasks.media import timed_as
+from windlass.domain.tasks.references import FILE, RESULT, results_in, uploads_in
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.json_values import (
     DEPTH_LIMIT,
@@ -65,7 +66,6 @@ from windlass.domain.values.json_values import (
     refuse_nul,
 )
 from windlass.domain.values.names import check_name, is_name
-from windlass.domain.values.references import FILE, RESULT, results_in, uploads_in
 
 DEPENDENCY_LIMIT: Final = 100_000
 KNOWN_LIMIT: Final = 10_000

@@ -25,8 +25,8 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
+from windlass.domain.tasks.references import uploads_in
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
-from windlass.domain.values.references import uploads_in
 from windlass.domain.values.times import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.enqueue import make_ready, plan_for
