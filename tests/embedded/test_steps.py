@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ import windlass
 from tests.embedded import step_functions as functions
 from tests.support.running import run
 from tests.support.waiting import until
-from windlass.client.blocking import JobHandle
+from windlass.client.blocking.handles import JobHandle
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.values.errors import Conflict, InvalidInput
@@ -25,7 +26,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[windlass.Client
         yield opened
 
 
-def comes_to(job: JobHandle, state: str) -> None:
+def comes_to(job: JobHandle[Any], state: str) -> None:
     async def is_so() -> bool:
         return job.info().state == state
 
@@ -64,7 +65,7 @@ def test_steps_return_what_is_stored_as_annotated(client: windlass.Client) -> No
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_misuse_fails_with_a_clear_message(
-    client: windlass.Client, function: object, args: tuple[str, ...], message: str
+    client: windlass.Client, function: windlass.Task[..., Any], args: tuple[str, ...], message: str
 ) -> None:
     job = client.submit(function, *args)
     with pytest.raises(windlass.JobFailed, match=message):
@@ -151,10 +152,10 @@ def test_canceling_reaches_functions_that_wait_block_or_sleep(
         (functions.blocked_until_canceled, "Canceled\n"),
         (functions.awaits_until_canceled, "CancelledError True\n"),
     ):
-        path = tmp_path / function.name
+        path = tmp_path / function.path.partition(":")[2]
         job = client.submit(function, str(path))
 
-        async def reports(job: JobHandle = job) -> bool:
+        async def reports(job: JobHandle[None] = job) -> bool:
             return job.info().progress is not None
 
         run(until("it runs", reports, PATIENCE))

@@ -45,9 +45,9 @@ def test_a_result_that_is_not_as_annotated_fails_the_job(client: windlass.Client
 
 def test_handles_are_arguments(client: windlass.Client) -> None:
     sums = client.submit_many([values.add.job(n, n) for n in range(10)])
-    total = client.submit(values.total, sums, start=sums[1])
+    total = client.submit(values.total, [s.output for s in sums], start=sums[1].output)
     assert total.result(timeout=60) == 92
-    nested = client.submit(values.basket, values.Basket(total, [1, sums[2]]))  # type: ignore[arg-type,list-item]
+    nested = client.submit(values.basket, values.Basket(total.output, [1, sums[2].output]))
     assert nested.result(timeout=60) == values.Basket(97, [1, 4])
     assert client.submit(values.names, {"a"}).result(timeout=60) == ["a"]
 
@@ -55,13 +55,13 @@ def test_handles_are_arguments(client: windlass.Client) -> None:
 def test_jobs_of_a_workflow_block_are_arguments_of_each_other(client: windlass.Client) -> None:
     with client.workflow("sums") as workflow:
         one = workflow.submit(values.add, 1, 2)
-        two = workflow.submit(values.add, one, one)
-        last = workflow.submit(values.total, [one, two])
+        two = workflow.submit(values.add, one.output, one.output)
+        last = workflow.submit(values.total, [one.output, two.output])
     assert last.result(timeout=60) == 9
     with client.workflow("other") as other:
-        foreign = other.submit(values.add, two, 1)
+        foreign = other.submit(values.add, two.output, 1)
         with client.workflow("inner") as inner, pytest.raises(Conflict):
-            inner.submit(values.add, foreign, 1)
+            inner.submit(values.add, foreign.output, 1)
     assert foreign.result(timeout=60) == 7
 
 
@@ -75,7 +75,7 @@ def test_large_results_travel_as_artifacts(client: windlass.Client) -> None:
     assert large.result(timeout=60) == ["x" * 1_000] * 2_000
     (artifact,) = large.info().artifacts
     assert (artifact.name, artifact.size > 2_000_000) == ("result.json", True)
-    assert client.submit(values.count, large).result(timeout=60) == 2_000
+    assert client.submit(values.count, large.output).result(timeout=60) == 2_000
 
 
 def test_files_that_functions_return_are_artifacts(client: windlass.Client, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_files_that_functions_return_are_artifacts(client: windlass.Client, tmp_
     assert [artifact.name for artifact in made.info().artifacts] == ["out/report.txt"]
     made.download("out/report.txt", tmp_path / "copy")
     assert (tmp_path / "copy").read_text() == path.read_text()
-    assert client.submit(values.size_of, made).result(timeout=60) == 15
+    assert client.submit(values.size_of, made.output).result(timeout=60) == 15
     found = client.submit(values.report_async, 2).result(timeout=60)
     assert found["report"].read_text() == "line\n" * 2
 

@@ -79,6 +79,14 @@ class AsyncJob(Generic[R_co]):
         if job.state == "completed":
             self._completed = job
 
+    @property
+    def output(self) -> R_co:
+        """This handle, typed as its result: `add.submit(first.output, 2)` suits type checkers.
+
+        Among the arguments of another job, a handle stands for the result of its job.
+        """
+        return cast("R_co", self)
+
     def __windlass_reference__(self) -> int | str:
         """Returns what stands for its result among the arguments of other jobs."""
         return self.id

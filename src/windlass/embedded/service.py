@@ -164,6 +164,14 @@ class EngineService:
         async for chunk in chunks:
             yield chunk
 
+    async def some_jobs(self, ids: list[int]) -> list[Job]:
+        """Returns these jobs as lists show them."""
+        return await (await self._api()).queries.some_jobs(ids, self._who)
+
+    async def now(self) -> int:
+        """Returns the store's time."""
+        return await (await self._api()).engine.now()
+
     async def close(self) -> None:
         await self._node.close()
 

@@ -186,7 +186,7 @@ class Validator:
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(alone, body, field)
             if _DOLLAR in body and _RESULT in body:
-                validated.append(self._validate_referring(spec, body, field))
+                validated.append(self._validate_referring(spec, body, field, now))
                 last = self._last
                 continue
             planned = self._plan(spec, field) if tasks else spec
@@ -201,7 +201,9 @@ class Validator:
             last = self._last
         return validated
 
-    def _validate_referring(self, spec: JobSpec, body: bytes, field: str) -> ValidatedJob:
+    def _validate_referring(
+        self, spec: JobSpec, body: bytes, field: str, now: int | None
+    ) -> ValidatedJob:
         """Validates a job that may get results of other jobs; it waits for those too."""
         needed = dict.fromkeys(_results_in(spec.args, field))
         known = {*spec.after, *spec.after_any}
@@ -209,7 +211,7 @@ class Validator:
         if missing:
             spec = replace(spec, after=(*spec.after, *missing))
         planned = self._plan(spec, field) if self._tasks else spec
-        made = self._look_closely(spec, planned, body, field)
+        made = self._look_closely(spec, planned, body, field, now)
         return replace(made, refers=True) if needed else made
 
     def _look_closely(

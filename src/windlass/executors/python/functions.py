@@ -79,11 +79,17 @@ class Functions:
 
 def _find(path: str) -> FoundFunction:
     module_name, _, name = path.partition(":")
-    target: Any = _import(module_name)
+    return find_in(_import(module_name), path, name)
+
+
+def find_in(module: object, path: str, name: str) -> FoundFunction:
+    """Returns the marked function of this name in a module; raises `Unfit`."""
+    target: Any = module
     for part in name.split("."):
         target = getattr(target, part, None)
         if target is None:
-            raise Unfit(f"expected {path} to exist on this worker: {module_name} has no {name}")
+            place = path.partition(":")[0]
+            raise Unfit(f"expected {path} to exist on this worker: {place} has no {name}")
     if not isinstance(target, Task):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
     function = target.function
