@@ -83,6 +83,11 @@ class ChildJob:
         """The job's number."""
         return self._number
 
+    @property
+    def output(self) -> Any:
+        """This handle, as an argument of another job: it stands for the result."""
+        return self
+
     def __windlass_reference__(self) -> int:
         """Returns what stands for its result among the arguments of other jobs."""
         return self._number

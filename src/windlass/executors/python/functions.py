@@ -92,11 +92,16 @@ class Functions:
 
 def _find(path: str) -> FoundFunction:
     module_name, _, name = path.partition(":")
-    target: Any = _import(module_name)
+    return find_in(_import(module_name), path, name)
+
+
+def find_in(module: object, path: str, name: str) -> FoundFunction:
+    """Returns the marked function of this name in a module; raises `Unfit`."""
+    target: Any = module
     for part in name.split("."):
         target = getattr(target, part, None)
         if target is None:
-            why = f"{module_name} has no {name}"
+            why = f"{path.partition(':')[0]} has no {name}"
             raise Missing(f"expected {path} to exist on this worker: {why}", why)
     if not isinstance(target, Task):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
