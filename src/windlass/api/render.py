@@ -93,6 +93,7 @@ def show_job(
         superseded_by=facts.superseded_by,
         labels=spec.labels or {},
         key=spec.key,
+        key_for=spec.key_for,
         submitted_by=spec.submitted_by,
         created_at=format_moment(facts.created_at),
         assigned_at=_moment(lease.assigned_at if lease else view.assigned_at),
