@@ -8,6 +8,7 @@ one is told to stop. No job is assigned before all workers of the old epoch have
 from typing import Final, NamedTuple
 
 from windlass.domain.config import Config
+from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict
@@ -61,7 +62,7 @@ def _hold_ms(config: Config) -> int:
 
 def first_incarnation(work: Work) -> int:
     """Returns the lowest incarnation number of this epoch."""
-    return work.catalog.epoch * work.config.epoch_attempts + 1
+    return work.catalog.epoch * PER_EPOCH + 1
 
 
 def refuse_old_store(work: Work, worker: Worker, seen: int) -> Conflict:

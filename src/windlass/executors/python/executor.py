@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.tasks.python import Importable, read_args
 from windlass.domain.values.errors import InvalidInput
@@ -151,8 +152,8 @@ class PythonExecutor:
         self._seq += 1
         granted = context.granted or NOTHING
         call = Call(
-            self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
-            dict(context.secrets), granted.variables, granted.cpus,
+            self._seq, context.job, shown_attempt(context.attempt), context.workflow, function,
+            args, kwargs, dict(context.secrets), granted.variables, granted.cpus,
         )  # fmt: skip
         job = Job(call, context, self._ticks)
         if context.alone:
