@@ -1,13 +1,15 @@
-"""`windlass.Client` and `windlass.AsyncClient`: connected to a server, or embedded.
+"""`windlass.Client` and `windlass.AsyncClient`, connected or embedded, and the default client.
 
 The engine and its stores are imported only by `embedded()`: a client of a server needs none
 of them, and starts in a fraction of the time.
 """
 
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from windlass.client import client
+from windlass.client.blocking.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from windlass.domain.config import Config
@@ -59,9 +61,9 @@ class Client(client.Client):
         processes of their own, so a program opens its client below
         `if __name__ == "__main__":`.
         """
-        from windlass.embedded.thread import LoopThread
+        import uvloop
 
-        thread = LoopThread()
+        thread = LoopThread(uvloop.new_event_loop, forks=False)
         try:
             made = AsyncClient.embedded(
                 store, workers=workers, blobs=blobs, drain=drain, config=config,
@@ -71,4 +73,25 @@ class Client(client.Client):
         except BaseException:
             thread.close()
             raise
-        return cls(client=made, runner=thread)
+        return cls(client=made, thread=thread)
+
+
+class _Default:
+    """The client that tasks submit with."""
+
+    lock: Final = threading.Lock()
+    client: Client | None = None
+
+
+def default_client() -> Client:
+    """Returns the client that `task.submit` uses: one for the server, unless another was set."""
+    found = _Default.client
+    if found is None:
+        with _Default.lock:
+            found = _Default.client = _Default.client or Client()
+    return found
+
+
+def set_default_client(client: Client | None) -> None:
+    """Sets the client that `task.submit` uses; None: make one when it is needed again."""
+    _Default.client = client

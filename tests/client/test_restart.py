@@ -198,7 +198,7 @@ def test_a_client_that_no_server_ever_answered_fails_at_once() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             transport = Transport(server.address, await server.token(Role.ADMIN))
-        job = AsyncJob(HttpService(transport, Reconnect(LIMIT_S)), 1)
+        job: AsyncJob[None] = AsyncJob(HttpService(transport, Reconnect(LIMIT_S)), 1)
         with pytest.raises(Unreachable, match=r"^no server at"):
             await asyncio.wait_for(job.wait(), LIMIT_S / 2)
         await transport.close()

@@ -17,6 +17,7 @@ from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.submit.submission import WorkflowSpec
+from windlass.engine.transaction.arguments import check_id
 from windlass.wire.jobs import NewWorkflow
 from windlass.wire.reactions import parse_reactions
 
@@ -31,6 +32,11 @@ def job_spec(job: JobSpec, who: Identity, field: str) -> JobSpec:
     """Returns the job with its submitter; raises `Forbidden` if they do not see its namespace."""
     if job.submitted_by is not None:
         raise InvalidInput(f"{field}.submitted_by", "left to the server", job.submitted_by)
+    # Both are looked up before the whole job is validated.
+    if job.parent is not None:
+        check_id(f"{field}.parent", job.parent)
+    if job.workflow is not None:
+        check_id(f"{field}.workflow", job.workflow)
     namespace = namespace_of(job.namespace, who, Action.SUBMIT_JOBS)
     own = None if namespace == DEFAULT_NAMESPACE else namespace
     return msgspec.structs.replace(job, namespace=own, submitted_by=who.name)

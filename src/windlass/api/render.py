@@ -21,6 +21,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.steps import FOREVER
 from windlass.domain.rows.views import WorkerView, newest_attempt
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.forecast import Outlook
@@ -76,7 +77,7 @@ def show_job(
         no_retry_on=list(spec.no_retry_on),
         backoff=spec.backoff,
         lost_count=facts.lost,
-        not_before=_moment(view.not_before or spec.not_before_ms),
+        not_before=_moment(_not_before(view) or spec.not_before_ms),
         timeout=_seconds(facts.timeout_ms),
         timeout_at=_moment(_timeout_at(view)),
         idle_timeout=_seconds(facts.idle_ms),
@@ -108,6 +109,11 @@ def show_job(
     )
 
 
+def _not_before(view: JobRecord) -> int | None:
+    """Returns when it may start; a wait without an end has none."""
+    return None if view.not_before == FOREVER else view.not_before
+
+
 def _retries(view: JobRecord) -> int:
     """Counts the retries after failures; the final failure was not retried."""
     final = view.facts.state == FAILED and view.failure != WORKER_LOST
@@ -130,9 +136,11 @@ def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
 
 def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
     """Renders the forecast of a job, and what jobs like it took."""
+    late = outlook.forecast.overdue_ms
     return {
         "estimated_start": show_span(outlook.now, outlook.forecast.start),
         "estimated_end": show_span(outlook.now, outlook.forecast.end),
+        "overdue": None if late is None else late / 1000,
         "peak_memory": outlook.peak_memory,
         "statistics": _statistics(outlook.known),
         "suggestions": suggestions(shape.resources, outlook.known),
@@ -143,6 +151,7 @@ def _statistics(known: Summary | None) -> RunStatistics | None:
     if known is None:
         return None
     return RunStatistics(
+        kind=known.kind,
         count=known.count,
         mean=known.mean_ms / 1000,
         p50=known.p50_ms / 1000,

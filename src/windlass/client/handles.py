@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar, cast
 
+from windlass.client.results import read_result
 from windlass.client.service import Service
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import WindlassError
 from windlass.wire.jobs import Job
+
+R_co = TypeVar("R_co", covariant=True)
 
 WAIT_SECONDS = 30.0
 ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected"})
@@ -29,7 +32,7 @@ class JobFailed(WindlassError):
         return f"job {self.job.id} {self.job.state}: {self.job.reason or 'no reason given'}"
 
 
-class AsyncJob:
+class AsyncJob(Generic[R_co]):
     """A submitted job."""
 
     def __init__(self, service: Service, job: int) -> None:
@@ -61,18 +64,30 @@ class AsyncJob:
                 if job.state in ENDS:
                     return job
 
-    async def result(self, timeout: float | None = None) -> Any:
+    async def result(self, timeout: float | None = None) -> R_co:
         """Returns the job's result; raises `JobFailed` if it did not complete."""
         job = await self.wait(timeout)
         if job.state != "completed":
             raise JobFailed(job)
-        return job.result
+        return cast("R_co", await read_result(self._service, job))
+
+    @property
+    def output(self) -> R_co:
+        """Its result, as an argument of another job: this handle, typed as what it stands for.
+
+        `add.submit(first.output, 3)` is `add.submit(first, 3)` for type checkers.
+        """
+        return cast("R_co", self)
+
+    def __windlass_reference__(self) -> int | str:
+        """Returns what stands for its result among the arguments of other jobs."""
+        return self.id
 
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancels the job and returns whether that changed anything."""
         return (await self._service.cancel_one(self.id, reason)).applied
 
-    async def retry(self) -> "AsyncJob":
+    async def retry(self) -> "AsyncJob[R_co]":
         """Retries the ended job as a new job that supersedes it."""
         return AsyncJob(self._service, (await self._service.retry(self.id)).id)
 

@@ -6,6 +6,7 @@ the same words: handles and clients do not know which of the two answers.
 
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import quote
 
@@ -14,10 +15,12 @@ import msgspec
 from windlass.client.reconnect import Reconnect
 from windlass.client.schedules import HttpPlanning, Planning
 from windlass.client.transport import Answer, Transport
+from windlass.client.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import NotFound, WindlassError
 from windlass.wire.bulk import BulkReply, BulkRequest
+from windlass.wire.files import Uploaded
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -27,6 +30,14 @@ from windlass.wire.jobs import (
     RetryReply,
     SubmitReply,
     SubmitRequest,
+)
+from windlass.wire.steps import (
+    AnswerReply,
+    AnswerRequest,
+    Question,
+    QuestionList,
+    SendReply,
+    SendRequest,
 )
 from windlass.wire.workers import WorkerList
 from windlass.wire.workflows import (
@@ -94,6 +105,16 @@ class Service(Protocol):
 
     async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow: ...
 
+    async def send(self, request: SendRequest) -> SendReply:
+        """Sends a signal."""
+        ...
+
+    async def questions(self) -> list[Question]:
+        """Returns all questions that jobs wait to have answered."""
+        ...
+
+    async def answer(self, job: int, request: AnswerRequest) -> AnswerReply: ...
+
     @property
     def planning(self) -> Planning:
         """Templates and schedules."""
@@ -103,6 +124,10 @@ class Service(Protocol):
 
     def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
         """Yields the bytes of an artifact; raises `NotFound`."""
+        ...
+
+    async def upload(self, path: Path, namespace: str | None) -> Uploaded:
+        """Stores a file of this machine for jobs of a namespace."""
         ...
 
     async def close(self) -> None: ...
@@ -222,6 +247,26 @@ class HttpService:
             "POST", path, RetriedWorkflow, RetryWorkflow(failed=failed)
         )
 
+    async def send(self, request: SendRequest) -> SendReply:
+        """Sends a signal with a key, so that it can be repeated if no answer came."""
+        if request.key is None:
+            request = msgspec.structs.replace(request, key=fresh_key())
+        return await self._repeat("POST", "/api/v1/signals", SendReply, request)
+
+    async def questions(self) -> list[Question]:
+        found: list[Question] = []
+        after: str | None = None
+        while True:
+            page = await self._repeat("GET", "/api/v1/questions", QuestionList, after=after)
+            found += page.questions
+            after = page.next
+            if after is None:
+                return found
+
+    async def answer(self, job: int, request: AnswerRequest) -> AnswerReply:
+        path = f"/api/v1/jobs/{job}/answer"
+        return await self.transport.call("POST", path, AnswerReply, request)
+
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
         return self._follow_log(job) if follow else self._read_log(job)
 
@@ -270,6 +315,17 @@ class HttpService:
         while (chunk := await self._reconnect.insist(read_on)) is not None:
             received += len(chunk)
             yield chunk
+
+    async def upload(self, path: Path, namespace: str | None) -> Uploaded:
+        """Sends a file; it is stored under its digest, so that it can be sent again."""
+        facts = await described(path)
+        query = {"size": facts.size, "content_type": facts.content_type}
+        if namespace is not None:
+            query["namespace"] = namespace
+        address = f"/api/v1/uploads/{facts.sha256}"
+        return await self._reconnect.insist(
+            lambda: self.transport.call_bytes("PUT", address, Uploaded, read(path), query=query)
+        )
 
     async def close(self) -> None:
         await self.transport.close()

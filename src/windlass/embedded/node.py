@@ -25,6 +25,7 @@ from windlass.wiring.backend import Backend, make_backend, standing_by
 from windlass.wiring.direct_agents import own_agent
 from windlass.wiring.stores import Opening, make_private, open_store
 from windlass.worker.agent.agent import Agent
+from windlass.worker.agent.environment import without_own
 from windlass.worker.agent.options import WorkerOptions
 
 # A server that exits may be restarting: wait this long before taking over.
@@ -109,6 +110,7 @@ class Node:
             backend = make_backend(store, blobs, self._options.config)
             await store.join(self._note_vacancy)
             await backend.engine.start()
+            backend.inbox.listen()
         except BaseException:
             await store.close()
             raise
@@ -174,6 +176,7 @@ class Node:
         try:
             backend = make_backend(store, self._options.blobs, self._options.config)
             await backend.engine.start()
+            backend.inbox.listen()
         except BaseException:
             await store.close()
             raise
@@ -207,6 +210,8 @@ class Node:
             slots=self._options.workers,
             drain_limit_ms=self._options.drain_ms,
             metadata=self._options.offers,
+            trusts_jobs=True,  # They are the program's own.
+            variables=without_own(os.environ),
         )
         return asyncio.get_running_loop().create_task(self._keep_agent(backend, options))
 

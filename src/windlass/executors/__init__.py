@@ -14,24 +14,12 @@ from typing import Any, Final
 
 import structlog
 
-from windlass.domain.tasks.ffmpeg import FfmpegTask
-from windlass.domain.tasks.gstreamer import GstreamerTask
-from windlass.domain.tasks.media import MediaTask
-from windlass.domain.tasks.python import PythonTask
-from windlass.domain.tasks.shell import ShellTask
+from windlass.domain.tasks.built_in import KINDS
 from windlass.ports.executor import Executor
 from windlass.ports.tasks import TaskKind
 from windlass.tasks.task import PYTHON, Task
 
 GROUP: Final = "windlass.tasks"
-
-KINDS: Final[tuple[TaskKind, ...]] = (
-    FfmpegTask(),
-    GstreamerTask(),
-    MediaTask(),
-    PythonTask(),
-    ShellTask(),
-)
 
 log = structlog.get_logger()
 

@@ -12,6 +12,8 @@ from windlass.domain.job.forms import Concurrency, Duration, RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.retry_forms import Backoff
 from windlass.wire.files import ArtifactInfo, LogInfo
+from windlass.wire.numbers import Id
+from windlass.wire.steps import StepInfo
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,8 +112,9 @@ class LinkedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """What completed jobs of the same shape took: seconds, and bytes where that was measured."""
+    """What completed jobs of this kind took: seconds, and bytes where that was measured."""
 
+    kind: str = ""  # a function, or a program and its first argument
     count: int
     mean: float
     p50: float
@@ -189,12 +192,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     indices: dict[str, tuple[str, ...]] = {}  # what it holds of indexed resources while it runs
     estimated_start: Estimate | None = None
     estimated_end: Estimate | None = None
+    overdue: float | None = None  # seconds that it runs longer than 90 % of such jobs
     peak_memory: int | None = None  # bytes that its newest attempt took at most
     statistics: RunStatistics | None = None  # None: no such job has completed
     suggestions: list[str] = []  # where it asks for far more, or less, than such jobs used
     dependencies: list[LinkedJob] = []
     dependents: list[LinkedJob] = []  # the first 100
     dependents_more: bool = False
+    steps: list[StepInfo] = []  # what its function has stored and waits for; empty in lists
 
 
 class JobList(msgspec.Struct, frozen=True):
@@ -205,7 +210,7 @@ class JobList(msgspec.Struct, frozen=True):
 
 
 class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    ids: list[int] = []
+    ids: list[Id] = []
     reason: str = "Canceled"
 
 

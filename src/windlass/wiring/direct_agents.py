@@ -4,6 +4,7 @@ import os
 import sys
 
 from windlass.api.children import Children
+from windlass.api.steps.attempt import AttemptSteps
 from windlass.clock import RealChance, RealClock
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
@@ -14,9 +15,16 @@ from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.options import WorkerOptions
 
 
+def direct_gateway(engine: Engine, files: Files) -> DirectGateway:
+    """Returns the way to an engine in this process."""
+    return DirectGateway(
+        engine, files, submit=Children(engine).submit, step=AttemptSteps(engine).step
+    )
+
+
 def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     """Returns an agent that uses the engine directly, without a server."""
-    gateway = DirectGateway(engine, files, submit=Children(engine).submit)
+    gateway = direct_gateway(engine, files)
     executors = load_executors(imports=options.imports, allowed=options.allowed_imports)
     return Agent(gateway, options, executors, RealClock(), RealChance())
 
@@ -28,7 +36,7 @@ def own_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     executors["python"] = PythonExecutor(env={"PYTHONPATH": path})
     add_named(executors)
     return Agent(
-        DirectGateway(engine, files, submit=Children(engine).submit),
+        direct_gateway(engine, files),
         options,
         executors,
         RealClock(),

@@ -7,9 +7,10 @@ import pytest
 
 from windlass.domain.access.actions import Action
 from windlass.domain.values.errors import WindlassError
-from windlass.server.http.binding import Binder, Body, Id, signature_of
+from windlass.server.http.binding import Binder, Body, signature_of
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Route
+from windlass.wire.numbers import Id
 
 
 class Thing(msgspec.Struct, forbid_unknown_fields=True):

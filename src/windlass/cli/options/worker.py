@@ -12,12 +12,15 @@ from windlass.cli.options.flags import Flag, Many
 from windlass.domain.job.forms import read_limits
 from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import InvalidInput
+from windlass.worker.agent.environment import named_variables
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
 from windlass.worker.isolation.container.engine import check_engine
 from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
+PASS_VARIABLE: Final = "WINDLASS_PASS_ENV"  # space-separated patterns
+FILE_VARIABLE: Final = "WINDLASS_ENV_FILE"
 # Other users can read a command line, but not its environment.
 Code = Annotated[str | None, Parameter(env_var="WINDLASS_CODE")]
 Mode = Annotated[
@@ -29,6 +32,37 @@ Imports = Annotated[
     list[str] | None,
     Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),
 ]
+PassEnv = Annotated[list[str] | None, Parameter(env_var=PASS_VARIABLE, consume_multiple=False)]
+EnvFile = Annotated[Path | None, Parameter(env_var=FILE_VARIABLE)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class JobVariables:
+    """What jobs find in their environment, beside a short list. WINDLASS_… never pass.
+
+    Parameters
+    ----------
+    env
+        NAME or NAME=VALUE: an environment variable for all jobs; other users of the machine can
+        read a VALUE here. Repeatable.
+    env_file
+        A file of NAME=VALUE lines for all jobs. Also WINDLASS_ENV_FILE.
+    pass_env
+        A pattern of the worker's own variables that all jobs see, such as 'DJANGO_*'. Repeatable.
+        Also WINDLASS_PASS_ENV, with spaces between patterns.
+    """
+
+    env: Many = None
+    env_file: EnvFile = None
+    pass_env: PassEnv = None
+
+    def read(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Returns the variables; raises `InvalidInput`."""
+        return named_variables(environ, self.env or (), self.env_file, self.pass_env or ())
+
+
+NO_VARIABLES: Final = JobVariables()
 
 
 @Parameter(name="*")
@@ -68,6 +102,9 @@ class Offers:
         The user ids of jobs with isolation, if the worker is root.
     share
         A directory that jobs in a sandbox can read, beside those of the system. Repeatable.
+    trust_jobs
+        With isolation process, let jobs do all that this user can: use sudo and other setuid
+        programs, signal the worker, open its token and the data directory.
     limit
         The most that a job may use: memory, cpu_time, processes, disk; and open_files for each of
         its processes. NAME=AMOUNT; repeatable.
@@ -85,10 +122,16 @@ class Offers:
     container_engine: Engine = "auto"
     uids: str = DEFAULT_RANGE
     share: Many = None
+    trust_jobs: Flag = False
     limit: Many = None
 
     def options(
-        self, name: str, state: Path, code: str | None, environ: Mapping[str, str]
+        self,
+        name: str,
+        state: Path,
+        code: str | None,
+        environ: Mapping[str, str],
+        variables: JobVariables = NO_VARIABLES,
     ) -> WorkerOptions:
         """Returns the worker's options; raises `InvalidInput`."""
         if self.slots is not None and self.slots < 1:
@@ -110,8 +153,10 @@ class Offers:
             container_engine=self.container_engine,
             uids=self.uids,
             shares=tuple(Path(path) for path in self.share or ()),
+            trusts_jobs=self.trust_jobs,
             limits=read_limits(self.limit, "--limit") if self.limit else None,
             pins=self.pin_cpus,
+            variables=variables.read(environ),
         )
 
 

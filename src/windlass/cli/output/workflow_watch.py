@@ -35,7 +35,7 @@ POLL_SECONDS: Final = 1
 SIGNS: Final = {
     "completed": "✓", "failed": "✗", "rejected": "✗", "aborted": "–", "canceled": "–",
     "running": "▶", "assigned": "▶", "blocked": "·", "queued": "○", "retrying": "↻",
-    "canceling": "…", "timed_out": "✗",
+    "suspended": "⏸", "canceling": "…", "timed_out": "✗",
 }  # fmt: skip
 
 

@@ -1,17 +1,18 @@
 """How the values of job options are written: in JSON and Python, and as the text of a flag.
 
 Every form has one canonical value, whichever way it was written: durations are seconds, times
-are RFC 3339 in UTC, lists are tuples.
+are RFC 3339 in UTC or durations from the submission, lists are tuples.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms, parse_size
+from windlass.domain.values.quantities import format_duration, parse_duration_ms, parse_size
 from windlass.domain.values.times import format_moment, parse_moment
 
 Duration = float | str  # seconds, or text such as "15m"
@@ -23,6 +24,9 @@ REPEATABLE: Final = "Repeatable."
 MOST: Final = 2**31 - 1  # processes or open files
 LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
 _DATE: Final = re.compile(r"\d{4}-")
+_MOMENT_EXPECTED: Final = (
+    "a time such as 2030-01-02T03:04:05Z, with its zone, or a duration from now such as 15m"
+)
 
 
 class Concurrency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,8 +59,8 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
     `canonical` turns a value from JSON or Python into its canonical form and `read` the texts
     of a flag; both name the option in errors. A canonical value is returned as it is. `read`
-    gets the current time for durations from now. `varies` tells whether the same value can be
-    written in several ways.
+    gets the current time too. `varies` tells whether the same value can be written in several
+    ways.
     """
 
     name: str
@@ -112,29 +116,39 @@ def milliseconds(duration: float | str | None) -> int | None:
     return None if duration is None else round(float(duration) * 1000)
 
 
+def is_relative(moment: str) -> bool:
+    """Returns whether a canonical time counts from the submission: 15m, not 2030-01-02T…"""
+    return not _DATE.match(moment)
+
+
 def moment_ms(moment: str | None) -> int | None:
-    """Returns a canonical time in milliseconds since 1970."""
-    return None if moment is None else parse_moment(moment, "time")
+    """Returns a canonical time in milliseconds since 1970; None for one from the submission."""
+    return None if moment is None or is_relative(moment) else parse_moment(moment, "time")
 
 
 def _moment(value: Any, field: str) -> str:
+    """Returns a time in UTC, or as a duration from the submission."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.isoformat()
+    elif isinstance(value, timedelta) or (isinstance(value, str) and is_relative(value)):
+        return str(_kept(value, format_duration(_ahead_ms(value, field))))
     if not isinstance(value, str):
-        raise InvalidInput(field, "a time such as 2030-01-02T03:04:05Z", value)
+        raise InvalidInput(field, _MOMENT_EXPECTED, value)
     moment = parse_moment(value, field)
     if not 0 <= moment <= LONGEST_MS:
         raise InvalidInput(field, f"a time between 1970 and {format_moment(LONGEST_MS)}", value)
     return str(_kept(value, format_moment(moment)))
 
 
-def _read_moment(text: str, field: str, now: int) -> str:
-    if _DATE.match(text):
-        return _moment(text, field)
+def _ahead_ms(value: object, field: str) -> int:
     try:
-        ahead = parse_duration_ms(text, field)
+        return parse_duration_ms(value, field)
     except InvalidInput:
-        expected = "a time such as 2030-01-02T03:04:05Z, or a duration from now such as 15m"
-        raise InvalidInput(field, expected, text) from None
-    return _moment(format_moment(now + ahead), field)
+        raise InvalidInput(field, _MOMENT_EXPECTED, value) from None
+
+
+def _delay(value: object, field: str) -> Any:
+    return _kept(value, seconds(value, field))
 
 
 def _rate(value: Any, field: str) -> RateLimit:
@@ -218,6 +232,17 @@ def _tuple(value: Any, field: str) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def _references(value: Any, field: str) -> tuple[Any, ...]:
+    """Returns ids and names, and handles of jobs as they are: they may have no id yet."""
+    one = not isinstance(value, Sequence) and hasattr(type(value), "id")
+    references = (value,) if one else _tuple(value, field)
+    for reference in references:
+        known = isinstance(reference, int | str) or hasattr(type(reference), "id")
+        if not known or isinstance(reference, bool):
+            raise InvalidInput(field, "ids, names or handles of jobs", reference)
+    return references
+
+
 def _mapping(value: Any, field: str) -> dict[str, Any] | None:
     if not isinstance(value, Mapping):
         raise InvalidInput(field, "a mapping", value)
@@ -277,7 +302,7 @@ CLAUSES: Final = Form(
     in_file=str | list[str], note=REPEATABLE,
 )  # fmt: skip
 REFERENCES: Final = Form(
-    name="list of ids and names", canonical=_tuple, repeats=True, note="An id; repeatable.",
+    name="list of ids and names", canonical=_references, repeats=True, note="An id; repeatable.",
     read=lambda texts, f, _n: tuple(_read_id(text, f) for text in texts),
     in_file=int | str | list[int | str],
 )  # fmt: skip
@@ -293,12 +318,16 @@ DURATION: Final = Form(
     name="duration", canonical=_duration, read=lambda texts, f, _n: _duration(texts[0], f),
     varies=True, note="90, 90s, 15m, 6h.",
 )  # fmt: skip
+DELAY: Final = Form(
+    name="duration", canonical=_delay, read=lambda texts, f, _n: _delay(texts[0], f),
+    varies=True, note="90, 90s, 15m, 6h.",
+)  # fmt: skip
 GRACE: Final = Form(
     name="duration or never", canonical=_grace, read=lambda texts, f, _n: _grace(texts[0], f),
     varies=True,
 )  # fmt: skip
 MOMENT: Final = Form(
-    name="time", canonical=_moment, read=lambda texts, f, now: _read_moment(texts[0], f, now),
+    name="time", canonical=_moment, read=lambda texts, f, _n: _moment(texts[0], f),
     varies=True, note="A time such as 2030-01-02T03:04:05Z, or a duration from now.",
 )  # fmt: skip
 RATE: Final = Form(

@@ -25,8 +25,10 @@ from windlass.domain.job.job import (
     PREEMPTIBLE,
     JobSpec,
     check_labels,
+    counts_from_now,
     encode_spec,
     normalise,
+    with_times,
 )
 from windlass.domain.job.key_window import canonical_window
 from windlass.domain.job.retry_options import check_retries
@@ -63,6 +65,7 @@ from windlass.domain.values.json_values import (
     refuse_nul,
 )
 from windlass.domain.values.names import check_name, is_name
+from windlass.domain.values.references import FILE, RESULT, results_in, uploads_in
 
 DEPENDENCY_LIMIT: Final = 100_000
 KNOWN_LIMIT: Final = 10_000
@@ -96,6 +99,8 @@ class ValidatedJob(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     template: JobTemplate
     body_digest: str | None = None  # of the whole spec; only for jobs with a key
+    refers: bool = False  # its arguments name results of other jobs
+    uploads: tuple[str, ...] = ()  # digests of uploaded files that its arguments name
 
     @property
     def shape(self) -> Shape:
@@ -146,6 +151,9 @@ _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
 _NO_MORE: Final = _more_of(JobSpec(task=""))
 _BACKSLASH: Final = ord("\\")
+_DOLLAR: Final = ord("$")
+_RESULT: Final = f'"{RESULT}"'.encode()
+_FILE: Final = f'"{FILE}"'.encode()
 
 
 class Validator:
@@ -158,12 +166,18 @@ class Validator:
         self._last = _Last()
         self._short = min(2 * DEPTH_LIMIT, config.payload_limit)  # too short to be too deep
 
-    def validate(self, spec: JobSpec, field: str = "job") -> ValidatedJob:
+    def validate(self, spec: JobSpec, field: str = "job", now: int | None = None) -> ValidatedJob:
         """Validates one job; `field` is how errors name it, such as "jobs[3]"."""
-        return self.validate_all((spec,), field)[0]
+        return self.validate_all((spec,), field, now)[0]
 
-    def validate_all(self, specs: Iterable[JobSpec], field: str = "job") -> list[ValidatedJob]:
-        """Validates jobs in turn; an error does not say which of them it is about."""
+    def validate_all(
+        self, specs: Iterable[JobSpec], field: str = "job", now: int | None = None
+    ) -> list[ValidatedJob]:
+        """Validates jobs in turn; an error does not say which of them it is about.
+
+        Times that count from the submission count from `now`. Without it, jobs that have such
+        times are only checked.
+        """
         validated: list[ValidatedJob] = []
         short, tasks, last = self._short, self._tasks, self._last
         for spec in specs:
@@ -175,6 +189,10 @@ class Validator:
                 raise not_json(error, field) from None
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(alone, body, field)
+            if _DOLLAR in body and (_RESULT in body or _FILE in body):
+                validated.append(self._validate_referring(spec, body, field, now))
+                last = self._last
+                continue
             planned = self._plan(spec, field) if tasks else spec
             if planned is spec and replace(alone, args=None, name=None) == last.bare:
                 if waits or spec.name is not None:
@@ -183,12 +201,28 @@ class Validator:
                 else:
                     validated.append(ValidatedJob(spec, body, last.alone))
                 continue
-            validated.append(self._look_closely(spec, planned, body, field))
+            validated.append(self._look_closely(spec, planned, body, field, now))
             last = self._last
         return validated
 
+    def _validate_referring(
+        self, spec: JobSpec, body: bytes, field: str, now: int | None
+    ) -> ValidatedJob:
+        """Validates a job that may get files, or results of other jobs, for which it waits too."""
+        needed = dict.fromkeys(results_in(spec.args, f"{field}.args"))
+        known = {*spec.after, *spec.after_any}
+        missing = tuple(job for job in needed if job not in known)
+        if missing:
+            spec = replace(spec, after=(*spec.after, *missing))
+        planned = self._plan(spec, field) if self._tasks else spec
+        made = self._look_closely(spec, planned, body, field, now)
+        uploads = tuple(dict.fromkeys(uploads_in(spec.args)))
+        if uploads:
+            made = replace(made, uploads=uploads, template=replace(made.template, plain=False))
+        return replace(made, refers=True) if needed else made
+
     def _look_closely(
-        self, spec: JobSpec, planned: JobSpec, body: bytes, field: str
+        self, spec: JobSpec, planned: JobSpec, body: bytes, field: str, now: int | None
     ) -> ValidatedJob:
         """Validates a job that is not like the one before."""
         if spec.submitted_by is not None:
@@ -204,8 +238,13 @@ class Validator:
             _check_names(own, field)
         more = _more_of(settled) != _NO_MORE
         if more:
-            _check_more(own, field)
+            # Submitted again later, it is still the same job.
             digest = None if own.key is None else digest_of(own)
+            if now is not None and counts_from_now(own):
+                own = with_times(own, now)
+                settled = with_times(settled, now)
+                body = encode_spec(_alone(own))
+            _check_more(own, field)
             return ValidatedJob(own, body, self._template(settled, known, base, named), digest)
         alike = known.shape, known.digest, base, 0, known.timeout_ms, known.idle_ms
         template = JobTemplate(*alike, not named, True)
@@ -310,6 +349,7 @@ def _is_plain(spec: JobSpec) -> bool:
     return (
         spec.unblock == "auto"
         and spec.not_before is None
+        and spec.delay is None
         and spec.start_before is None
         and spec.finish_before is None
         and spec.capability_grace is None

@@ -27,6 +27,7 @@ _MOVING: Final = (
     State.CANCELING.code,
     State.TIMED_OUT.code,
     State.RETRYING.code,
+    State.SUSPENDED.code,
 )
 
 

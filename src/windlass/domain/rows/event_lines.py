@@ -38,6 +38,7 @@ _REASONS: Final[Mapping[State, str]] = {
     State.CANCELING: "Told to stop on worker {worker}",
     State.TIMED_OUT: "Timed out on worker {worker}",
     State.RETRYING: "Tried again",
+    State.SUSPENDED: "Waits without holding a slot",
     State.COMPLETED: "Completed on worker {worker}",
     State.FAILED: "Failed on worker {worker}",
     State.CANCELED: "Canceled",

@@ -57,7 +57,7 @@ class Wait(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A job that may not start before `at`; `state` is queued or retrying."""
+    """A job that may not start before `at`; `state` is queued, retrying or suspended."""
 
     at: int
     job: int

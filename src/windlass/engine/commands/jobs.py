@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
-from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.activity import Activity, note_activity
 from windlass.engine.commands.submit import SubmitCommand
-from windlass.engine.history.statistics import summaries
 from windlass.engine.jobs import priority, supersede, unblock
 from windlass.engine.jobs.cancel import Canceled, cancel
 from windlass.engine.jobs.end_waiters import EndWaiters
@@ -110,11 +109,11 @@ class Jobs:
         if not jobs:
             raise InvalidInput("jobs", "at least one job", 0)
         check_text("key", key)
-        parent = (await self._store.read(lambda tx: tx.jobs.read([holder.job]))).get(holder.job)
+        now, parent = await self._store.read(lambda tx: _facts_now(tx, holder.job))
         if parent is None:
             raise NotFound("job", holder.job)
         namespace = await self.namespace_of(holder.job)
-        checked = self._submissions.validate(as_children(jobs, parent, namespace))
+        checked = self._submissions.validate(as_children(jobs, parent, namespace), now)
         done = await self._run(lambda work: submit_children(work, holder, checked, key))
         return done._replace(workflow=parent.workflow)
 
@@ -141,13 +140,14 @@ class Jobs:
 
         return await self._store.read(read)
 
-    async def statistics(self, shapes: Sequence[int]) -> dict[int, Summary]:
-        """Returns what completed jobs of these shapes took; shapes without any are absent."""
-        return await self._store.read(lambda tx: summaries(tx, shapes))
-
     async def namespace_of(self, job: int) -> str:
         """Returns the namespace of a job."""
         body = (await self._store.read(lambda tx: tx.jobs.specs([job]))).get(job)
         if body is None:
             raise NotFound("job", job)
         return decode_spec(body).namespace or DEFAULT_NAMESPACE
+
+
+async def _facts_now(tx: ReadTx, job: int) -> tuple[int, JobFacts | None]:
+    """Returns the time, and what is known of a job."""
+    return tx.now, (await tx.jobs.read([job])).get(job)

@@ -34,6 +34,7 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
+from windlass.domain.rows.steps import FOREVER
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.jobs.enqueue import make_ready
 from windlass.engine.jobs.inherit_rank import pass_on_ended
@@ -50,6 +51,7 @@ COMPLETED = State.COMPLETED.code
 FAILED = State.FAILED.code
 CANCELED = State.CANCELED.code
 REJECTED = State.REJECTED.code
+SUSPENDED = State.SUSPENDED.code
 
 
 class Failure(NamedTuple):
@@ -143,6 +145,15 @@ class Closing:
             self.fail(facts, lease, Failure(kind, message, blameless=True, back_off=back_off))
         else:
             self._return(facts, lease, reason)
+
+    def suspend(self, facts: JobFacts, lease: Lease, at: int) -> None:
+        """Ends an attempt whose function waits, until `at` or until it is resumed; 0: go on."""
+        lease = self.start(facts, lease)
+        self._move(facts, lease, RUNNING, SUSPENDED, None, not_before=at)
+        self._close_try(
+            facts, lease, SUSPENDED, None, facts.failed, facts.lost, facts.returned, facts.excluded
+        )
+        self._again.append((at, SUSPENDED, ticket_of(facts, lease)))
 
     async def write(self) -> None:
         """Writes all decisions, in the order of locks."""
@@ -312,7 +323,7 @@ class Closing:
                 lease.attempt,
                 lease.worker,
                 lease.incarnation,
-                TIMED_OUT if state == TIMED_OUT else (FAILED if failure else QUEUED),
+                state if state in (TIMED_OUT, SUSPENDED) else (FAILED if failure else QUEUED),
                 failure.failure.code if failure else 0,
                 failure.exit_code if failure else None,
                 failure.message if failure else None,
@@ -393,10 +404,13 @@ class Closing:
                 self._move_ticket(ticket, state, BLOCKED, "A dependency was retried")
             elif at > work.now:
                 later.append(Due(at, ticket.job, state, ticket))
-                work.effects.fall_due(at)
+                if at < FOREVER:
+                    work.effects.fall_due(at)
             else:
                 if state == RETRYING:
                     self._move_ticket(ticket, RETRYING, QUEUED, "Retried at once")
+                elif state == SUSPENDED:
+                    self._move_ticket(ticket, SUSPENDED, QUEUED, "Its wait is over")
                 ready.append(ticket)
         if later:
             await work.tx.places.add_due(later)

@@ -57,7 +57,7 @@ class Planner(Protocol):
 async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:
     """Submits in the transaction of `work`, together with its other writes."""
     check_workflow(planned.workflow, engine.config.payload_limit)
-    submission = Submission(engine.validate(planned.jobs), planned.workflow)
+    submission = Submission(engine.validate(planned.jobs, work.now), planned.workflow)
     (answer,) = await submit(work, [submission])
     if isinstance(answer, WindlassError):
         raise answer

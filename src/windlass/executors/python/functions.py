@@ -3,26 +3,41 @@
 import errno
 import importlib
 import inspect
-import math
+import os
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
+from windlass.domain.values.references import FILE
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
+from windlass.tasks.local_files import LocalFile
 from windlass.tasks.outcomes import Abort, Retry
+from windlass.tasks.steps import Suspended, WaitTimeout
 from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
 MOST_NAMES: Final = 50  # of the classes of an exception
+SUSPENDED: Final = "suspended"  # in the place of a failure: the function waits
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
-_encode: Final = msgspec.json.Encoder().encode
+RESULT_LIMIT: Final = 64 * 1024 * 1024
+
+
+def _named(value: object) -> dict[str, str]:
+    """Returns what stands for a file that a function returns."""
+    if isinstance(value, LocalFile):
+        return {FILE: os.path.abspath(value.path)}
+    raise TypeError(f"{type(value).__name__} cannot be encoded")
+
+
+_encode: Final = msgspec.json.Encoder(enc_hook=_named).encode
 
 
 class Unfit(Exception):
@@ -30,10 +45,21 @@ class Unfit(Exception):
 
 
 class FoundFunction(NamedTuple):
-    """A function that may be called."""
+    """A function that may be called; `is_silent`: nothing says that it returns anything."""
 
     function: Callable[..., Any]
     is_async: bool
+    task: Task[..., Any]
+    is_silent: bool
+
+    def arguments(self, call: Call) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """Returns the arguments of a call as annotated; raises `Unfit`."""
+        if not call.args and not call.kwargs:
+            return (), {}
+        try:
+            return self.task.codec.decode(call.args, call.kwargs)
+        except InvalidInput as error:
+            raise Unfit(f"{call.function}: {error.message}") from None
 
 
 class Functions:
@@ -59,7 +85,9 @@ def _find(path: str) -> FoundFunction:
             raise Unfit(f"expected {path} to exist on this worker: {module_name} has no {name}")
     if not isinstance(target, Task):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
-    return FoundFunction(target.function, inspect.iscoroutinefunction(target.function))
+    function = target.function
+    silent = getattr(function, "__annotations__", {}).get("return") in (None, "None")
+    return FoundFunction(function, inspect.iscoroutinefunction(function), target, silent)
 
 
 def _import(name: str) -> object:
@@ -89,28 +117,31 @@ def describe(error: BaseException) -> str:
     return f"{name}: {text}"[:MESSAGE_LIMIT] if text else name
 
 
-def ended(call: Call, value: object) -> Done | Failed:
+def ended(call: Call, found: FoundFunction, value: object) -> Done | Failed:
     """Returns what to say of a call that returned `value`."""
-    if value is None:
+    if value is None and found.is_silent:
         return Done(call.seq)
     try:
-        result = _encode(value)
+        encoded = found.task.codec.encode_result(value)
+        body = None if encoded is None else _encode(encoded)
+        if body is None or len(body) <= RESULT_LIMIT:
+            return Done(call.seq, body)
+        why = f"expected {call.function} to return at most {RESULT_LIMIT} bytes, got {len(body)}: "
+        why += "write them to a file below windlass.current().scratch, and return its Path"
+    except InvalidInput as error:
+        why = error.message
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        return _not_json(call, str(error))
-    if b"null" in result and _holds_infinite(value):
-        return _not_json(call, "a number that is not finite")
-    return Done(call.seq, result)
-
-
-def _not_json(call: Call, why: str) -> Failed:
-    message = f"expected {call.function} to return a JSON value, got {why}"
-    return Failed(call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT])
+        why = f"expected {call.function} to return a JSON value, got {error}"
+    return Failed(call.seq, FailureClass.CONFIGURATION, why[:MESSAGE_LIMIT])
 
 
 def raised(call: Call, error: BaseException) -> Failed:
     """Returns what to say of a call that raised; the traceback goes to the log."""
     if isinstance(error, Unfit):
         return _misfit(call, str(error))
+    error = _unwound(error)
+    if isinstance(error, Suspended):
+        return Failed(call.seq, SUSPENDED, str(error))
     if isinstance(error, Canceled):
         return Failed(call.seq, FailureClass.CANCELED, "stopped")
     if isinstance(error, SystemExit):
@@ -159,6 +190,19 @@ def names_of(error: BaseException) -> tuple[str, ...]:
     return tuple(name for name in names if len(name) <= NAME_LIMIT)[:MOST_NAMES]
 
 
+def _unwound(error: BaseException) -> BaseException:
+    """Returns the `Suspended` or `Canceled` in a group: a task group wraps what its tasks raise."""
+    while isinstance(error, BaseExceptionGroup):
+        for kind in (Canceled, Suspended):
+            found = error.subgroup(kind)
+            if found is not None:
+                error = found.exceptions[0]
+                break
+        else:
+            return error
+    return error
+
+
 def _misfit(call: Call, why: str) -> Failed:
     return Failed(call.seq, FailureClass.CONFIGURATION, why[:MESSAGE_LIMIT], misfit=True)
 
@@ -167,6 +211,8 @@ def failure_of(error: BaseException) -> FailureClass:
     """Returns the class of an exception, by its type alone."""
     if isinstance(error, MemoryError):
         return FailureClass.RESOURCE
+    if isinstance(error, WaitTimeout):
+        return FailureClass.EXECUTION  # Another attempt would find the same.
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror | socket.herror):
         return FailureClass.NETWORK
     if isinstance(error, OSError):
@@ -188,13 +234,3 @@ def _below(error: BaseException, name: str) -> BaseException:
             break
         frames = frames.tb_next
     return error.with_traceback(frames)
-
-
-def _holds_infinite(value: object) -> bool:
-    if isinstance(value, float):
-        return not math.isfinite(value)
-    if isinstance(value, Mapping):
-        return any(_holds_infinite(item) for item in value.values())
-    if isinstance(value, list | tuple | set | frozenset):
-        return any(_holds_infinite(item) for item in value)
-    return False

@@ -29,8 +29,6 @@ class _InBody:
 
 
 Body = Annotated[T, _InBody()]
-Id = Annotated[int, msgspec.Meta(ge=1, le=2**62)]
-Cursor = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 LARGE: Final = 2**20  # bytes; smaller bodies cannot become large objects
 MOST_CONTAINERS: Final = 4_000_000  # in one body: each takes many times its text in memory

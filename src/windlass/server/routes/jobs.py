@@ -8,7 +8,7 @@ from windlass.api.parse import job_filter
 from windlass.api.queries import PAGE_LIMIT
 from windlass.api.render import show_event
 from windlass.domain.access.actions import Action
-from windlass.server.http.binding import Body, Cursor, Id
+from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import COUNTED, Routes
 from windlass.wire.jobs import (
@@ -24,6 +24,7 @@ from windlass.wire.jobs import (
     SubmitRequest,
     UnblockRequest,
 )
+from windlass.wire.numbers import Cursor, Id
 from windlass.wire.system import EventList
 from windlass.wire.workers import Changed
 

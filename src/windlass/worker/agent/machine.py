@@ -10,14 +10,14 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from windlass.domain.matching.isolation import WEAKEST
+from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.wire.sync import Finished
-from windlass.worker.agent.environment import job_environment
+from windlass.worker.agent.environment import job_environment, without_own
 from windlass.worker.agent.limits import mechanisms
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import Memory, StateDirectory, StateUnusable
@@ -28,16 +28,26 @@ from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.isolation.container.leftovers import end_outside
 from windlass.worker.isolation.container.mode import ContainerMode
+from windlass.worker.isolation.job_users import JobUsers
 from windlass.worker.isolation.mode import IsolationMode, Program, Wish
 from windlass.worker.isolation.modes import Modes
-from windlass.worker.isolation.place import PASSABLE, UserPlace
+from windlass.worker.isolation.own_files import (
+    OPEN,
+    OWN_FILES,
+    SIGNALS,
+    Hiding,
+    choose_hiding,
+    existing,
+    hide,
+    signals_kept_by,
+)
+from windlass.worker.isolation.place import PASSABLE
 from windlass.worker.isolation.sandbox import SandboxMode
-from windlass.worker.isolation.uids import Uids, parse_range
 from windlass.worker.isolation.user import UserMode
-from windlass.worker.isolation.visible import visible_folders
+from windlass.worker.isolation.visible import own_python, visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient
-from windlass.worker.keeper.kept_process import KeptProcess
+from windlass.worker.keeper.kept_process import KeptProcess, RunAs
 from windlass.worker.keeper.leftovers import kill_leftovers
 from windlass.worker.keeper.scratch import Scratch
 
@@ -87,20 +97,19 @@ class LocalMachine:
         self._clock = clock
         self._unfit = unfit
         self._state = state or StateDirectory(options.state)
-        base = job_environment(os.environ, {MARKER: self._state.marker}, options.passes)
+        base = job_environment(os.environ, {MARKER: self._state.marker}, options.variables)
         cgroup = _find_cgroup(options.cgroup)
         self._has_cgroup = cgroup is not None
         self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
         self._scratch = Scratch(self._state.scratch, self._keeper.remove)
-        self._place = UserPlace(self._state.path) if os.geteuid() == 0 else None
-        self._uids = Uids(parse_range(options.uids))
+        self._users = JobUsers(self._state.path, options.uids)
         self._socket = JobSocket(self._state.path)
-        self._user_socket = None if self._place is None else JobSocket(self._place.path, True)
+        self._user_socket: JobSocket | None = None  # for jobs that run as other users
         self.index_use = IndexUse(options.pins)
         self.isolation = Modes()
         self.containers = ContainerMode(
             options.container_engine, os.environ, self._state.containers,
-            (MARKER, self._state.marker), clock,
+            (MARKER, self._state.marker), clock, without_own(options.variables),
         )  # fmt: skip
         self._deadline: tuple[float, float] | None = None
         self._recovering: asyncio.Task[None] | None = None
@@ -124,42 +133,64 @@ class LocalMachine:
         await self.isolation.clear_leftovers()
         with self._state.writing():
             self._keeper.start()
-            self._scratch.prepare()
+            for scratch in (self._scratch, *self.isolation.scratch.values()):
+                scratch.prepare()
             self._socket.open()
             if self._user_socket is not None:
                 self._user_socket.open()
+        self._keep_jobs_out()
 
     async def close(self) -> None:
         """Ends every process and lets go of the state directory."""
         await self._close_executors()
         self._keeper.close()
+        self._keeper.drop_walls()
         await self.isolation.close()
         await self._socket.close()
-        self._uids.close()
         if self._user_socket is not None:
             await self._user_socket.close()
-        if self._place is not None:
-            self._place.close()
+        self._users.close()
         self._state.close()
 
     async def _find_modes(self) -> None:
         """Finds out how jobs can be isolated here."""
         options = self._options
         visible = visible_folders(options.shares, (self._state.path, *options.hides))
+        users = self._users
         with self._state.writing():
-            if self._place is not None:
-                self._place.open()
-                own = self.isolation.scratch["user"] = Scratch(
-                    self._place.scratch, self._keeper.remove, PASSABLE
-                )
-                own.prepare()
+            lacking = users.open()
+        if lacking is None:
+            self.isolation.other_users = MODES[1:] if users.is_root else ("user",)
+            self._user_socket = JobSocket(users.place.path, True)
+            own = Scratch(users.place.scratch, self._keeper.remove, PASSABLE)
+            self.isolation.scratch["user"] = own
+        if users.namespace >= 0:
+            self._keeper.use_users(users.namespace)
         candidates: list[IsolationMode] = [
-            UserMode(self._uids),
-            SandboxMode(visible, self._state.path / FILTER, self._uids),
+            UserMode(users.uids, lacking),
+            SandboxMode(visible, self._state.path / FILTER, users.uids),
         ]
         if options.isolation == self.containers.name:
             candidates.append(self.containers)  # Else it is asked when there is time.
         await self.isolation.look(options.isolation, candidates)
+
+    def _keep_jobs_out(self) -> None:
+        """Keeps jobs that have the worker's user apart, and away from Windlass's own files."""
+        modes, options = self.isolation, self._options
+        if options.trusts_jobs:
+            modes.walls = {OWN_FILES: OPEN, SIGNALS: OPEN}
+            return
+        folders = existing((self._state.path, *options.hides))
+        hiding = choose_hiding(folders)
+        needed = (self._state.scratch, self._socket.path, *own_python())
+        try:
+            hide(self._keeper, hiding.way, folders, [path for path in needed if path is not None])
+        except OSError as error:
+            hiding = Hiding(OPEN, error.strerror or str(error))
+        modes.walls = {OWN_FILES: hiding.way, SIGNALS: signals_kept_by()}
+        modes.plain = RunAs(apart=True, kept_out=hiding.way != OPEN)
+        if hiding.reason and modes.default == WEAKEST:
+            log.warning("own_files_open_to_jobs", reason=hiding.reason)
 
     async def _close_executors(self) -> None:
         """Closes them while the keeper can still answer; it ends whatever they leave."""
@@ -199,7 +230,7 @@ class LocalMachine:
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             self._options.secrets, self._socket, self.index_use, self.isolation,
-            self._user_socket, self._options.limits,
+            self._user_socket, self._options.limits, reply.result_limit,
         )  # fmt: skip
         self._attach()
         return AttemptStarter(context, self._executors)
@@ -242,7 +273,10 @@ class LocalMachine:
     ) -> KeptProcess:
         """Starts a process for no job in particular; it sees `env` beside what all jobs see."""
         if self.isolation.default == WEAKEST:
-            process = self._keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin)
+            process = self._keeper.spawn(
+                argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin,
+                run_as=self.isolation.plain,
+            )  # fmt: skip
         else:
             process = await self._spawn_confined(argv, dict(env), limits, stdin)
         await process.changed()

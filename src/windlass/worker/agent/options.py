@@ -16,14 +16,15 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     `secrets` are given to jobs that name them; `imports` are modules whose named functions it
     runs, `allowed_imports` patterns of those whose functions jobs may name (empty: all but the
     standard library and Windlass). `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`.
-    `passes` names environment variables that jobs see as well; `code` is the single-use code of a
+    `variables` is what jobs find in their environment as well; `code` is the single-use code of a
     first enrolment; `drain_limit_ms` is how long a drain waits for jobs (None: as the server
     says). Without `keeps_token` the worker's secret is never written to `state`: it enrols with a
     new code each time it is started. With `pins`, jobs run only on the processors whose indices
     they hold. `isolation` is the weakest mode in which it runs jobs, or `auto`; `uids` are those of
     jobs if it is root. `shares` are folders that jobs in a sandbox can read, `hides` those that
     they must not see. `limits` are the most that a job may use. `container_engine` is `auto`,
-    `off`, or the engine that runs the containers of jobs.
+    `off`, or the engine that runs the containers of jobs. If it `trusts_jobs`, those in the mode
+    `process` can do all that its user can, such as use sudo.
     """
 
     name: str
@@ -31,7 +32,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 1
     metadata: dict[str, Any] = {}
     cgroup: str = "auto"
-    passes: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
     imports: tuple[str, ...] = ()
     allowed_imports: tuple[str, ...] = ()
     secrets: Secrets = msgspec.field(default_factory=Secrets)
@@ -45,3 +46,4 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     hides: tuple[Path, ...] = ()
     limits: JobLimits | None = None
     container_engine: str = "off"
+    trusts_jobs: bool = False

@@ -19,10 +19,11 @@ from windlass.domain.values.errors import Overloaded, StoreUnavailable, Windlass
 from windlass.ports.executor import Executor, Granted, Limits, Process, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Assignment, Finished, Released
-from windlass.worker.attempt import children
+from windlass.worker.attempt import children, steps
 from windlass.worker.attempt.context import AgentContext, SubmitSocket
-from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.files import FILE_MARK, Files
 from windlass.worker.attempt.limits import combined
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
 from windlass.worker.attempt.output.log import AttemptLog
@@ -138,7 +139,8 @@ class Attempt:
         """Runs it."""
         self._timers.start()
         begin: Begin | None = getattr(self._executor, "begin", None)
-        if begin is None or self.granted is not None or self.alone:
+        apart = self.granted is not None or FILE_MARK in bytes(self._spec.args)
+        if begin is None or apart or self.alone:
             self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
@@ -213,7 +215,7 @@ class Attempt:
             self._confinement = self._confine()
             self._processes = Processes(
                 self._context.keeper, self.job, self.log, self._attach, self._confinement,
-                self._unless_stopped,
+                self._unless_stopped, self._context.isolation.plain,
             )  # fmt: skip
         return await self._processes.spawn(
             argv,
@@ -245,10 +247,7 @@ class Attempt:
         self._timers.note_activity()
         if self._mask is not None:
             value = self._mask.value(value)
-        if self._progress is None:
-            context = self._context
-            self._progress = Progress(context.gateway, self._holder(), context.clock)
-        self._progress.tell(value)
+        self._progress_made().tell(value)
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:
         """Places an artifact of another job at `path` in the scratch directory."""
@@ -273,6 +272,21 @@ class Attempt:
         return await children.submit(
             context.gateway, context.clock, self._holder(), request, self._asked
         )
+
+    async def step(self, request: StepRequest) -> StepReply:
+        """Stores a step of the function, or begins what it waits for."""
+        self._timers.note_activity()
+        context = self._context
+        if self._mask is not None:
+            request = steps.conceal(request, self._mask)
+        return await steps.ask(
+            context.gateway, context.clock, self._holder(), request, lambda: self._why is not None
+        )
+
+    def alive(self) -> None:
+        """Puts off the idle timeout, here and at the server."""
+        self._timers.note_activity()
+        self._progress_made().note_alive()
 
     # Stopping
 
@@ -321,12 +335,28 @@ class Attempt:
         if self._over or self._task is not None:
             return
         self._exited = self._why is None
-        if self._log is None:
+        if self._log is None and not self._must_keep(result):
             self._end(self._conclude(result))
         else:
-            self._task = asyncio.get_running_loop().create_task(self._settle_logged(result))
+            self._task = asyncio.get_running_loop().create_task(self._settle_later(result))
 
-    async def _settle_logged(self, result: Result) -> None:
+    def _must_keep(self, result: Result) -> bool:
+        """Whether parts of a result become artifacts."""
+        return result.leaves_files or result.size > self._context.result_limit
+
+    async def _kept(self, result: Result) -> Result:
+        if not self._must_keep(result) or self._why is not None:
+            return result
+        return await self._files_made().keep(result, self._mask)
+
+    async def _settle_later(self, result: Result) -> None:
+        try:
+            result = await self._kept(result)
+        except (StoreUnavailable, Overloaded) as error:
+            self._exited = False
+            result = self._postpone(error)
+        except Exception as error:  # whatever the executor's result leads to
+            result = result_of(error, ran=True)
         try:
             await self._log_known()
         finally:
@@ -372,7 +402,9 @@ class Attempt:
         try:
             if self._assignment.indices is not None:
                 await self._take_indices(self._assignment.indices)
-            result = await self._executor.run(self)
+            if FILE_MARK in bytes(self._spec.args):
+                self._spec.args = await self._files_made().fill(self._spec.args)
+            result = await self._kept(await self._executor.run(self))
         except Fenced as error:
             if self._why is None:
                 self.stop("released", error.message)
@@ -437,8 +469,14 @@ class Attempt:
     @property
     def _socket(self) -> SubmitSocket:
         context = self._context
-        shared = None if self.isolation == WEAKEST else context.user_socket
+        shared = context.user_socket if self.isolation in context.isolation.other_users else None
         return shared or context.socket
+
+    def _progress_made(self) -> Progress:
+        if self._progress is None:
+            context = self._context
+            self._progress = Progress(context.gateway, self._holder(), context.clock)
+        return self._progress
 
     def _log_made(self) -> AttemptLog:
         if self._log is None:

@@ -12,7 +12,14 @@ from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
-from windlass.cli.options.worker import IMPORT_VARIABLE, Imports
+from windlass.cli.options.worker import (
+    FILE_VARIABLE,
+    IMPORT_VARIABLE,
+    NO_VARIABLES,
+    PASS_VARIABLE,
+    Imports,
+    JobVariables,
+)
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.clock import RealClock
@@ -34,6 +41,7 @@ def up(
     slots: int | None = None,
     store: str | None = None,
     modules: Imports = None,
+    variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -71,10 +79,19 @@ def up(
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # The workers inherit it.
+    _pass_on(variables)
     listen = Listen(port=port)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
         uvloop.run(_up(directory, options, listen, workers, slots, alone))
+
+
+def _pass_on(variables: JobVariables) -> None:
+    """Puts the variables of jobs where workers find them: into the environment they inherit."""
+    found = variables.read(os.environ)
+    os.environ.pop(FILE_VARIABLE, None)
+    os.environ.update(found)
+    os.environ[PASS_VARIABLE] = " ".join(found)
 
 
 async def _up(

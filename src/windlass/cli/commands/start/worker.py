@@ -19,7 +19,7 @@ from windlass.cli.options.configuration import DEFAULT, OPTIONS, load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
-from windlass.cli.options.worker import NOTHING, Code, Offers
+from windlass.cli.options.worker import NO_VARIABLES, NOTHING, Code, JobVariables, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.client.settings import OwnCertificate, data_directory, own_certificate
 from windlass.domain.values.errors import InvalidInput, WindlassError
@@ -44,6 +44,7 @@ def worker(
     client_cert: Path | None = None,
     client_key: Path | None = None,
     offers: Offers = NOTHING,
+    variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -81,7 +82,7 @@ def worker(
     held = take_secrets(code)
     address = None if store is None else hide_dsn(store)
     become_private()
-    options = offers.options(named, place, held.get(CODE), {**os.environ, **held})
+    options = offers.options(named, place, held.get(CODE), {**os.environ, **held}, variables)
     options = replace(
         options, keeps_token=KEEPS_NO_TOKEN not in held, drain_limit_ms=_own_drain_limit(core),
         hides=(data_directory(at.data),),

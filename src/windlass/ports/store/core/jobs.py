@@ -22,6 +22,10 @@ class JobsRead(Protocol):
 
     async def specs(self, ids: Sequence[int]) -> dict[int, bytes]: ...
 
+    async def results(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Returns the results of those of these jobs that have one, as JSON."""
+        ...
+
     async def attempts(self, ids: Sequence[int]) -> dict[int, list[Attempt]]:
         """Returns the recorded attempts of each job, ascending by number."""
         ...

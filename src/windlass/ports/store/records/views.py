@@ -5,7 +5,7 @@ from typing import Protocol
 
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import JobRecord, RateRow
-from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WorkerView
+from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WaitingJob, WorkerView
 
 
 class ViewsRead(Protocol):
@@ -43,6 +43,13 @@ class ViewsRead(Protocol):
 
     async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
         """Counts ready jobs of these shapes before (rank, job), up to `most`."""
+        ...
+
+    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
+        """Returns the first and the last ready jobs of a shape, up to `most` of each.
+
+        They come in the order in which they would be taken.
+        """
         ...
 
     async def holders(self, limit: int, most: int) -> list[int]:

@@ -55,6 +55,10 @@ class MemoryJobs:
     async def specs(self, ids: Sequence[int]) -> dict[int, bytes]:
         return {row.facts.id: row.spec for row in self._known(ids)}
 
+    async def results(self, ids: Sequence[int]) -> dict[int, bytes]:
+        rows = self._known(ids)
+        return {row.facts.id: row.result for row in rows if row.result is not None}
+
     async def note_tries(self, rows: Sequence[JobTry]) -> None:
         for row in rows:
             self._change(row.job, partial(tried, row))

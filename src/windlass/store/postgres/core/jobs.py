@@ -46,6 +46,11 @@ class PostgresJobs:
             return {}
         return dict(map(tuple, await self._session.fetch("job_specs", ascending(ids))))
 
+    async def results(self, ids: Sequence[int]) -> dict[int, bytes]:
+        if not ids:
+            return {}
+        return dict(map(tuple, await self._session.fetch("job_results", ascending(ids))))
+
     async def note_tries(self, rows: Sequence[JobTry]) -> None:
         if rows:
             *columns, excluded = zip(*rows, strict=True)

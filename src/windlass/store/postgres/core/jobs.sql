@@ -52,6 +52,10 @@ FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
 -- What was submitted, for those who show or repeat it.
 SELECT id, spec FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
 
+-- name: job_results
+-- What completed jobs have returned, for the arguments of others.
+SELECT id, result FROM jobs WHERE id = ANY ($1::text::bigint[]) AND result IS NOT NULL ORDER BY id
+
 -- name: note_tries
 -- `lock_jobs` holds these rows.
 UPDATE jobs j SET attempt = u.attempt, failed = u.failed, lost = u.lost,

@@ -54,6 +54,13 @@ class SqliteJobs:
         rows: list[Row] = self._execute(QUERIES["job_specs"], (integers(sorted(ids)),)).fetchall()
         return dict(rows)
 
+    async def results(self, ids: Sequence[int]) -> dict[int, bytes]:
+        if not ids:
+            return {}
+        wanted = (integers(sorted(ids)),)
+        rows: list[Row] = self._execute(QUERIES["job_results"], wanted).fetchall()
+        return dict(rows)
+
     async def note_tries(self, rows: Sequence[JobTry]) -> None:
         self._executemany(QUERIES["note_tries"], rows)
 

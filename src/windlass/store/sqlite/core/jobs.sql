@@ -26,6 +26,11 @@ LEFT JOIN outcomes AS o ON o.job = j.id;
 -- What was submitted, as it was submitted.
 SELECT id, spec FROM carray(?) AS wanted CROSS JOIN jobs ON id = wanted.value;
 
+-- name: job_results
+-- What completed jobs have returned, for the arguments of others.
+SELECT job, result FROM carray(?) AS wanted CROSS JOIN outcomes ON job = wanted.value
+WHERE result IS NOT NULL;
+
 -- name: note_tries
 -- The counters of JobTry move; the job stays open.
 UPDATE jobs SET attempt = ?2, failed = ?3, lost = ?4, returned = ?5, excluded = ?6

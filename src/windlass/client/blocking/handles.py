@@ -1,19 +1,24 @@
 """Handles for programs without an event loop: jobs, and workflows with their block."""
 
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
-from windlass.client.builder import AsyncWorkflowBlock, References
+from windlass.client.blocking.in_thread import next_of
+from windlass.client.builder import AsyncWorkflowBlock
 from windlass.client.handles import AsyncJob
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.job.job import JobSpec
+from windlass.tasks.submitting import Submits
 from windlass.wire import workflows as wire
 from windlass.wire.jobs import Job
 
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
 
@@ -25,10 +30,10 @@ class Runs(Protocol):
         ...
 
 
-class JobHandle:
+class JobHandle(Generic[R_co]):
     """A submitted job."""
 
-    def __init__(self, client: Runs, job: AsyncJob) -> None:
+    def __init__(self, client: Runs, job: AsyncJob[R_co]) -> None:
         self._client = client
         self._job = job
 
@@ -38,9 +43,21 @@ class JobHandle:
         return self._job.id
 
     @property
-    def asynchronous(self) -> AsyncJob:
+    def asynchronous(self) -> AsyncJob[R_co]:
         """The handle behind this one."""
         return self._job
+
+    @property
+    def output(self) -> R_co:
+        """Its result, as an argument of another job: this handle, typed as what it stands for.
+
+        `add.submit(first.output, 3)` is `add.submit(first, 3)` for type checkers.
+        """
+        return cast("R_co", self)
+
+    def __windlass_reference__(self) -> int | str:
+        """Returns what stands for its result among the arguments of other jobs."""
+        return self._job.__windlass_reference__()
 
     def info(self) -> Job:
         """Returns the job in its current state."""
@@ -58,7 +75,7 @@ class JobHandle:
         """Waits until the job has ended; raises `TimeoutError` when the time is up."""
         return self._client.run(self._job.wait(timeout))
 
-    def result(self, timeout: float | None = None) -> Any:
+    def result(self, timeout: float | None = None) -> R_co:
         """Returns the job's result; raises `JobFailed` if it did not complete."""
         return self._client.run(self._job.result(timeout))
 
@@ -66,7 +83,7 @@ class JobHandle:
         """Cancels the job and returns whether that changed anything."""
         return self._client.run(self._job.cancel(reason))
 
-    def retry(self) -> "JobHandle":
+    def retry(self) -> "JobHandle[R_co]":
         """Retries the ended job as a new job that supersedes it."""
         return JobHandle(self._client, self._client.run(self._job.retry()))
 
@@ -74,7 +91,7 @@ class JobHandle:
         """Yields the job's log in pieces; with `follow` until the job ends."""
         stream = self._job.logs(follow)
         while True:
-            chunk = self._client.run(_next(stream))
+            chunk = self._client.run(next_of(stream))
             if chunk is None:
                 return
             yield chunk
@@ -146,27 +163,20 @@ class Workflow(WorkflowHandle):
         super().__init__(client, block)
         self._block = block
 
-    def submit(
-        self,
-        task: Any,
-        *args: Any,
-        after: References = (),
-        after_any: References = (),
-        allow_failure: bool = False,
-        unblock: Literal["auto", "manual"] = "auto",
-        options: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> JobHandle:
+    @overload
+    def submit(self, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]: ...
+    @overload
+    def submit(self, task: str, /, **kwargs: Any) -> JobHandle[Any]: ...
+    @overload
+    def submit(self, task: JobSpec, /) -> JobHandle[Any]: ...
+
+    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> JobHandle[Any]:
         """Adds a job, as `client.submit` takes it.
 
-        `after` and `after_any` are jobs of this workflow or earlier ones. `options` has any
-        other field of a job: `{"name": "build", "retries": 2}`.
+        Its options are those of the task: `wf.submit(build.options(after=fetch, name="b"), 1)`.
+        `after` and `after_any` take jobs of this workflow, by handle or name, and earlier ones.
         """
-        planned = self._block.submit(
-            task, *args, after=after, after_any=after_any, allow_failure=allow_failure,
-            unblock=unblock, options=options, **kwargs,
-        )  # fmt: skip
-        return JobHandle(self._client, planned)
+        return JobHandle(self._client, self._block.submit(task, *args, **kwargs))
 
     def __enter__(self) -> Self:
         self._client.run(self._block.__aenter__())
@@ -179,9 +189,3 @@ class Workflow(WorkflowHandle):
         trace: TracebackType | None,
     ) -> None:
         self._client.run(self._block.__aexit__(kind, error, trace))
-
-
-async def _next(stream: AsyncIterator[bytes]) -> bytes | None:
-    async for chunk in stream:
-        return chunk
-    return None

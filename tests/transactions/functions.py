@@ -1,0 +1,8 @@
+"""Functions that the tests submit."""
+
+import windlass
+
+
+@windlass.task
+def add(a: int, b: int) -> int:
+    return a + b
