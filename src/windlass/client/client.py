@@ -161,8 +161,8 @@ class AsyncClient:
     def workflow(self, workflow: int | str, /, **options: Any) -> AsyncWorkflow:
         """Returns a workflow by its id, or by name a new one for an `async with` block.
 
-        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
-        `namespace`, `on_success`, `on_failure`, `on_end`.
+        `options` are those of a workflow: `priority`, `key`, `key_for`, `fail_fast`,
+        `labels`, `namespace`, `on_success`, `on_failure`, `on_end`.
         """
         if isinstance(workflow, int):
             return AsyncWorkflow(self.service, workflow)
@@ -175,12 +175,17 @@ class AsyncClient:
         *,
         priority: int | str | None = None,
         key: str | None = None,
+        key_for: float | str | None = None,
         namespace: str | None = None,
     ) -> AsyncWorkflow:
         """Starts a workflow from a template, `name` or `name@version`."""
         name, version = split_reference(template)
         request = StartRequest(
-            parameters=dict(parameters or {}), priority=priority, key=key, version=version
+            parameters=dict(parameters or {}),
+            priority=priority,
+            key=key,
+            key_for=key_for,
+            version=version,
         )
         reply = await self.planning.start_template(name, request, namespace)
         return AsyncWorkflow(self.service, reply.workflow)

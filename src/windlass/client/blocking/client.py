@@ -106,8 +106,8 @@ class Client:
     def workflow(self, workflow: int | str, /, **options: Any) -> WorkflowHandle:
         """Returns a workflow by its id, or by name a new one for a `with` block.
 
-        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
-        `namespace`, `on_success`, `on_failure`, `on_end`.
+        `options` are those of a workflow: `priority`, `key`, `key_for`, `fail_fast`,
+        `labels`, `namespace`, `on_success`, `on_failure`, `on_end`.
         """
         if isinstance(workflow, int):
             return WorkflowHandle(self, self._client.workflow(workflow))

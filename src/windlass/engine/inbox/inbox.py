@@ -25,7 +25,8 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
 from windlass.engine.inbox.named_jobs import ids_named, with_others
 from windlass.engine.inbox.refused import write_refused
-from windlass.engine.submit.submission import Duplicate, Submission, Submitted, WorkflowSpec
+from windlass.engine.jobs.unique_keys import Duplicate
+from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import News, ReadTx
