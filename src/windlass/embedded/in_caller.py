@@ -52,9 +52,15 @@ class CallerExecutor:
         return await self.call(context, args.function, args.args, args.kwargs)
 
     async def call(
-        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
+        self,
+        context: JobContext,
+        function: str,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        task: str = "",
     ) -> Result:
         """Calls a function whose path does not come from the job."""
+        del task
         self._seq += 1
         call = Call(
             self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
@@ -76,11 +82,11 @@ class CallerExecutor:
 class _FunctionsHere(Functions):
     """Finds functions of the main module where they are, instead of importing it again."""
 
-    def find(self, path: str) -> FoundFunction:
+    def find(self, path: str, version: str | None = None) -> FoundFunction:
         module, _, name = path.partition(":")
         if module == name_of_main():
             return find_in(sys.modules["__main__"], path, name)
-        return super().find(path)
+        return super().find(path, version)
 
 
 class _Channel:

@@ -18,7 +18,7 @@ class Calls(Protocol):
     """The executor of Python functions."""
 
     async def call(
-        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any], task: str
     ) -> Result: ...
 
 
