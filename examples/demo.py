@@ -13,15 +13,18 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from examples.demo_tasks import greet, primes_below
-from windlass.client.client import Client, JobHandle, Workflow
+from windlass.client.blocking.client import Client
+from windlass.client.blocking.handles import JobHandle, Workflow
 from windlass.domain.job.job import JobSpec
 from windlass.providers.local import workers_below
+from windlass.tasks.named import named
 from windlass.wire.jobs import Job
 from windlass.wire.system import Verified
 
@@ -60,10 +63,9 @@ class Installation:
         self.process.wait(timeout=90)
 
 
-def shell(name: str, *argv: str, **options: object) -> JobSpec:
+def shell(name: str, *argv: str, **options: Any) -> JobSpec:
     """A job that runs a program."""
-    args = {"argv": list(argv), **options}
-    return JobSpec(task="shell", name=name, args=args)
+    return named("shell").options(name=name, **options).job(argv=list(argv))
 
 
 def workload() -> list[JobSpec]:
@@ -99,13 +101,10 @@ def diamond(client: Client) -> Workflow:
     """Two jobs between a first and a last one: one may fail, the other does so at first."""
     with client.workflow("diamond") as flow:
         fetch = flow.submit(shell("fetch", "echo", "fetched"))
-        lint = flow.submit(shell("lint", "false"), after=fetch, allow_failure=True)
-        test = flow.submit(
-            shell("test", "sh", "-c", "test $WINDLASS_ATTEMPT -ge 2"),
-            after=fetch,
-            options={"retry_on": ["execution"]},
-        )
-        flow.submit(shell("publish", "echo", "published"), after=[lint, test])
+        lint = flow.submit(shell("lint", "false", after=fetch, allow_failure=True))
+        script = "test $WINDLASS_ATTEMPT -ge 2"
+        test = flow.submit(shell("test", "sh", "-c", script, after=fetch, retry_on=["execution"]))
+        flow.submit(shell("publish", "echo", "published", after=[lint, test]))
     return flow
 
 
@@ -124,8 +123,8 @@ def check_diamond(flow: Workflow) -> None:
 def explain_a_wait(client: Client) -> None:
     """A job that no worker here can run, and the one behind it: both say why they wait."""
     with client.workflow("too-large") as flow:
-        large = flow.submit(shell("needs-8TiB", "true"), options={"requires": ["memory>=8TiB"]})
-        behind = flow.submit(shell("behind-it", "true"), after=large)
+        large = flow.submit(shell("needs-8TiB", "true", requires="memory>=8TiB"))
+        behind = flow.submit(shell("behind-it", "true", after=large))
     found = behind.explain()
     console.print(f"job {found.job} {found.summary}", style="yellow", highlight=False)
     for worker in large.explain().workers:
@@ -137,7 +136,7 @@ def explain_a_wait(client: Client) -> None:
     flow.cancel("shown")
 
 
-def kill_worker_of(job: JobHandle, data: Path) -> None:
+def kill_worker_of(job: JobHandle[Any], data: Path) -> None:
     """Wait until the job runs, then kill −9 the agent that runs it, not the job itself."""
     for chunk in job.logs(follow=True):
         if b"running" not in chunk:
@@ -156,7 +155,7 @@ def agent_called(name: str, data: Path) -> int:
     raise SystemExit(f"no process of worker {name!r} was found")
 
 
-def watch(jobs: Sequence[JobHandle]) -> list[Job]:
+def watch(jobs: Sequence[JobHandle[Any]]) -> list[Job]:
     """Wait for all jobs, with a bar."""
     ended: list[Job] = []
     with Progress(console=console) as progress:

@@ -25,6 +25,11 @@ def variable(name: str) -> str | None:
 
 
 @windlass.task
+def variables() -> dict[str, str]:
+    return dict(os.environ)
+
+
+@windlass.task
 def fail(message: str) -> None:
     raise ValueError(message)
 
@@ -67,3 +72,45 @@ def plan_badly() -> str:
     except InvalidInput as error:
         return f"{type(error).__name__}: {error}"
     return "accepted"
+
+
+@windlass.task
+def submit_children(count: int) -> dict[str, object]:
+    """Submits child jobs as a program would, and asks one of them for its result."""
+    made = add.options(priority="+1").map(range(count), range(count))
+    last = add.options(after=made).submit(1, 2)
+    try:
+        last.result()
+    except windlass.WindlassError as error:
+        return {"ids": [job.id for job in made], "last": last.id, "refusal": str(error)}
+    raise ValueError("a job waited for its child")
+
+
+@windlass.task
+async def submit_children_async(count: int) -> list[int]:
+    first = await double.submit_async(1)
+    return [first.id, *(job.id for job in await double.map_async(range(count)))]
+
+
+@windlass.task(secrets=["key"])
+def fail_with_secret() -> None:
+    key = windlass.current().secret("key")
+    try:
+        raise LookupError(f"no door for {key}")
+    except LookupError as error:
+        raise functions_error(key) from error
+
+
+def functions_error(key: str) -> Exception:
+    return InvalidInput("door", "open", key)
+
+
+@windlass.task
+def fail_deeply(depth: int) -> None:
+    """Raises an error with a long traceback, a long message and many causes."""
+    if depth:
+        try:
+            fail_deeply(depth - 1)
+        except ValueError as error:
+            raise ValueError("x" * 10_000) from error
+    raise ValueError("bottom \0 \ud800")

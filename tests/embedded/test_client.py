@@ -43,6 +43,32 @@ def test_failures_retries_and_cancels_are_those_of_the_other_client(tmp_path: Pa
         assert client.cancel([endless.id]).jobs[0].applied is False
 
 
+def test_functions_and_programs_see_the_programs_environment_but_nothing_of_windlass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://shop")
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "shop.settings")
+    for name in ("TOKEN", "SERVER", "STORE", "BLOBS", "CODE", "SECRET_KEY", "CONFIG", "DATA"):
+        monkeypatch.setenv(f"WINDLASS_{name}", "hidden")
+    with windlass.Client.embedded(tmp_path / "jobs.db", workers=1) as client:
+        seen = client.submit(functions.variables).result(timeout=60)
+        shell = client.submit("shell", argv=["env"])
+        printed = dict(
+            line.split("=", 1) for line in b"".join(shell.logs(follow=True)).decode().splitlines()
+        )
+    for found in (seen, printed):
+        assert found["DATABASE_URL"] == "postgresql://shop"
+        assert found["DJANGO_SETTINGS_MODULE"] == "shop.settings"
+        assert "hidden" not in found.values()
+        assert not {
+            name for name in found if name.startswith("WINDLASS_")
+        } - {"WINDLASS_JOB", "WINDLASS_ATTEMPT", "WINDLASS_KEEPER", "WINDLASS_AGENT",
+             "WINDLASS_AGENT_TOKEN"}  # fmt: skip
+        assert set(os.environ) - set(found) <= {
+            name for name in os.environ if name.startswith("WINDLASS_")
+        }
+
+
 def test_functions_and_programs_see_which_gpu_they_have(tmp_path: Path) -> None:
     offered = "gpus=[3,5]"
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=1, resources=offered) as client:
@@ -69,8 +95,8 @@ def test_bad_input_is_refused_as_a_server_would(tmp_path: Path) -> None:
             client.submit("shell", argv=[])
         with pytest.raises(InvalidInput, match=r"jobs\[1\].retries"):
             client.submit_many([SLEEP, msgspec.structs.replace(SLEEP, retries=-1)])
-        with pytest.raises(InvalidInput, match="one of state"):
-            client.jobs(colour="red")
+        with pytest.raises(InvalidInput, match=r"unknown filter stat; did you mean state\?"):
+            client.jobs(stat="failed")
         with pytest.raises(Conflict, match="without a server"):
             _ = client.asynchronous.transport
     with pytest.raises(InvalidInput, match="workers"):

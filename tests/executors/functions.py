@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import json
 import math
 import os
 import signal
@@ -271,6 +272,14 @@ def wait_for_file(path: str) -> int:
 
 
 @windlass.task
+def nap_between_steps(variable: str) -> list[object]:
+    """Stores what a variable says, sleeps, and tells what it finds in the next attempt."""
+    found = windlass.step("before", os.environ.get, variable)
+    windlass.sleep(0.001)
+    return [windlass.current().attempt, found]
+
+
+@windlass.task
 def fork_and_return() -> int:
     """A fork that comes back from its function must not take calls of its own."""
     os.fork()
@@ -286,3 +295,20 @@ class Service:
 
 def unmarked() -> None:
     raise AssertionError("it was never to be called")
+
+
+@windlass.task
+def end_as(kind: str) -> None:
+    """Ends in one of the ways that decide about retries."""
+    if kind == "retry":
+        raise windlass.Retry("busy", after="1m")
+    if kind == "cause":
+        raise windlass.Retry from ConnectionResetError("gone")
+    if kind == "abort":
+        raise windlass.Abort("no such customer")
+    json.loads("{")
+
+
+@windlass.task
+async def end_as_async(kind: str) -> None:
+    end_as(kind)

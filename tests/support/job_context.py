@@ -11,6 +11,7 @@ from typing import Any
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import Granted, Limits
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.worker.agent.environment import job_environment
 from windlass.worker.keeper.client import MARKER, KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess
@@ -57,6 +58,8 @@ class BenchContext:
 
     attempt = 1
     timeout_ms = None
+    version = None
+    own_mode = True
     alone = False
 
     def __init__(self, bench: Workbench, job: int, args: object, spec: Mapping[str, Any]) -> None:
@@ -74,6 +77,8 @@ class BenchContext:
         self.uploaded: list[str] = []
         self.durations: list[int] = []
         self.requests: list[SubmitRequest] = []
+        self.steps: list[StepRequest] = []
+        self.signs = 0
         self.processes: list[KeptProcess] = []
         self.news = asyncio.Event()
         self._bench = bench
@@ -125,6 +130,14 @@ class BenchContext:
             raise InvalidInput("jobs", "at least one job", 0)
         return SubmitReply([100 + n for n in range(len(request.jobs))], [True] * len(request.jobs))
 
+    async def step(self, request: StepRequest) -> StepReply:
+        self.steps.append(request)
+        return StepReply("pending" if request.wait_ms else "done", request.value)
+
+    def alive(self) -> None:
+        self.signs += 1
+        self.news.set()
+
     async def measured(self, duration_ms: int) -> None:
         self.durations.append(duration_ms)
 
@@ -174,7 +187,7 @@ class BenchContext:
 async def workbench(folder: Path, *, grace_ms: int = 300) -> AsyncIterator[Workbench]:
     """A keeper whose deadline is far away."""
     died = asyncio.Event()
-    base = job_environment(os.environ, {MARKER: f"bench-{folder.name}"}, ())
+    base = job_environment(os.environ, {MARKER: f"bench-{folder.name}"}, {})
     base["PYTHONPATH"] = os.pathsep.join((str(Path.cwd()), base.get("PYTHONPATH", "")))
     keeper = KeeperClient(folder / "record", base, died.set)
     keeper.grace_ms = grace_ms

@@ -13,15 +13,16 @@ from windlass.client.service import HttpService
 from windlass.client.transport import Transport
 from windlass.domain.values.errors import Conflict, InvalidInput
 
-SLEEP = windlass.JobSpec(task="shell", args={"argv": ["sleep", "1000"]}, name="sleep")
+SHELL = windlass.named("shell")
+SLEEP = SHELL.options(name="sleep")
 
 
 def test_a_workflow_is_submitted_when_its_block_ends(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=2) as client:
         with client.workflow("sums", priority=3, labels={"kind": "test"}) as wf:
             one = wf.submit(functions.add, 1, 2)
-            two = wf.submit(functions.fail, "allowed", after=one, allow_failure=True)
-            last = wf.submit(functions.double, 21, after=[one, two], options={"retries": 1})
+            two = wf.submit(functions.fail.options(after=one, allow_failure=True), "allowed")
+            last = wf.submit(functions.double.options(after=[one, two], retries=1), 21)
             with pytest.raises(Conflict, match="has no id yet"):
                 _ = one.id
             assert client.jobs() == []
@@ -41,10 +42,10 @@ def test_nothing_is_submitted_if_the_block_raises(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=0) as client:
         wf = client.workflow("broken")
         with pytest.raises(InvalidInput, match="nobody"), wf:
-            wf.submit(SLEEP, after=[wf.submit("shell", argv=["true"]), "nobody"])
+            wf.submit(SLEEP.options(after=[wf.submit(SHELL, argv=["true"]), "nobody"]))
         assert client.jobs() == []
         with pytest.raises(Conflict, match="inside its with block"):
-            wf.submit(SLEEP)
+            wf.submit(SLEEP, argv=["sleep", "1000"])
         with pytest.raises(Conflict, match="submitted once"), wf:
             pass
 
@@ -54,15 +55,15 @@ def test_names_are_made_unique_and_may_be_waited_for(tmp_path: Path) -> None:
         before = client.submit(functions.add, 0, 0)
         with client.workflow("names") as wf:
             adds = [wf.submit(functions.add, n, n) for n in range(3)]
-            wf.submit(functions.double, 1, after=[before, *adds], after_any=["add-2"])
+            wf.submit(functions.double.options(after=[before, *adds], after_any="add-2"), 1)
             with pytest.raises(InvalidInput, match="unique in its workflow"):
-                wf.submit(SLEEP, options={"name": "add-3"})
+                wf.submit(SLEEP.options(name="add-3"), argv=["true"])
             with pytest.raises(InvalidInput, match="the name of a job of this workflow"):
-                wf.submit(SLEEP, after="nobody")
+                wf.submit(SLEEP.options(after="nobody"), argv=["true"])
             with pytest.raises(
                 InvalidInput, match=r"unknown job option '?retrys'?; did you mean retries\?"
             ):
-                wf.submit(SLEEP, options={"retrys": 1})
+                wf.submit(SLEEP.options(retrys=1))
         shown = {job.name: job for job in wf.jobs()}
         assert set(shown) == {"add", "add-2", "add-3", "double"}
         assert shown["double"].after == [before.id, *(job.id for job in adds)]
@@ -73,8 +74,8 @@ def test_names_are_made_unique_and_may_be_waited_for(tmp_path: Path) -> None:
 def test_a_workflow_is_canceled_and_retried(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=1) as client:
         with client.workflow("endless") as wf:
-            sleeping = wf.submit(SLEEP)
-            wf.submit(functions.add, 1, 1, after=sleeping)
+            sleeping = wf.submit(SLEEP.job(argv=["sleep", "1000"]))
+            wf.submit(functions.add.options(after=sleeping), 1, 1)
         assert wf.cancel("enough") is True
         assert wf.wait(timeout=60).state == "canceled"
         with pytest.raises(windlass.WorkflowFailed, match="canceled"):
@@ -94,7 +95,7 @@ def test_the_asynchronous_client_does_the_same_over_http() -> None:
             async with AsyncClient(service=service) as client:
                 async with client.workflow("async", fail_fast=True) as wf:
                     first = wf.submit("shell", argv=["true"])
-                    wf.submit("shell", argv=["true"], after=[first], unblock="manual")
+                    wf.submit(SHELL.options(after=first, unblock="manual"), argv=["true"])
                 shown = await wf.show()
                 assert (shown.state, shown.fail_fast, shown.jobs) == ("queued", True, 2)
                 assert shown.counts == {"queued": 1, "blocked": 1}

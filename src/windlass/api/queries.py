@@ -8,11 +8,13 @@ import msgspec
 
 from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
 from windlass.api.render import show_job, show_transitions, show_worker
+from windlass.api.steps.render import show_steps
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
 from windlass.domain.access.secrets import EVERYONE, KEY_START
 from windlass.domain.job.job import decode_spec
+from windlass.domain.matching.functions import without_functions
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.rows.events import Event, EventKind
@@ -21,6 +23,7 @@ from windlass.domain.rows.views import JobFilter, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.jobs import Job, JobList
@@ -50,12 +53,33 @@ class Shapes:
 class Queries:
     """Reads what callers see; raises `NotFound` for what they may not see."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, inbox: Inbox | None = None) -> None:
         self._engine = engine
+        self._inbox = inbox
         self._shapes = Shapes()
 
     async def job(self, job: int, who: Identity) -> Job:
         """Returns one job with its attempts and transitions."""
+        try:
+            return await self._job(job, who)
+        except NotFound:
+            return await self._job(await self.stands_for(job), who)
+
+    async def stands_for(self, job: int) -> int:
+        """Returns the job that an unknown id means, for a job of a user's own transaction.
+
+        Moves what was committed a moment ago. Raises `NotFound` without an inbox.
+        """
+        if self._inbox is None:
+            raise NotFound("job", job)
+        return await self._inbox.job_for(job)
+
+    async def catch_up(self) -> None:
+        """Moves what users' own transactions have committed."""
+        if self._inbox is not None:
+            await self._inbox.move()
+
+    async def _job(self, job: int, who: Identity) -> Job:
 
         async def read(tx: ReadTx) -> Job | None:
             view = await tx.views.job(job)
@@ -67,9 +91,11 @@ class Queries:
             outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
             submitted_by = decode_spec(view.spec).submitted_by
             dependencies = await read_dependencies(tx, view, partial(self._seen, who))
-            return self._show(
+            shown = self._show(
                 view, show_transitions(events, names, submitted_by), outlook, dependencies
             )
+            steps = (await tx.steps.of_jobs([job])).get(job)
+            return msgspec.structs.replace(shown, steps=show_steps(steps)) if steps else shown
 
         shown = await self._engine.store.read(read)
         if shown is None or not sees(who, shown.namespace):
@@ -117,6 +143,17 @@ class Queries:
             dependencies = Dependencies(await newest_ids(tx, page.jobs))
             shown = [self._show(v, (), outlooks[v.facts.id], dependencies) for v in page.jobs]
             return JobList(shown, following)
+
+        return await self._engine.store.read(read)
+
+    async def some_jobs(self, ids: Sequence[int], who: Identity) -> list[Job]:
+        """Returns those of these jobs that the caller may see, in this order, as lists do."""
+
+        async def read(tx: ReadTx) -> list[Job]:
+            views = await self._seen(who, tx, await tx.views.some(ids))
+            outlooks = await self._engine.explain.outlooks(tx, views)
+            dependencies = Dependencies(await newest_ids(tx, views))
+            return [self._show(v, (), outlooks[v.facts.id], dependencies) for v in views]
 
         return await self._engine.store.read(read)
 
@@ -195,11 +232,11 @@ def _worker_names(view: JobRecord) -> dict[int, str]:
 
 
 def _limit(info: WorkerInfo, who: Identity) -> WorkerInfo:
-    """Leaves out which other namespaces a worker serves and has secrets for."""
+    """Leaves out which other namespaces a worker serves, has secrets for and knows code of."""
 
     def seen(metadata: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
-        return {key: value for key, value in kept.items() if value != []}
+        return without_functions({key: value for key, value in kept.items() if value != []})
 
     return msgspec.structs.replace(
         info, static=seen(info.static), dynamic=seen(info.dynamic), metadata=seen(info.metadata)

@@ -86,7 +86,7 @@ JOB_START: Final = """\
 
 Every option of a job, with the name it has in JSON, in Python and in workflow files, and its flag
 on the command line. In Python: `windlass.JobSpec(task="shell", timeout="15m")`,
-`@windlass.task(timeout="15m")`, or `options={"timeout": "15m"}` of a workflow's `submit`.
+`@windlass.task(timeout="15m")`, or `task.options(timeout="15m")` for single calls.
 
 - **Durations** are `90` (seconds), `500ms`, `90s`, `15m`, `6h`, `2d`, `1w` or `2m30s`.
 - **Times** are RFC 3339, such as `2030-01-02T03:04:05Z`; flags also take a duration from now.

@@ -1,23 +1,28 @@
 """A workflow that a program puts together, submitted as a whole when its block ends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, Self
+from typing import Any, Final, ParamSpec, Protocol, Self, TypeVar, overload
 
 import msgspec
 
 from windlass.client.handles import AsyncJob
 from windlass.client.service import Service
+from windlass.client.values.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
-from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.tasks.task import spec_of
+from windlass.tasks.named import named
+from windlass.tasks.submitting import Submits, with_ids
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
 
-# What `options` may have; the others are parameters of `submit`.
-_OPTIONS: Final = KEYWORDS - {
-    "task", "args", "after", "after_any", "allow_failure", "unblock", "workflow", "namespace",
-}  # fmt: skip
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+_BUILDING: Final[ContextVar[object]] = ContextVar("windlass_block", default=None)
 
 
 class HasId(Protocol):
@@ -27,16 +32,13 @@ class HasId(Protocol):
     def id(self) -> int: ...
 
 
-Reference = HasId | int | str
-References = Reference | Sequence[Reference]
-
-
-class PlannedJob(AsyncJob):
+class PlannedJob(AsyncJob[R_co]):
     """A job of a workflow, which has an id once the workflow is submitted."""
 
-    def __init__(self, service: Service, name: str) -> None:
+    def __init__(self, service: Service, name: str, block: "AsyncWorkflowBlock") -> None:
         super().__init__(service, 0)
         self.name = name
+        self._block = block
 
     @property
     def id(self) -> int:
@@ -47,6 +49,10 @@ class PlannedJob(AsyncJob):
                 f"job {self.name} has no id yet: its workflow is submitted when its block ends",
             )
         return self._number
+
+    def __windlass_reference__(self) -> int | str:
+        """Returns its name in the block of its workflow, else its id."""
+        return self.name if not self._number and _BUILDING.get() is self._block else self.id
 
     def submitted_as(self, number: int) -> None:
         """Takes the ids from the answer to the submission."""
@@ -66,43 +72,51 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         super().__init__(service, 0)
         self._new = workflow
         self._requests: list[JobSpec] = []
-        self._jobs: dict[str, PlannedJob] = {}
+        self._jobs: dict[str, PlannedJob[Any]] = {}
         self._alike: dict[str, int] = {}  # how many jobs got a name like this
         self._open = False
 
+    @overload
     def submit(
-        self,
-        task: Any,
-        *args: Any,
-        after: References = (),
-        after_any: References = (),
-        allow_failure: bool = False,
-        unblock: Literal["auto", "manual"] = "auto",
-        options: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> PlannedJob:
+        self, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> PlannedJob[R]: ...
+    @overload
+    def submit(self, task: str, /, **kwargs: Any) -> PlannedJob[Any]: ...
+    @overload
+    def submit(self, task: JobSpec, /) -> PlannedJob[Any]: ...
+
+    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> PlannedJob[Any]:
         """Adds a job, as `client.submit` takes it.
 
-        `after` and `after_any` are jobs of this workflow or earlier ones. `options` has any
-        other field of a job: `{"name": "build", "retries": 2}`.
+        Its options are those of the task: `wf.submit(build.options(after=fetch, name="b"), 1)`.
+        `after` and `after_any` take jobs of this workflow, by handle or name, and earlier ones.
         """
         if not self._open:
             raise Conflict("block_ended", "jobs are added to a workflow inside its with block")
-        request = request_for(task, args, kwargs)
-        fields = canonical_options(options or {}, _OPTIONS)
-        name = fields.pop("name", None) or request.name or self._free_name(task, request)
+        request = self._request(task, args, kwargs)
+        if request.workflow is not None:
+            raise InvalidInput("workflow", "unset in the block of another one", request.workflow)
+        name = request.name or self._free_name(task, request)
         if name in self._jobs:
             raise InvalidInput("name", "unique in its workflow", name)
         changes: dict[str, Any] = {
+            "name": name,
             "namespace": request.namespace or self._new.namespace,
-            "after": (*request.after, *self._references(after, "after")),
-            "after_any": (*request.after_any, *self._references(after_any, "after_any")),
-            "allow_failure": allow_failure or request.allow_failure,
-            "unblock": unblock if unblock != "auto" else request.unblock,
+            "after": self._references(request.after, "after"),
+            "after_any": self._references(request.after_any, "after_any"),
         }
-        self._requests.append(msgspec.structs.replace(request, name=name, **changes, **fields))
-        planned = self._jobs[name] = PlannedJob(self._service, name)
+        self._requests.append(msgspec.structs.replace(request, **changes))
+        planned: PlannedJob[Any] = PlannedJob(self._service, name, self)
+        self._jobs[name] = planned
         return planned
+
+    def _request(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:
+        """Returns the job; arguments may be jobs of this block, which have no ids yet."""
+        before = _BUILDING.set(self)
+        try:
+            return request_for(task, args, kwargs)
+        finally:
+            _BUILDING.reset(before)
 
     async def __aenter__(self) -> Self:
         if self.id or self._requests:
@@ -121,8 +135,8 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             await self._send()
 
     async def _send(self) -> None:
-        request = SubmitRequest(jobs=self._requests, workflow=self._new)
-        reply = await self._service.submit(request)
+        ready = await with_uploads(self._service, self._requests)
+        reply = await self._service.submit(submission(ready, self._new))
         self.id = reply.workflow or 0
         for planned, number in zip(self._jobs.values(), reply.ids, strict=True):
             planned.submitted_as(number)
@@ -138,12 +152,10 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             if name not in self._jobs:
                 return name
 
-    def _references(self, references: References, field: str) -> list[int | str]:
-        if isinstance(references, str) or not isinstance(references, Sequence):
-            references = [references]
-        return [self._reference(reference, field) for reference in references]
+    def _references(self, references: Sequence[Any], field: str) -> tuple[int | str, ...]:
+        return tuple(self._reference(reference, field) for reference in references)
 
-    def _reference(self, reference: Reference, field: str) -> int | str:
+    def _reference(self, reference: HasId | int | str, field: str) -> int | str:
         if isinstance(reference, str):
             if reference not in self._jobs:
                 raise InvalidInput(field, "the name of a job of this workflow", reference)
@@ -166,13 +178,19 @@ def new_workflow(name: str, options: Mapping[str, Any]) -> NewWorkflow:
 
 
 def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:
-    """Returns the `JobSpec` for a marked function, a task by name, or a `JobSpec` as it is."""
+    """Returns the job of a call of a task, given as such, by name, or as a `JobSpec`."""
     if isinstance(task, JobSpec):
         if args or kwargs:
             raise InvalidInput("args", "inside the request", "more beside it")
         return task
     if isinstance(task, str):
-        if args:
-            raise InvalidInput("args", "given by name", "arguments by position")
-        return JobSpec(task=task, args=kwargs)
-    return spec_of(task, args, kwargs)
+        task = named(task)
+    if not isinstance(task, Submits):
+        raise InvalidInput("function", "a function marked with @windlass.task", repr(task))
+    made: JobSpec = task.job(*args, **kwargs)
+    return made
+
+
+def submission(jobs: Iterable[JobSpec], workflow: NewWorkflow | None = None) -> SubmitRequest:
+    """Returns the request for jobs, which may wait for handles."""
+    return SubmitRequest(jobs=[with_ids(job) for job in jobs], workflow=workflow)

@@ -1,42 +1,58 @@
-"""The public client: submit jobs, wait for them, read their logs.
+"""The client for async code: submit jobs, wait for them, read their logs.
 
-`AsyncClient` does the work; `Client` is the same for programs without an event loop.
+`windlass.client.blocking.client` is the same for blocking code.
 """
 
-import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
-from windlass.client.blocking import JobHandle, Workflow, WorkflowHandle
-from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for
+from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for, submission
 from windlass.client.bulk import edit_parts
-from windlass.client.handles import AsyncJob, JobFailed
-from windlass.client.pools import HttpPools
+from windlass.client.handles import AsyncJob
 from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
-from windlass.client.schedules import Planning, split_reference
+from windlass.client.resources.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
+from windlass.client.values.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import Conflict
+from windlass.domain.values.errors import Conflict, UnknownName, Unreachable
+from windlass.domain.values.suggest import did_you_mean
+from windlass.tasks.local_files import UploadedFile
+from windlass.tasks.submitting import Submits, jobs_of
 from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import (
+    JOB_FILTERS,
     CancelReply,
     CancelRequest,
+    DeleteReply,
+    DeleteRequest,
     Job,
     NewWorkflow,
     SubmitReply,
-    SubmitRequest,
 )
 from windlass.wire.schedules import StartRequest
+from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
+from windlass.wire.system import EventInfo
 
+if TYPE_CHECKING:  # loaded when they are first used, which most programs never do
+    from windlass.client.resources.asynchronous import (
+        AsyncQueues,
+        AsyncSchedules,
+        AsyncTemplates,
+        AsyncWorkers,
+    )
+    from windlass.client.resources.pools import AsyncPools
+
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
-
-__all__ = ["AsyncClient", "AsyncJob", "Client", "JobFailed", "JobHandle", "Workflow"]
 
 
 class AsyncClient:
@@ -46,6 +62,8 @@ class AsyncClient:
     one that `windlass up` started here; over https it trusts the authorities in the file that
     WINDLASS_TLS_CA names, else those of the system. If the server goes away, calls that are safe
     to repeat are repeated for `reconnect` seconds. A `service` is asked instead of any server.
+    Several event loops may use it. It may be made before there is a server: the first call must
+    find one.
     """
 
     def __init__(
@@ -57,41 +75,83 @@ class AsyncClient:
         reconnect: float = RECONNECT_SECONDS,
         service: Service | None = None,
     ) -> None:
+        self._connect = partial(_connect, server, token, data, Reconnect(reconnect))
+        self._connected = service
         if service is None:
-            found = find_server(server, token, data)
-            trust = trust_for(found.server)
-            transport = Transport(found.server, found.token, trust=trust, renew=found.renew)
-            service = HttpService(transport, Reconnect(reconnect))
-        self._service = service
+            # A server that is started later is found by the first call.
+            with suppress(Unreachable):
+                self._connected = self._connect()
+
+    @property
+    def service(self) -> Service:
+        """What answers this client; raises `Unreachable` while no server is known."""
+        if self._connected is None:
+            self._connected = self._connect()
+        return self._connected
 
     @property
     def transport(self) -> Transport:
         """For calls this class has no method for."""
-        if not isinstance(self._service, HttpService):
+        if not isinstance(self.service, HttpService):
             raise Conflict("no_server", "this client works without a server")
-        return self._service.transport
+        return self.service.transport
 
-    async def submit(self, task: Any, *args: Any, **kwargs: Any) -> AsyncJob:
-        """Submits a function marked with `@windlass.task`, a task by name, or a `JobSpec`."""
+    @overload
+    async def submit(
+        self, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncJob[R]: ...
+    @overload
+    async def submit(self, task: str, /, **kwargs: Any) -> AsyncJob[Any]: ...
+    @overload
+    async def submit(self, task: JobSpec, /) -> AsyncJob[Any]: ...
+
+    async def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> AsyncJob[Any]:
+        """Submits a call of a task, given as such or by name, or a `JobSpec`.
+
+        Options are those of the task: `client.submit(add.options(retries=3), 1, 2)`.
+        """
         (job,) = await self.submit_many([request_for(task, args, kwargs)])
         return job
 
+    async def map(self, task: Submits[..., R], /, *arguments: Iterable[Any]) -> list[AsyncJob[R]]:
+        """Submits a call for each set of arguments: `client.map(add, [1, 2], [3, 4])`."""
+        jobs = jobs_of(task, arguments)
+        return await self.submit_many(jobs) if jobs else []
+
     async def submit_many(
         self, jobs: Sequence[JobSpec], workflow: str | None = None
-    ) -> list[AsyncJob]:
+    ) -> list[AsyncJob[Any]]:
         """Submits jobs, all or none of them; optionally as a new workflow."""
         new = None if workflow is None else NewWorkflow(name=workflow)
-        request = SubmitRequest(jobs=list(jobs), workflow=new)
-        reply = await self._service.submit(request)
-        return [AsyncJob(self._service, job) for job in reply.ids]
+        ready = await with_uploads(self.service, jobs)
+        reply = await self.service.submit(submission(ready, new))
+        return [AsyncJob(self.service, job) for job in reply.ids]
+
+    async def submit_in(
+        self, connection: Any, task: Any, /, *args: Any, **kwargs: Any
+    ) -> AsyncJob[Any]:
+        """Submits in the transaction of an async connection; see `windlass.submit_in_async`.
+
+        The handle can be asked once that has committed.
+        """
+        from windlass.transactions.submitting import submit_in_async
+
+        job = await submit_in_async(connection, request_for(task, args, kwargs))
+        return self.job(job.id)
 
     async def submit_workflow(self, workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> SubmitReply:
         """Submits an expanded workflow as a whole."""
-        return await self._service.submit(SubmitRequest(jobs=list(jobs), workflow=workflow))
+        return await self.service.submit(submission(jobs, workflow))
 
-    def job(self, job: int) -> AsyncJob:
+    async def upload(
+        self, path: str | Path, name: str | None = None, namespace: str | None = None
+    ) -> UploadedFile:
+        """Uploads a file for jobs: an argument for a `Path`, or an input of a command."""
+        return await upload(self.service, Path(path), name, namespace)
+
+    def job(self, job: int) -> AsyncJob[Any]:
         """Returns a handle on an existing job."""
-        return AsyncJob(self._service, job)
+        return AsyncJob(self.service, job)
 
     @overload
     def workflow(self, workflow: int, /) -> AsyncWorkflow: ...
@@ -101,12 +161,12 @@ class AsyncClient:
     def workflow(self, workflow: int | str, /, **options: Any) -> AsyncWorkflow:
         """Returns a workflow by its id, or by name a new one for an `async with` block.
 
-        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
-        `namespace`, `on_success`, `on_failure`, `on_end`.
+        `options` are those of a workflow: `priority`, `key`, `key_for`, `fail_fast`,
+        `labels`, `namespace`, `on_success`, `on_failure`, `on_end`.
         """
         if isinstance(workflow, int):
-            return AsyncWorkflow(self._service, workflow)
-        return AsyncWorkflowBlock(self._service, new_workflow(workflow, options))
+            return AsyncWorkflow(self.service, workflow)
+        return AsyncWorkflowBlock(self.service, new_workflow(workflow, options))
 
     async def start_template(
         self,
@@ -115,33 +175,82 @@ class AsyncClient:
         *,
         priority: int | str | None = None,
         key: str | None = None,
+        key_for: float | str | None = None,
         namespace: str | None = None,
     ) -> AsyncWorkflow:
         """Starts a workflow from a template, `name` or `name@version`."""
         name, version = split_reference(template)
         request = StartRequest(
-            parameters=dict(parameters or {}), priority=priority, key=key, version=version
+            parameters=dict(parameters or {}),
+            priority=priority,
+            key=key,
+            key_for=key_for,
+            version=version,
         )
         reply = await self.planning.start_template(name, request, namespace)
-        return AsyncWorkflow(self._service, reply.workflow)
+        return AsyncWorkflow(self.service, reply.workflow)
 
     @property
-    def pools(self) -> HttpPools:
+    def workers(self) -> "AsyncWorkers":
+        """The workers: list, show, drain…"""
+        from windlass.client.resources.asynchronous import AsyncWorkers
+
+        return AsyncWorkers(self.service)
+
+    @property
+    def queues(self) -> "AsyncQueues":
+        """The queues: list, pause, limit…"""
+        from windlass.client.resources.asynchronous import AsyncQueues
+
+        return AsyncQueues(self.service)
+
+    @property
+    def templates(self) -> "AsyncTemplates":
+        """The templates of workflows; `start_template` starts one."""
+        from windlass.client.resources.asynchronous import AsyncTemplates
+
+        return AsyncTemplates(self.service)
+
+    @property
+    def schedules(self) -> "AsyncSchedules":
+        """The schedules: list, put, pause, run…"""
+        from windlass.client.resources.asynchronous import AsyncSchedules
+
+        return AsyncSchedules(self.service)
+
+    @property
+    def pools(self) -> "AsyncPools":
         """Pools of workers, which only servers have."""
-        return HttpPools(self.transport)
+        from windlass.client.resources.pools import AsyncPools
+
+        return AsyncPools(self.transport)
+
+    def events(
+        self, *, follow: bool = False, last: int | None = None, **filters: Any
+    ) -> AsyncIterator[EventInfo]:
+        """Yields the event log, and with `follow` new events for ever.
+
+        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`,
+        `job` and `worker`; `last` yields only so many of those that match.
+        """
+        return self.service.fleet.events({"follow": follow, "last": last, **filters})
 
     @property
     def planning(self) -> Planning:
         """Templates and schedules: put, look at, pause, run, remove."""
-        return self._service.planning
+        return self.service.planning
 
     async def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
         """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…)."""
+        for name in filters:
+            if name not in JOB_FILTERS:
+                listed = f"one of {', '.join(JOB_FILTERS)}"
+                raise UnknownName("filter", name, listed, did_you_mean(name, JOB_FILTERS))
         found: list[Job] = []
         after: str | None = None
         while len(found) < limit:
             query = {**filters, "limit": min(limit - len(found), 1_000), "after": after}
-            page = await self._service.jobs(query)
+            page = await self.service.jobs(query)
             found += page.jobs
             after = page.next
             if after is None:
@@ -150,30 +259,58 @@ class AsyncClient:
 
     async def explain(self, job: int) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""
-        return await self._service.explain(job)
+        return await self.service.explain(job)
 
     async def explain_worker(self, worker: int | str) -> WorkerExplanation:
         """Returns why a worker, by its name or id, is idle."""
-        return await self._service.explain_worker(str(worker))
+        return await self.service.explain_worker(str(worker))
+
+    async def send(
+        self,
+        signal: str,
+        payload: Any = None,
+        *,
+        key: str | None = None,
+        namespace: str | None = None,
+    ) -> SendReply:
+        """Sends a signal to all jobs of the namespace that wait for it, now or later.
+
+        Sent again with the same `key`, it is not a second signal.
+        """
+        request = SendRequest(name=signal, payload=payload, key=key, namespace=namespace)
+        return await self.service.send(request)
+
+    async def questions(self) -> list[Question]:
+        """Returns all questions that jobs wait to have answered (`windlass.ask`)."""
+        return await self.service.questions()
+
+    async def answer(self, job: int, value: Any, *, key: str | None = None) -> AnswerReply:
+        """Answers a question of a job; `key` says which one, if it has asked several."""
+        return await self.service.answer(job, AnswerRequest(value=value, key=key))
 
     async def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
         """Cancels jobs."""
-        return await self._service.cancel(CancelRequest(ids=list(jobs), reason=reason))
+        return await self.service.cancel(CancelRequest(ids=list(jobs), reason=reason))
+
+    async def delete(self, jobs: Sequence[int]) -> DeleteReply:
+        """Deletes ended jobs with their logs and artifacts; says for each whether, or why not."""
+        return await self.service.delete(DeleteRequest(ids=list(jobs)))
 
     async def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
         """Cancels, retries or prioritizes all jobs that pass a filter, part by part.
 
         `options` are `reason`, `adjustment`, and `dry_run`, which only counts them.
         """
-        return await edit_parts(self._service, action, where, options)
+        return await edit_parts(self.service, action, where, options)
 
     async def open(self) -> None:
         """Opens the connections; the first call does so too."""
-        await self._service.open()
+        await self.service.open()
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._service.close()
+        if self._connected is not None:
+            await self._connected.close()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -188,110 +325,10 @@ class AsyncClient:
         await self.close()
 
 
-class Runner(Protocol):
-    """Runs coroutines for a program without an event loop."""
-
-    def run(self, coro: Coroutine[Any, Any, T], /) -> T: ...
-
-    def close(self) -> None: ...
-
-
-class Client:
-    """One server, seen from a program without an event loop.
-
-    If the server goes away, calls that are safe to repeat are repeated for `reconnect` seconds.
-    A given `client` lives in the loop of its `runner`.
-    """
-
-    def __init__(
-        self,
-        server: str | None = None,
-        token: str | None = None,
-        data: Path | None = None,
-        *,
-        reconnect: float = RECONNECT_SECONDS,
-        client: AsyncClient | None = None,
-        runner: Runner | None = None,
-    ) -> None:
-        self._runner = runner or asyncio.Runner()
-        self._client = client or AsyncClient(server, token, data, reconnect=reconnect)
-
-    def submit(self, task: Any, *args: Any, **kwargs: Any) -> JobHandle:
-        """Submits a function marked with `@windlass.task`, a task by name, or a `JobSpec`."""
-        return JobHandle(self, self.run(self._client.submit(task, *args, **kwargs)))
-
-    def submit_many(self, jobs: Sequence[JobSpec], workflow: str | None = None) -> list[JobHandle]:
-        """Submits jobs, all or none of them; optionally as a new workflow."""
-        made = self.run(self._client.submit_many(jobs, workflow))
-        return [JobHandle(self, job) for job in made]
-
-    def job(self, job: int) -> JobHandle:
-        """Returns a handle on an existing job."""
-        return JobHandle(self, self._client.job(job))
-
-    @overload
-    def workflow(self, workflow: int, /) -> WorkflowHandle: ...
-    @overload
-    def workflow(self, workflow: str, /, **options: Any) -> Workflow: ...
-
-    def workflow(self, workflow: int | str, /, **options: Any) -> WorkflowHandle:
-        """Returns a workflow by its id, or by name a new one for a `with` block.
-
-        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
-        `namespace`, `on_success`, `on_failure`, `on_end`.
-        """
-        if isinstance(workflow, int):
-            return WorkflowHandle(self, self._client.workflow(workflow))
-        return Workflow(self, self._client.workflow(workflow, **options))
-
-    def start_template(
-        self, template: str, parameters: Mapping[str, Any] | None = None, **options: Any
-    ) -> WorkflowHandle:
-        """Starts a workflow from a template; `options` are `priority`, `key`, `namespace`."""
-        made = self.run(self._client.start_template(template, parameters, **options))
-        return WorkflowHandle(self, made)
-
-    def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
-        """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…)."""
-        return self.run(self._client.jobs(limit, **filters))
-
-    def explain(self, job: int) -> Explanation:
-        """Returns why a job waits: for what, who could run it, what would help."""
-        return self.run(self._client.explain(job))
-
-    def explain_worker(self, worker: int | str) -> WorkerExplanation:
-        """Returns why a worker, by its name or id, is idle."""
-        return self.run(self._client.explain_worker(worker))
-
-    def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
-        """Cancels jobs."""
-        return self.run(self._client.cancel(jobs, reason))
-
-    def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
-        """Cancels, retries or prioritizes all jobs that pass a filter; see `AsyncClient`."""
-        return self.run(self._client.edit_many(action, where, **options))
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine of the asynchronous client to its end."""
-        return self._runner.run(work)
-
-    @property
-    def asynchronous(self) -> AsyncClient:
-        """The client behind this one."""
-        return self._client
-
-    def close(self) -> None:
-        """Closes the connections."""
-        self.run(self._client.close())
-        self._runner.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+def _connect(
+    server: str | None, token: str | None, data: Path | None, reconnect: Reconnect
+) -> HttpService:
+    found = find_server(server, token, data)
+    trust = trust_for(found.server)
+    transport = Transport(found.server, found.token, trust=trust, renew=found.renew)
+    return HttpService(transport, reconnect)

@@ -3,11 +3,12 @@
 It uses aiohttp, which costs a quarter of the CPU of httpx (decisions/005).
 """
 
+import asyncio
 import io
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -69,11 +70,27 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
+class _OpenSession(NamedTuple):
+    """The connections of one event loop."""
+
+    session: aiohttp.ClientSession
+    life: AsyncGenerator[None, None]
+
+
+async def _until_closed(session: aiohttp.ClientSession) -> AsyncGenerator[None, None]:
+    """Closes a session when it is closed itself: `asyncio.run` does so when its loop ends."""
+    try:
+        yield
+    finally:
+        await session.close()
+
+
 class Transport:
     """One server, or several over one store, with one token.
 
     `server` is one address or several, comma-separated; if one does not answer, the next is
-    tried. With `socket`, all calls go through that Unix socket.
+    tried. With `socket`, all calls go through that Unix socket. Each event loop that calls it
+    gets connections of its own.
     """
 
     def __init__(
@@ -91,7 +108,7 @@ class Transport:
         self._trust: ssl.SSLContext | bool = True if trust is None else trust
         self._socket = socket
         self._renew = renew
-        self._opened: aiohttp.ClientSession | None = None
+        self._sessions: dict[asyncio.AbstractEventLoop, _OpenSession] = {}
         for one in self._servers:
             if not _is_address(one):
                 raise InvalidInput("server", "an address such as http://host:7420", one)
@@ -158,7 +175,7 @@ class Transport:
     async def _stream(self, path: str, query: Mapping[str, Any] | None) -> AsyncIterator[bytes]:
         limit = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
         try:
-            async with self._session.get(
+            async with (await self._session()).get(
                 self._url(path, query), headers=self._headers(), timeout=limit,
                 allow_redirects=False, proxy=self._proxies[self.server],
             ) as response:  # fmt: skip
@@ -172,18 +189,29 @@ class Transport:
             raise unreachable from error
 
     async def close(self) -> None:
-        """Closes the connections."""
-        if self._opened is not None:
-            await self._opened.close()
+        """Closes the connections, also those of other loops."""
+        own = asyncio.get_running_loop()
+        while self._sessions:
+            loop, opened = self._sessions.popitem()
+            if loop is own:
+                await opened.life.aclose()
+            elif loop.is_running():
+                closing = asyncio.run_coroutine_threadsafe(opened.session.close(), loop)
+                await asyncio.wrap_future(closing)
 
-    @property
-    def _session(self) -> aiohttp.ClientSession:
-        """The session, opened by the first call: it belongs to the loop that runs then."""
-        if self._opened is None:
-            self._opened = aiohttp.ClientSession(
+    async def _session(self) -> aiohttp.ClientSession:
+        """Returns the session of the running loop, which its first call opens."""
+        loop = asyncio.get_running_loop()
+        opened = self._sessions.get(loop)
+        if opened is None:
+            session = aiohttp.ClientSession(
                 connector=self._connector(), cookie_jar=aiohttp.DummyCookieJar()
             )
-        return self._opened
+            opened = self._sessions[loop] = _OpenSession(session, _until_closed(session))
+            await anext(opened.life)
+            for other in [one for one in self._sessions if one.is_closed()]:
+                del self._sessions[other]
+        return opened.session
 
     def _connector(self) -> aiohttp.BaseConnector:
         if self._socket is not None:
@@ -227,7 +255,7 @@ class Transport:
             tries_left -= 1
             data = _as_file(content) if isinstance(content, bytes) else content
             try:
-                async with self._session.request(
+                async with (await self._session()).request(
                     method, self._url(path, query), data=data, timeout=limit,
                     headers=self._headers() | {"Content-Type": kind}, allow_redirects=False,
                     proxy=self._proxies[self.server],

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from windlass.domain.lifecycle.failures import Raised
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Outcome
 
 
@@ -15,7 +17,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """How an attempt ended; what `Finished` says, without the ids.
 
     `misfit`: the arguments do not fit, and nothing was run. Raising `InvalidInput` before any
-    process was started means the same.
+    process was started means the same. `unable`: this worker cannot run such jobs, others may;
+    with `back_off`, not at once.
     """
 
     outcome: Outcome = "completed"
@@ -24,6 +27,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
     result: Any = None
     misfit: bool = False
+    raised: Raised | None = None
+    size: int = 0  # of the result as JSON; 0 if it is not known
+    leaves_files: bool = False  # the result names files of the scratch directory
+    unable: bool = False
+    back_off: bool = False
+
+    def leaves_more(self, limit: int) -> bool:
+        """Returns whether parts of it must be kept as artifacts: files, or more than `limit`."""
+        return self.leaves_files or self.size > limit
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -96,6 +108,11 @@ class JobContext(Protocol):
     @property
     def spec(self) -> Mapping[str, Any]: ...
     @property
+    def version(self) -> str | None:
+        """The version of its function that the job asks for."""
+        ...
+
+    @property
     def scratch(self) -> Path:
         """A directory of the attempt's own, removed when it has ended."""
         ...
@@ -118,6 +135,11 @@ class JobContext(Protocol):
     @property
     def alone(self) -> bool:
         """Whether it shares no process with other jobs: it demands isolation, or has limits."""
+        ...
+
+    @property
+    def own_mode(self) -> bool:
+        """Whether it is isolated just as the worker's other jobs are."""
         ...
 
     @property
@@ -160,6 +182,10 @@ class JobContext(Protocol):
         """Submits jobs into the workflow of this one."""
         ...
 
+    async def step(self, request: StepRequest) -> StepReply:
+        """Stores a step of the function, or begins what it waits for."""
+        ...
+
     def log(self, data: bytes) -> None: ...
 
     def log_full(self, resume: Callable[[], None]) -> bool:
@@ -167,6 +193,10 @@ class JobContext(Protocol):
         ...
 
     def progress(self, value: Any) -> None: ...
+
+    def alive(self) -> None:
+        """Notes that the job is at work, although it writes nothing."""
+        ...
 
 
 class Executor(Protocol):

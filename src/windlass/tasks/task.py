@@ -4,8 +4,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import PurePath
-from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -13,6 +12,12 @@ from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.main_module import name_of_main
+from windlass.tasks.local_files import MADE, with_files
+from windlass.tasks.submitting import Submits
+
+if TYPE_CHECKING:
+    from windlass.tasks.values.calls import CallCodec
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
@@ -22,22 +27,25 @@ R_co = TypeVar("R_co", covariant=True)
 
 # Options that belong to a single job, and cannot be given for all jobs of a function.
 _OF_ONE_JOB: Final = frozenset(
-    {"task", "args", "name", "key", "after", "after_any", "workflow", "parent"}
+    {"task", "args", "name", "key", "after", "after_any", "workflow", "parent", "version"}
 )
 _OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
-_OF_CALLS: Final = KEYWORDS - {"task", "args"}
+OF_CALLS: Final = KEYWORDS - {"task", "args"}
 
 
-class Task(Generic[P, R_co]):
+class Task(Submits[P, R_co]):
     """A function that workers may run. Calling it runs it here and now.
 
-    `options` returns the same task with other options for its jobs, `job` describes a call
-    without submitting it.
+    `submit` and `map` run it as jobs, `options` returns the same task with other options for
+    its jobs, `job` describes a call without submitting it.
     """
 
-    def __init__(self, function: Callable[P, Any], job: JobSpec) -> None:
+    def __init__(
+        self, function: Callable[P, Any], job: JobSpec, version: str | None = None
+    ) -> None:
         self._function = function
         self._job = job
+        self._version = version
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -50,6 +58,11 @@ class Task(Generic[P, R_co]):
         return self._function
 
     @property
+    def version(self) -> str | None:
+        """The version that the task declares; jobs ask for one with the option `version`."""
+        return self._version
+
+    @property
     def defaults(self) -> JobSpec:
         """The job that a call becomes, without its arguments."""
         return self._job
@@ -59,7 +72,14 @@ class Task(Generic[P, R_co]):
         """The parameters of the function."""
         return inspect.signature(self._function)
 
-    @property
+    @functools.cached_property
+    def codec(self) -> "CallCodec":
+        """How its arguments and results travel."""
+        from windlass.tasks.values.calls import CallCodec  # not before a call has values
+
+        return CallCodec(self._function)
+
+    @functools.cached_property
     def path(self) -> str:
         """The import path of the function: `package.module:qualname`."""
         return path_of(self._function)
@@ -69,19 +89,41 @@ class Task(Generic[P, R_co]):
 
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
-        fields = canonical_options(options, _OF_CALLS)
-        return type(self)(self._function, msgspec.structs.replace(self._job, **fields))
+        fields = canonical_options(options, OF_CALLS)
+        job = msgspec.structs.replace(self._job, **fields)
+        made = type(self)(self._function, job, self._version)
+        for known in ("signature", "codec", "path"):
+            if known in vars(self):
+                vars(made)[known] = vars(self)[known]
+        return made
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """Returns the job that calls this function with these arguments."""
-        path = self.path
+        before = next(MADE)
+        if self._job.task != PYTHON:
+            arguments = self._named_arguments(args, kwargs)
+            made = msgspec.structs.replace(self._job, args=arguments)
+            return with_files(made) if next(MADE) - before > 1 else made
+        listed: list[Any] = []
+        named: dict[str, Any] = {}
+        if args or kwargs or self.signature.parameters:
+            if not self.codec.fits(args, kwargs):
+                self._bind(args, kwargs)
+            listed, named = self.codec.encode(args, kwargs)
+        call = {"function": self.path, "args": listed, "kwargs": named}
+        made = msgspec.structs.replace(self._job, args=call)
+        return with_files(made) if next(MADE) - before > 1 else made
+
+    def _named_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        self._bind(args, kwargs)
+        listed, named = self.codec.encode(args, kwargs)
+        return as_arguments(self._bind(listed, named))
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         try:
-            bound = self.signature.bind(*args, **kwargs)
+            return self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise InvalidInput("args", f"arguments that {path} takes", str(error)) from None
-        call = {"function": path, "args": list(args), "kwargs": kwargs}
-        named = self._job.task != PYTHON
-        return msgspec.structs.replace(self._job, args=as_arguments(bound) if named else call)
+            raise InvalidInput("args", f"arguments that {self.path} takes", str(error)) from None
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"
@@ -100,9 +142,10 @@ class AsyncTask(Task[P, R_co]):
 class _Decorator:
     """What `@windlass.task(...)` returns: makes a task of a function."""
 
-    def __init__(self, name: str, job: JobSpec) -> None:
+    def __init__(self, name: str, job: JobSpec, version: str | None) -> None:
         self._name = name
         self._job = job
+        self._version = version
 
     @overload
     def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
@@ -111,7 +154,7 @@ class _Decorator:
 
     def __call__(self, function: Callable[P, Any], /) -> Task[P, Any]:
         kind = AsyncTask if inspect.iscoroutinefunction(function) else Task
-        made: Task[P, Any] = kind(function, self._job)
+        made: Task[P, Any] = kind(function, self._job, self._version)
         if self._name != PYTHON:
             _register(self._name, made)
         return made
@@ -130,21 +173,31 @@ def task(
     timeout: Duration | None = ...,
     requires: str | Sequence[str] = ...,
     secrets: str | Sequence[str] = ...,
+    version: str | None = ...,
     **options: Any,
 ) -> _Decorator: ...
 
 
 def task(
-    function: Callable[..., Any] | None = None, /, *, name: str = PYTHON, **options: Any
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str = PYTHON,
+    version: str | None = None,
+    **options: Any,
 ) -> Any:
     """Marks a function, plain or async, as one that workers may run.
 
     Calling it still runs it; `client.submit(function, 1, 2)` runs it as a job. `name`
     makes it a task of its own, which workers run that import it (`--import`). `options` are
     those of a job, such as `queue`, `retries`, `timeout`, `requires`, and `secrets` of the
-    worker that it needs (`windlass.current().secret`).
+    worker that it needs (`windlass.current().secret`). `version` is that of the function: a job
+    that asks for one (`function.options(version="2")`) runs only where it is the same.
     """
-    decorator = _Decorator(name, JobSpec(task=name, **canonical_options(options, _OF_FUNCTIONS)))
+    if version is not None and not isinstance(version, str):
+        raise InvalidInput("version", 'text, such as "2"', version)
+    job = JobSpec(task=name, **canonical_options(options, _OF_FUNCTIONS))
+    decorator = _Decorator(name, job, version)
     return decorator if function is None else decorator(function)
 
 
@@ -161,7 +214,7 @@ def _register(name: str, made: Task[..., Any]) -> None:
 
 def _place(function: Callable[..., Any]) -> tuple[str, str]:
     module = function.__module__
-    return (_name_of_main() or module) if module == "__main__" else module, function.__qualname__
+    return (name_of_main() or module) if module == "__main__" else module, function.__qualname__
 
 
 def named_tasks() -> Mapping[str, Task[..., Any]]:
@@ -169,27 +222,29 @@ def named_tasks() -> Mapping[str, Task[..., Any]]:
     return dict(_NAMED)
 
 
+def known_task(name: str, args: Any) -> Task[..., Any] | None:
+    """Returns the task that a job calls, if this process has imported it."""
+    if name != PYTHON:
+        return _NAMED.get(name)
+    path = args.get("function") if isinstance(args, dict) else None
+    module, _, names = path.partition(":") if isinstance(path, str) else ("", "", "")
+    found: Any = sys.modules.get("__main__" if module == name_of_main() else module)
+    for part in names.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, Task) else None
+
+
 def path_of(function: Callable[..., Any]) -> str:
     """Returns the import path of a function: `package.module:qualname`."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if module == "__main__":
-        module = _name_of_main()
+        module = name_of_main()
     if not module or not name or "<" in name:
         raise InvalidInput(
             "function", "a function of a module that workers can import", repr(function)
         )
     return f"{module}:{name}"
-
-
-def _name_of_main() -> str | None:
-    """Returns the name under which another process can import the main module."""
-    main = sys.modules["__main__"]
-    spec = getattr(main, "__spec__", None)
-    if spec is not None:
-        return str(spec.name)
-    stem = PurePath(getattr(main, "__file__", None) or "").stem
-    return stem if stem.isidentifier() else None
 
 
 def spec_of(function: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobSpec:

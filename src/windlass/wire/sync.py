@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from windlass.domain.lifecycle.failures import Raised
 from windlass.domain.matching.isolation import Isolation
 
-Outcome = Literal["completed", "failed", "canceled", "timed_out"]
+Outcome = Literal["completed", "failed", "canceled", "timed_out", "suspended"]
 
 
 class Started(msgspec.Struct, frozen=True, gc=False):
@@ -24,7 +25,9 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     """An attempt ended on the worker, and its results are uploaded.
 
     `failure` names the class; without it, the text of `message` decides. A `misfit` means that
-    the arguments were refused before the job ran: such a job is rejected.
+    the arguments were refused before the job ran: such a job is rejected. `raised` describes
+    the exception that ended a function. `suspended`: its function waits for what it has asked
+    the server for.
     """
 
     job: int
@@ -35,19 +38,22 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     message: str | None = None
     result: Any = None
     misfit: bool = False
+    raised: Raised | None = None
 
 
 class Released(msgspec.Struct, frozen=True, gc=False):
     """The worker gives this attempt back through no fault of the job.
 
     A reason on an attempt that never started is a refusal: the job backs off and avoids
-    this worker for a while. With `back_off` the next attempt waits, because it would fail too.
+    this worker for a while. With `back_off` the next attempt waits, because it would fail too. An
+    `unable` worker cannot run such jobs, and its metadata says so from this sync on.
     """
 
     job: int
     attempt: int
     reason: str | None = None
     back_off: bool = False
+    unable: bool = False
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):

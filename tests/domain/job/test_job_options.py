@@ -114,6 +114,13 @@ FORMS: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
             [f"memory={t[0]}MiB,processes={t[0]}", f"cpu_time={t[1]}"],
         )
     ),
+    "failures": st.just((["network", "ValueError"], ["network,ValueError"])),
+    "initial, factor, max and jitter": st.tuples(durations(), st.integers(1, 9)).map(
+        lambda t: (
+            {"initial": 1, "factor": t[1], "max": t[0][0], "jitter": 0.5},
+            [f"initial=1s,factor={t[1]}", f"max={t[0][1]},jitter=0.5"],
+        )
+    ),
     "key and max": st.tuples(words, st.integers(1, 99)).map(
         lambda t: ({"key": t[0], "max": t[1]}, f"{t[0]}={t[1]}")
     ),
@@ -127,7 +134,6 @@ CHOICES: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     "pull": same(st.sampled_from(["missing", "always", "never"])),
     "requires": CLAUSES,
     "prefers": CLAUSES,
-    "retry_on": st.just((["execution"], ["execution"])),
     "resources": st.just(({"cpus": "2"}, ["cpus=2"])),
 }
 

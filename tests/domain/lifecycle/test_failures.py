@@ -43,7 +43,7 @@ def test_evidence_against_a_worker_is_what_it_is_to_blame_for() -> None:
     ("pattern", "failure"),
     [
         ("connection refused", FailureClass.NETWORK),
-        ("timeout", FailureClass.TIMEOUT),
+        ("timeout", FailureClass.NETWORK),
         ("temporary failure", FailureClass.NETWORK),
         ("network error", FailureClass.NETWORK),
         ("no such host", FailureClass.NETWORK),
@@ -72,7 +72,11 @@ def test_anything_else_is_the_works_own_failure(message: str) -> None:
 
 def test_the_more_telling_pattern_wins() -> None:
     assert classify("connection reset: worker died") is FailureClass.WORKER_LOST
-    assert classify("connection refused after timeout") is FailureClass.TIMEOUT
+    assert classify("worker died after timeout") is FailureClass.WORKER_LOST
+
+
+def test_no_text_means_that_the_jobs_own_time_ran_out() -> None:
+    assert FailureClass.TIMEOUT not in {failure for _, failure in TEXT_PATTERNS}
 
 
 @given(st.text())

@@ -4,12 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.failures import NOTHING_RAISED, FailureClass, Raised
 from windlass.domain.lifecycle.retries import (
+    NO_RULES,
     RETRIED_BY_DEFAULT,
     GiveUp,
     Retry,
     RetryPolicy,
+    RetryRules,
     backoff_ms,
     decide_retry,
     decide_return,
@@ -25,7 +27,10 @@ def decide(
     failed: int = 0,
     lost: int = 0,
     lost_on_workers: int = 0,
-    retry_on: frozenset[FailureClass] = frozenset(),
+    rules: RetryRules = NO_RULES,
+    raised: Raised = NOTHING_RAISED,
+    started: bool = True,
+    misfit: bool = False,
     blameless: bool = False,
     policy: RetryPolicy = DEFAULT,
 ) -> Retry | GiveUp:
@@ -35,7 +40,10 @@ def decide(
         failed=failed,
         lost=lost,
         lost_on_workers=lost_on_workers,
-        retry_on=retry_on,
+        rules=rules,
+        raised=raised,
+        started=started,
+        misfit=misfit,
         blameless=blameless,
     )
 
@@ -108,24 +116,123 @@ def test_a_lost_worker_counts_apart() -> None:
     assert outcome == Retry(after_ms=5_000, counts="lost")
 
 
-@pytest.mark.parametrize("failure", [FailureClass.EXECUTION, FailureClass.CONFIGURATION])
+@pytest.mark.parametrize(
+    "failure", [FailureClass.EXECUTION, FailureClass.CONFIGURATION, FailureClass.TIMEOUT]
+)
 def test_lasting_failures_are_retried_only_if_the_job_opts_in(failure: FailureClass) -> None:
-    assert decide(failure) == GiveUp(f"{failure} failures are not retried")
-    other = frozenset(FailureClass) - {failure}
-    assert decide(failure, retry_on=other) == GiveUp(f"{failure} failures are not retried")
-    opted_in = frozenset({failure})
-    assert decide(failure, retry_on=opted_in) == Retry(after_ms=5_000, counts="failed")
-    assert isinstance(decide(failure, failed=3, retry_on=opted_in), GiveUp)
+    never = GiveUp(f"{failure} failures are not retried without `retries` or `retry_on`")
+    assert decide(failure) == never
+    other = RetryRules(retry_on=tuple(map(str, set(FailureClass) - {failure})))
+    assert decide(failure, rules=other) == never
+    opted_in = RetryRules(retry_on=(str(failure),))
+    assert decide(failure, rules=opted_in) == Retry(after_ms=5_000, counts="failed")
+    assert isinstance(decide(failure, failed=3, rules=opted_in), GiveUp)
 
 
 def test_opting_in_adds_to_the_default_and_takes_nothing_away() -> None:
-    opted_in = frozenset({FailureClass.EXECUTION})
-    assert isinstance(decide(FailureClass.NETWORK, retry_on=opted_in), Retry)
+    opted_in = RetryRules(retry_on=("execution",))
+    assert isinstance(decide(FailureClass.NETWORK, rules=opted_in), Retry)
+
+
+ASKED = RetryRules(asked=True)
+ANY = sorted(set(FailureClass) - {FailureClass.CANCELED})
+
+
+@pytest.mark.parametrize("failure", ANY)
+def test_retries_mean_more_tries_after_any_failure(failure: FailureClass) -> None:
+    assert isinstance(decide(failure, rules=ASKED, lost_on_workers=1), Retry)
+
+
+@pytest.mark.parametrize("failure", ANY)
+def test_with_retries_retry_on_lists_all_that_is_retried(failure: FailureClass) -> None:
+    only = RetryRules(asked=True, retry_on=("network",))
+    outcome = decide(failure, rules=only, lost_on_workers=1)
+    retried = failure in (FailureClass.NETWORK, FailureClass.WORKER_LOST)
+    assert isinstance(outcome, Retry) is retried
+    if not retried:
+        assert outcome == GiveUp(f"{failure} failures are not retried (retry_on: network)")
+
+
+@pytest.mark.parametrize("failure", ANY)
+def test_what_no_retry_on_names_is_never_retried(failure: FailureClass) -> None:
+    name = str(failure)
+    rules = RetryRules(asked=True, retry_on=(name,), no_retry_on=(name,))
+    assert decide(failure, rules=rules) == GiveUp(f"not retried after {name} (no_retry_on)")
+    stopped = decide(failure, rules=rules, blameless=True)
+    assert stopped == GiveUp(f"not retried after {name} (no_retry_on)")
+    other = RetryRules(asked=True, no_retry_on=tuple(str(c) for c in ANY if c is not failure))
+    assert isinstance(decide(failure, rules=other, lost_on_workers=1), Retry)
+
+
+def test_an_attempt_that_never_started_may_always_start_again() -> None:
+    rules = RetryRules(no_retry_on=("worker_lost",))
+    assert isinstance(decide(FailureClass.WORKER_LOST, rules=rules), GiveUp)
+    assert isinstance(decide(FailureClass.WORKER_LOST, rules=rules, started=False), Retry)
+    assert isinstance(decide(FailureClass.TIMEOUT), GiveUp)
+    assert isinstance(decide(FailureClass.TIMEOUT, started=False), Retry)
+
+
+def test_refused_arguments_are_retried_only_by_name() -> None:
+    bad = FailureClass.CONFIGURATION
+    assert isinstance(decide(bad, rules=ASKED, misfit=True), GiveUp)
+    named = RetryRules(asked=True, retry_on=("configuration",))
+    assert isinstance(decide(bad, rules=named, misfit=True), Retry)
+
+
+VALUE_ERROR = Raised(("a.Mine", "ValueError", "Exception", "BaseException"))
+
+
+@pytest.mark.parametrize("name", ["a.Mine", "ValueError", "Exception"])
+def test_an_exception_is_matched_by_each_of_its_classes(name: str) -> None:
+    work = FailureClass.EXECUTION
+    asked = RetryRules(retry_on=(name,))
+    assert isinstance(decide(work, rules=asked, raised=VALUE_ERROR), Retry)
+    assert isinstance(decide(work, rules=asked, raised=Raised(("KeyError",))), GiveUp)
+    forbidden = RetryRules(asked=True, no_retry_on=(name,))
+    assert isinstance(decide(work, rules=forbidden, raised=VALUE_ERROR), GiveUp)
+    assert isinstance(decide(work, rules=forbidden, raised=Raised(("KeyError",))), Retry)
+
+
+def test_a_class_of_failures_is_not_taken_for_an_exception_of_that_name() -> None:
+    rules = RetryRules(retry_on=("configuration",))
+    raised = Raised(("configuration",))
+    assert isinstance(decide(FailureClass.EXECUTION, rules=rules, raised=raised), GiveUp)
+
+
+def test_a_raised_timeout_counts_as_one_for_those_who_ask_for_timeouts() -> None:
+    rules = RetryRules(asked=True, retry_on=("timeout",))
+    raised = Raised(("TimeoutError", "OSError"))
+    assert isinstance(decide(FailureClass.NETWORK, rules=rules, raised=raised), Retry)
+    assert isinstance(decide(FailureClass.NETWORK, rules=rules), GiveUp)
+
+
+def test_a_task_may_ask_for_a_retry_within_the_limit() -> None:
+    asks = Raised((), "retry")
+    work = FailureClass.EXECUTION
+    assert decide(work, raised=asks) == Retry(5_000, "failed")
+    assert decide(work, raised=Raised((), "retry", 60_000)) == Retry(60_000, "failed")
+    assert decide(work, raised=asks, failed=3) == GiveUp("retries exhausted (3 of 3)")
+    narrow = RetryRules(asked=True, retry_on=("network",), no_retry_on=("execution",))
+    assert isinstance(decide(work, raised=asks, rules=narrow), Retry)
+
+
+@pytest.mark.parametrize(("told", "waits"), [(-5, 0), (2**62, 36_525 * 86_400_000)])
+def test_a_wait_that_a_worker_makes_up_is_bounded(told: int, waits: int) -> None:
+    raised = Raised((), "retry", told)
+    assert decide(FailureClass.EXECUTION, raised=raised) == Retry(waits, "failed")
+
+
+@pytest.mark.parametrize("failure", ANY)
+def test_an_abort_is_never_retried(failure: FailureClass) -> None:
+    rules = RetryRules(asked=True, retry_on=(str(failure),))
+    outcome = decide(failure, rules=rules, raised=Raised((), "abort"))
+    assert outcome == GiveUp("not retried, as its task raised windlass.Abort")
 
 
 @pytest.mark.parametrize("blameless", [False, True])
 def test_cancellation_is_never_retried(blameless: bool) -> None:
-    outcome = decide(FailureClass.CANCELED, retry_on=frozenset(FailureClass), blameless=blameless)
+    rules = RetryRules(asked=True, retry_on=tuple(FailureClass))
+    outcome = decide(FailureClass.CANCELED, rules=rules, blameless=blameless)
     assert outcome == GiveUp("canceled jobs are not retried")
 
 
@@ -198,12 +305,15 @@ def test_quarantine_can_be_turned_off() -> None:
     st.integers(0, 50),
     st.integers(0, 50),
     st.integers(0, 50),
-    st.frozensets(st.sampled_from(FailureClass)),
+    st.builds(RetryRules, st.booleans(), st.lists(st.sampled_from(FailureClass)).map(tuple)),
+    st.sampled_from([NOTHING_RAISED, VALUE_ERROR, Raised((), "retry", 0)]),
 )
 def test_every_chain_of_failures_ends(
-    failure: FailureClass, failed: int, lost: int, workers: int, opted: frozenset[FailureClass]
+    failure: FailureClass, failed: int, lost: int, workers: int, rules: RetryRules, raised: Raised
 ) -> None:
-    outcome = decide(failure, failed=failed, lost=lost, lost_on_workers=workers, retry_on=opted)
+    outcome = decide(
+        failure, failed=failed, lost=lost, lost_on_workers=workers, rules=rules, raised=raised
+    )
     if isinstance(outcome, Retry):
         assert outcome.counts in ("failed", "lost")
         assert (failed < 3) if outcome.counts == "failed" else (lost < 3)

@@ -8,7 +8,14 @@ import pytest
 
 from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.retries import GiveUp, Retry, RetryPolicy, backoff_ms, decide_retry
+from windlass.domain.lifecycle.retries import (
+    GiveUp,
+    Retry,
+    RetryPolicy,
+    RetryRules,
+    backoff_ms,
+    decide_retry,
+)
 from windlass.domain.lifecycle.states import (
     ACTIVE,
     TERMINAL,
@@ -31,10 +38,11 @@ DESIGN = """
 blocked   | queued, aborted, canceled
 queued    | assigned, blocked, rejected, canceled
 assigned  | running, queued, retrying, timed_out, failed, canceled
-running   | completed, failed, timed_out, retrying, canceling
+running   | completed, failed, timed_out, retrying, canceling, suspended
 canceling | canceled, completed, failed
 timed_out | retrying, failed, canceling
 retrying  | queued, blocked, failed, canceled
+suspended | queued, blocked, failed, canceled
 """
 
 
@@ -53,8 +61,8 @@ EVERY_PAIR = [(frm, to) for frm in (None, *State) for to in State]
 
 
 class TestStateTransitionValidation:
-    def test_there_are_twelve_states_and_new(self) -> None:
-        assert len(EVERY_PAIR) == 13 * 12
+    def test_there_are_thirteen_states_and_new(self) -> None:
+        assert len(EVERY_PAIR) == 14 * 13
 
     @pytest.mark.parametrize(("frm", "to"), EVERY_PAIR)
     def test_every_pair(self, frm: State | None, to: State) -> None:
@@ -129,7 +137,7 @@ class TestRetryEligibility:
         [
             (FailureClass.WORKER_LOST, True),
             (FailureClass.NETWORK, True),
-            (FailureClass.TIMEOUT, True),
+            (FailureClass.TIMEOUT, False),
             (FailureClass.RESOURCE, True),
             (FailureClass.EXECUTION, False),
             (FailureClass.CONFIGURATION, False),
@@ -149,7 +157,7 @@ class TestRetryEligibility:
             failed=0,
             lost=0,
             lost_on_workers=0,
-            retry_on=frozenset(FailureClass),
+            rules=RetryRules(asked=True, retry_on=tuple(FailureClass)),
         )
         assert isinstance(outcome, GiveUp)
 
@@ -217,7 +225,7 @@ class TestRetryPolicy:
     def test_exhausted_retries_fail_and_say_so(self) -> None:
         def after(failed: int) -> Retry | GiveUp:
             return decide_retry(
-                RetryPolicy(), FailureClass.TIMEOUT, failed=failed, lost=0, lost_on_workers=0
+                RetryPolicy(), FailureClass.NETWORK, failed=failed, lost=0, lost_on_workers=0
             )
 
         assert [after(n) for n in range(3)] == [

@@ -8,8 +8,9 @@ from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.retries import RetryPolicy
 
-RETRIED = [FailureClass.NETWORK, FailureClass.TIMEOUT, FailureClass.RESOURCE]
-FINAL = [FailureClass.EXECUTION, FailureClass.CONFIGURATION]
+RETRIED = [FailureClass.NETWORK, FailureClass.RESOURCE]
+FINAL = [FailureClass.EXECUTION, FailureClass.CONFIGURATION, FailureClass.TIMEOUT]
+UNASKED = "failures are not retried without `retries` or `retry_on`"
 
 
 async def fail(rig: Rig, agent: Agent, failure: FailureClass, times: int = 1) -> None:
@@ -32,7 +33,7 @@ async def test_failures_of_the_work_are_final(rig: Rig, failure: FailureClass) -
     job = await rig.submit()
     await fail(rig, await rig.agent(), failure)
     assert await rig.state(job) == "failed"
-    assert (await rig.record(job)).reason == f"{failure} failures are not retried"
+    assert (await rig.record(job)).reason == f"{failure} {UNASKED}"
 
 
 @pytest.mark.parametrize("failure", FINAL)
@@ -176,7 +177,7 @@ async def test_a_failed_job_keeps_class_code_and_message(rig: Rig) -> None:
     await agent.finish(given, "failed", failure="execution", message="exit 3", exit_code=3)
     record = await rig.record(job)
     assert (record.failure, record.exit_code, record.message) == (1, 3, "exit 3")
-    assert record.reason == "exit 3: execution failures are not retried"
+    assert record.reason == f"exit 3: execution {UNASKED}"
 
 
 async def test_jitter_only_shortens_a_wait(rig: Rig) -> None:

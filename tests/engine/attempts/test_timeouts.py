@@ -7,6 +7,7 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
+from windlass.domain.lifecycle.failures import FailureClass
 
 BACKSTOP = 10 * SECOND + 30 * SECOND  # the grace of a process, and one heartbeat
 
@@ -72,7 +73,7 @@ async def test_a_timed_out_job_keeps_its_lease_until_the_agent_reports(rig: Rig)
     assert [(stop.job, stop.reason) for stop in reply.cancel] == [(job, "Timed out")]
     assert len((await rig.snapshot()).leases) == 1
     await agent.finish(given, "canceled")  # it did as it was told
-    assert await rig.state(job) == "retrying"
+    assert await rig.state(job) == "failed"
 
 
 @pytest.mark.parametrize("outcome", ["timed_out", "failed", "canceled", "completed"])
@@ -82,14 +83,25 @@ async def test_whatever_a_timed_out_process_says_it_has_timed_out(rig: Rig, outc
     given = await agent.take_one()
     await alive(rig, agent, MINUTE)
     await agent.finish(given, outcome)  # type: ignore[arg-type]
-    assert await rig.state(job) == "retrying"
-    (attempt,) = (await rig.snapshot()).attempts
-    assert attempt.failure == 3
+    assert await rig.state(job) == "failed"
+    assert (await rig.record(job)).failure == FailureClass.TIMEOUT.code
 
 
-async def test_a_timeout_reported_by_the_agent_is_a_transition_and_a_retry(rig: Rig) -> None:
+async def test_a_timeout_is_retried_only_when_that_was_asked_for(rig: Rig) -> None:
     agent = await rig.agent()
     job = await rig.submit(timeout_ms=SECOND)
+    await agent.finish(await agent.take_one(), "timed_out")
+    assert (await rig.moves(job))[-2:] == [("running", "timed_out"), ("timed_out", "failed")]
+    reason = "Timed out: timeout failures are not retried without `retries` or `retry_on`"
+    assert (await rig.record(job)).reason == reason
+
+
+@pytest.mark.parametrize("asked", [{"retries": 1}, {"retry_on": ("timeout",)}])
+async def test_a_timeout_reported_by_the_agent_is_a_transition_and_a_retry(
+    rig: Rig, asked: dict[str, Any]
+) -> None:
+    agent = await rig.agent()
+    job = await rig.submit(timeout_ms=SECOND, **asked)
     await agent.finish(await agent.take_one(), "timed_out")
     assert (await rig.moves(job))[-2:] == [("running", "timed_out"), ("timed_out", "retrying")]
     assert (await rig.record(job)).facts.failed == 1

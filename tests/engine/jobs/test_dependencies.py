@@ -270,3 +270,13 @@ async def test_a_dependent_can_be_claimed_with_the_very_report_that_frees_it(rig
     given = await agent.take_one()
     reply = await agent.sync(finished=(Finished(given.job, given.attempt),), want=1)
     assert [job.job for job in reply.jobs] == [second]
+
+
+async def test_a_delayed_job_starts_when_its_time_has_come(rig: Rig) -> None:
+    job = await rig.submit(delay="1m", key="once")
+    agent = await rig.agent()
+    await rig.advance(MINUTE - 1)
+    assert await rig.submit(delay="1m", key="once") == job
+    assert await agent.take() == ()
+    await rig.advance(1)
+    assert (await agent.take_one()).job == job

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.engine.attempts.activity import Activity
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
@@ -81,11 +81,15 @@ class Agent:
         return await self.sync(finished=(Finished(job.job, job.attempt, outcome, **fields),))
 
     async def fail(
-        self, job: Assignment, failure: FailureClass | None = None, message: str | None = None
+        self,
+        job: Assignment,
+        failure: FailureClass | None = None,
+        message: str | None = None,
+        raised: Raised | None = None,
     ) -> SyncReply:
         """Report a failure, by its class or by a text alone."""
         name = None if failure is None else failure.value
-        return await self.finish(job, "failed", failure=name, message=message)
+        return await self.finish(job, "failed", failure=name, message=message, raised=raised)
 
     async def release(
         self, job: Assignment, reason: str | None = None, back_off: bool = False

@@ -10,7 +10,6 @@ from tests.support.running import run
 from tests.worker.rig import Rig, play
 from windlass.domain.matching.matching import all_mismatches, canonical_requires
 from windlass.domain.tasks.ffmpeg import FfmpegTask
-from windlass.worker.agent.environment import job_environment
 from windlass.worker.agent.metadata import (
     architecture_of,
     encoder_names,
@@ -78,20 +77,3 @@ def test_a_worker_tells_what_it_found(tmp_path: Path) -> None:
             await rig.ended(job)
 
     play(tmp_path, scene)
-
-
-def test_jobs_see_a_short_list_and_no_credentials() -> None:
-    environ = {
-        "PATH": "/bin",
-        "LC_ALL": "C",
-        "WINDLASS_TOKEN": "secret",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "DATABASE_URL": "secret",
-        "CCACHE_DIR": "/cache",
-    }
-    assert job_environment(environ, {"MARK": "x"}, ["CCACHE_DIR", "WINDLASS_TOKEN"]) == {
-        "PATH": "/bin",
-        "LC_ALL": "C",
-        "CCACHE_DIR": "/cache",
-        "MARK": "x",
-    }

@@ -49,7 +49,8 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 def test_codes_signals_output_and_files_are_as_in_any_mode(tmp_path: Path, mode: str) -> None:
     async def scene(rig: Rig) -> None:
-        async with rig.agent(isolation=mode, slots=4) as agent:
+        given = {"SHOP": "a b", "WINDLASS_TOKEN": "hidden"}
+        async with rig.agent(isolation=mode, slots=4, variables=given) as agent:
             assert agent.machine.isolation.default == mode, agent.machine.isolation.lacking
             code = await rig.submit("sh", "-c", "echo out; echo err >&2; exit 7", retries=0)
             killed = await rig.submit("sh", "-c", "kill -9 $$", retries=0)
@@ -58,6 +59,8 @@ def test_codes_signals_output_and_files_are_as_in_any_mode(tmp_path: Path, mode:
                 "pwd > $HOME/where; mkdir d; echo kept > d/f; cat > in; test $PWD = $(cat where)"
             )
             files = await rig.submit("sh", "-c", script, stdin="given", artifacts=["d/*", "in"])
+            seen = await rig.submit("sh", "-c", "echo $SHOP ${WINDLASS_TOKEN-none}")
+            assert await rig.files.log_end(seen) == b"a b none\n"
             record = await rig.ended(code)
             assert (record.exit_code, record.message) == (7, "exit code 7")
             assert sorted((await rig.files.log_end(code)).split()) == [b"err", b"out"]

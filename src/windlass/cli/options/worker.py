@@ -12,12 +12,16 @@ from windlass.cli.options.flags import Flag, Many
 from windlass.domain.job.forms import read_limits
 from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import InvalidInput
+from windlass.worker.agent.environment import named_variables
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
 from windlass.worker.isolation.container.engine import check_engine
 from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
+APP_VARIABLE: Final = "WINDLASS_APP"  # space-separated packages
+PASS_VARIABLE: Final = "WINDLASS_PASS_ENV"  # space-separated patterns
+FILE_VARIABLE: Final = "WINDLASS_ENV_FILE"
 # Other users can read a command line, but not its environment.
 Code = Annotated[str | None, Parameter(env_var="WINDLASS_CODE")]
 Mode = Annotated[
@@ -29,6 +33,41 @@ Imports = Annotated[
     list[str] | None,
     Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),
 ]
+Apps = Annotated[
+    list[str] | None,
+    Parameter(name="--app", env_var=APP_VARIABLE, consume_multiple=False),
+]
+PassEnv = Annotated[list[str] | None, Parameter(env_var=PASS_VARIABLE, consume_multiple=False)]
+EnvFile = Annotated[Path | None, Parameter(env_var=FILE_VARIABLE)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class JobVariables:
+    """What jobs find in their environment, beside a short list. WINDLASS_… never pass.
+
+    Parameters
+    ----------
+    env
+        NAME or NAME=VALUE: an environment variable for all jobs; other users of the machine can
+        read a VALUE here. Repeatable.
+    env_file
+        A file of NAME=VALUE lines for all jobs. Also WINDLASS_ENV_FILE.
+    pass_env
+        A pattern of the worker's own variables that all jobs see, such as 'DJANGO_*'. Repeatable.
+        Also WINDLASS_PASS_ENV, with spaces between patterns.
+    """
+
+    env: Many = None
+    env_file: EnvFile = None
+    pass_env: PassEnv = None
+
+    def read(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Returns the variables; raises `InvalidInput`."""
+        return named_variables(environ, self.env or (), self.env_file, self.pass_env or ())
+
+
+NO_VARIABLES: Final = JobVariables()
 
 
 @Parameter(name="*")
@@ -48,6 +87,9 @@ class Offers:
         Run each job only on the processors it has; needs a list such as cpus=[0-7].
     modules
         A module with tasks (`@windlass.task(name=…)`) to run. Repeatable.
+    apps
+        A package of yours: it is imported with all modules below it, and their functions are
+        reported. Repeatable.
     allow_import
         A module whose functions `python` jobs may name, with those below it; or a pattern such
         as app.tasks.*. Repeatable. Default: all modules but the standard library and Windlass.
@@ -80,6 +122,7 @@ class Offers:
     resources: str | None = None
     pin_cpus: Flag = False
     modules: Imports = None
+    apps: Apps = None
     allow_import: Many = None
     secret: Many = None
     secrets: Path | None = None
@@ -92,7 +135,12 @@ class Offers:
     limit: Many = None
 
     def options(
-        self, name: str, state: Path, code: str | None, environ: Mapping[str, str]
+        self,
+        name: str,
+        state: Path,
+        code: str | None,
+        environ: Mapping[str, str],
+        variables: JobVariables = NO_VARIABLES,
     ) -> WorkerOptions:
         """Returns the worker's options; raises `InvalidInput`."""
         if self.slots is not None and self.slots < 1:
@@ -107,6 +155,7 @@ class Offers:
             metadata={} if offer is None else offer.metadata,
             code=code,
             imports=tuple(self.modules or ()),
+            apps=tuple(self.apps or ()),
             allowed_imports=tuple(self.allow_import or ()),
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
@@ -117,6 +166,7 @@ class Offers:
             trusts_jobs=self.trust_jobs,
             limits=read_limits(self.limit, "--limit") if self.limit else None,
             pins=self.pin_cpus,
+            variables=variables.read(environ),
         )
 
 

@@ -1,27 +1,32 @@
 """How the values of job options are written: in JSON and Python, and as the text of a flag.
 
 Every form has one canonical value, whichever way it was written: durations are seconds, times
-are RFC 3339 in UTC, lists are tuples.
+are RFC 3339 in UTC or durations from the submission, lists are tuples.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms, parse_size
+from windlass.domain.values.quantities import format_duration, parse_duration_ms, parse_size
 from windlass.domain.values.times import format_moment, parse_moment
 
 Duration = float | str  # seconds, or text such as "15m"
 Scalar = str | int | float | bool  # a value in a workflow file that counts as its text
 
 NEVER: Final = "never"
+FOREVER: Final = "forever"
 REPEATABLE: Final = "Repeatable."
 MOST: Final = 2**31 - 1  # processes or open files
 LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
 _DATE: Final = re.compile(r"\d{4}-")
+_MOMENT_EXPECTED: Final = (
+    "a time such as 2030-01-02T03:04:05Z, with its zone, or a duration from now such as 15m"
+)
 
 
 class Concurrency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,8 +59,8 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
     `canonical` turns a value from JSON or Python into its canonical form and `read` the texts
     of a flag; both name the option in errors. A canonical value is returned as it is. `read`
-    gets the current time for durations from now. `varies` tells whether the same value can be
-    written in several ways.
+    gets the current time too. `varies` tells whether the same value can be written in several
+    ways.
     """
 
     name: str
@@ -93,38 +98,61 @@ def _grace(value: object, field: str) -> Any:
         raise InvalidInput(field, f"{error.expected}, or never", value) from None
 
 
+def window(value: Any, field: str) -> float | str:
+    """Returns how long a key binds: seconds, or for ever."""
+    if isinstance(value, str) and value.strip().lower() == FOREVER:
+        return FOREVER
+    try:
+        length = seconds(value, field)
+    except InvalidInput as error:
+        raise InvalidInput(field, f"{error.expected}, or {FOREVER}", value) from None
+    if not length:
+        raise InvalidInput(field, "a duration longer than 0", value)
+    return value if type(value) is float and value == length else length
+
+
 def milliseconds(duration: float | str | None) -> int | None:
     """Returns a canonical duration in milliseconds."""
     return None if duration is None else round(float(duration) * 1000)
 
 
+def is_relative(moment: str) -> bool:
+    """Returns whether a canonical time counts from the submission: 15m, not 2030-01-02T…"""
+    return not _DATE.match(moment)
+
+
 def moment_ms(moment: str | None) -> int | None:
-    """Returns a canonical time in milliseconds since 1970."""
-    return None if moment is None else parse_moment(moment, "time")
+    """Returns a canonical time in milliseconds since 1970; None for one from the submission."""
+    return None if moment is None or is_relative(moment) else parse_moment(moment, "time")
 
 
 def _moment(value: Any, field: str) -> str:
+    """Returns a time in UTC, or as a duration from the submission."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.isoformat()
+    elif isinstance(value, timedelta) or (isinstance(value, str) and is_relative(value)):
+        return str(_kept(value, format_duration(_ahead_ms(value, field))))
     if not isinstance(value, str):
-        raise InvalidInput(field, "a time such as 2030-01-02T03:04:05Z", value)
+        raise InvalidInput(field, _MOMENT_EXPECTED, value)
     moment = parse_moment(value, field)
     if not 0 <= moment <= LONGEST_MS:
         raise InvalidInput(field, f"a time between 1970 and {format_moment(LONGEST_MS)}", value)
     return str(_kept(value, format_moment(moment)))
 
 
-def _read_moment(text: str, field: str, now: int) -> str:
-    if _DATE.match(text):
-        return _moment(text, field)
+def _ahead_ms(value: object, field: str) -> int:
     try:
-        ahead = parse_duration_ms(text, field)
+        return parse_duration_ms(value, field)
     except InvalidInput:
-        expected = "a time such as 2030-01-02T03:04:05Z, or a duration from now such as 15m"
-        raise InvalidInput(field, expected, text) from None
-    return _moment(format_moment(now + ahead), field)
+        raise InvalidInput(field, _MOMENT_EXPECTED, value) from None
+
+
+def _delay(value: object, field: str) -> Any:
+    return _kept(value, seconds(value, field))
 
 
 def _rate(value: Any, field: str) -> RateLimit:
-    rate: RateLimit = _converted(value, RateLimit, field)
+    rate: RateLimit = converted(value, RateLimit, field)
     per = _kept(rate.per, seconds(rate.per, f"{field}.per"))
     return rate if per is rate.per else RateLimit(rate.key, per, rate.max)
 
@@ -138,7 +166,7 @@ def _read_rate(text: str, field: str) -> RateLimit:
 
 
 def _concurrency(value: Any, field: str) -> Concurrency:
-    limit: Concurrency = _converted(value, Concurrency, field)
+    limit: Concurrency = converted(value, Concurrency, field)
     return limit
 
 
@@ -152,7 +180,7 @@ def _read_concurrency(text: str, field: str) -> Concurrency:
 
 
 def _limits(value: Any, field: str) -> JobLimits | None:
-    given: JobLimits = _converted(value, JobLimits, field)
+    given: JobLimits = converted(value, JobLimits, field)
     for name in ("processes", "open_files"):
         count = getattr(given, name)
         if count is not None and (type(count) is not int or not 1 <= count <= MOST):
@@ -176,14 +204,14 @@ def _size_limit(value: int | str | None, field: str) -> int | None:
 
 def read_limits(texts: Sequence[str], field: str) -> JobLimits | None:
     """Parses NAME=AMOUNT, as flags have it."""
-    pairs: dict[str, Any] = _read_pairs(_split(texts), field)
+    pairs: dict[str, Any] = read_pairs(split(texts), field)
     for name in ("processes", "open_files"):
         if name in pairs:
             pairs[name] = _read_number(pairs[name], f"{field} {name}")
     return _limits(pairs, field)
 
 
-def _converted(value: Any, kind: type[Any], field: str) -> Any:
+def converted(value: Any, kind: type[Any], field: str) -> Any:
     """Returns a struct as it is, and a mapping as a struct."""
     if isinstance(value, kind):
         return value
@@ -204,13 +232,25 @@ def _tuple(value: Any, field: str) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def _references(value: Any, field: str) -> tuple[Any, ...]:
+    """Returns ids and names, and handles of jobs as they are: they may have no id yet."""
+    one = not isinstance(value, Sequence) and hasattr(type(value), "id")
+    references = (value,) if one else _tuple(value, field)
+    for reference in references:
+        known = isinstance(reference, int | str) or hasattr(type(reference), "id")
+        if not known or isinstance(reference, bool):
+            raise InvalidInput(field, "ids, names or handles of jobs", reference)
+    return references
+
+
 def _mapping(value: Any, field: str) -> dict[str, Any] | None:
     if not isinstance(value, Mapping):
         raise InvalidInput(field, "a mapping", value)
     return dict(value) or None
 
 
-def _read_pairs(texts: Sequence[str], field: str) -> dict[str, str]:
+def read_pairs(texts: Sequence[str], field: str) -> dict[str, str]:
+    """Parses NAME=VALUE, as flags have it."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, separator, value = text.partition("=")
@@ -220,7 +260,8 @@ def _read_pairs(texts: Sequence[str], field: str) -> dict[str, str]:
     return pairs
 
 
-def _split(texts: Sequence[str]) -> list[str]:
+def split(texts: Sequence[str]) -> list[str]:
+    """Returns the parts of comma-separated texts."""
     return [part for text in texts for part in text.split(",") if part]
 
 
@@ -261,20 +302,24 @@ CLAUSES: Final = Form(
     in_file=str | list[str], note=REPEATABLE,
 )  # fmt: skip
 REFERENCES: Final = Form(
-    name="list of ids and names", canonical=_tuple, repeats=True, note="An id; repeatable.",
+    name="list of ids and names", canonical=_references, repeats=True, note="An id; repeatable.",
     read=lambda texts, f, _n: tuple(_read_id(text, f) for text in texts),
     in_file=int | str | list[int | str],
 )  # fmt: skip
 AMOUNTS: Final = Form(
-    name="mapping", canonical=_mapping, read=lambda texts, f, _n: _read_pairs(_split(texts), f),
+    name="mapping", canonical=_mapping, read=lambda texts, f, _n: read_pairs(split(texts), f),
     repeats=True, note="NAME=AMOUNT, several comma-separated; repeatable.",
 )  # fmt: skip
 LABELS: Final = Form(
-    name="mapping", canonical=_mapping, read=lambda texts, f, _n: _read_pairs(texts, f),
+    name="mapping", canonical=_mapping, read=lambda texts, f, _n: read_pairs(texts, f),
     repeats=True, in_file=dict[str, Scalar], note="NAME=VALUE; repeatable.",
 )  # fmt: skip
 DURATION: Final = Form(
     name="duration", canonical=_duration, read=lambda texts, f, _n: _duration(texts[0], f),
+    varies=True, note="90, 90s, 15m, 6h.",
+)  # fmt: skip
+DELAY: Final = Form(
+    name="duration", canonical=_delay, read=lambda texts, f, _n: _delay(texts[0], f),
     varies=True, note="90, 90s, 15m, 6h.",
 )  # fmt: skip
 GRACE: Final = Form(
@@ -282,7 +327,7 @@ GRACE: Final = Form(
     varies=True,
 )  # fmt: skip
 MOMENT: Final = Form(
-    name="time", canonical=_moment, read=lambda texts, f, now: _read_moment(texts[0], f, now),
+    name="time", canonical=_moment, read=lambda texts, f, _n: _moment(texts[0], f),
     varies=True, note="A time such as 2030-01-02T03:04:05Z, or a duration from now.",
 )  # fmt: skip
 RATE: Final = Form(
@@ -297,4 +342,9 @@ CONCURRENCY: Final = Form(
 LIMITS: Final = Form(
     name="limits by name", canonical=_limits, read=lambda texts, f, _n: read_limits(texts, f),
     varies=True, repeats=True, note="NAME=AMOUNT, several comma-separated; repeatable.",
+)  # fmt: skip
+KEY_WINDOW: Final = Form(
+    name="duration or forever", canonical=window, varies=True,
+    read=lambda texts, f, _n: window(texts[0], f),
+    note="90, 90s, 15m, 6h, or forever.",
 )  # fmt: skip

@@ -15,9 +15,11 @@ from windlass.domain.job.forms import (
     AMOUNTS,
     CLAUSES,
     CONCURRENCY,
+    DELAY,
     DURATION,
     GRACE,
     JSON,
+    KEY_WINDOW,
     LABELS,
     LIMITS,
     MOMENT,
@@ -33,18 +35,23 @@ from windlass.domain.job.forms import (
     Form,
     JobLimits,
     RateLimit,
+    is_relative,
     milliseconds,
     moment_ms,
 )
+from windlass.domain.job.retry_forms import BACKOFF, FAILURES, Backoff
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.names import NAME_LIMIT, check_name
+from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.times import format_moment
 
 ALLOW_FAILURE: Final = 1
 QUARANTINED: Final = 2
 MANUAL: Final = 4
 LENDS: Final = 8  # what it waits for may have its rank from it
 PREEMPTIBLE: Final = 16
+KEY_BINDS: Final = 32  # its key binds for a time of its own
 
 LABEL_LIMIT: Final = 100
 DEFAULT_NAMESPACE: Final = "default"
@@ -88,8 +95,9 @@ class JobSpec(
 ):
     """One job, as clients describe it and as it is stored.
 
-    Durations are seconds or text such as "15m", times are RFC 3339: `normalise` makes them
-    canonical. The server sets `submitted_by`.
+    Durations are seconds or text such as "15m"; times are RFC 3339, or durations from the
+    submission: `normalise` makes them canonical, `with_times` turns those from the submission
+    into times. The server sets `submitted_by`.
     """
 
     task: Annotated[
@@ -118,6 +126,11 @@ class JobSpec(
         _option("What the worker must offer, such as 'memory>=4GiB'.", CLAUSES,
                 "--requires"),
     ] = ()  # fmt: skip
+    version: Annotated[
+        str | None,
+        _option("The version of the function that the worker must have, as its task declares it.",
+                TEXT, "--task-version"),
+    ] = None  # fmt: skip
     resources: Annotated[
         dict[str, int | str] | None,
         _option("What the job uses, such as cpus=2.",
@@ -194,6 +207,10 @@ class JobSpec(
         _option("The earliest time it may start.",
                 MOMENT, "--not-before"),
     ] = None  # fmt: skip
+    delay: Annotated[
+        Duration | None,
+        _option("How long after its submission it may start at the earliest.", DELAY, "--delay"),
+    ] = None
     start_before: Annotated[
         str | None,
         _option("Cancel it if it has not started by then.",
@@ -236,17 +253,39 @@ class JobSpec(
     ] = False  # fmt: skip
     retries: Annotated[
         int | None,
-        _option("How many times to retry it after a failure.", NUMBER, "--retries",
-                bounds=(0, 1_000)),
+        _option("How many more tries it gets after any failure. Default: 3, after transient "
+                "failures only.", NUMBER, "--retries", bounds=(0, 1_000)),
     ] = None  # fmt: skip
     retry_on: Annotated[
         tuple[str, ...],
-        _option("The classes of failures to retry it after.", TEXTS, "--retry-on"),
-    ] = ()
+        _option("With `retries`, the only failures to retry it after; without, more of them: "
+                "classes of failures and, for functions, exceptions.", FAILURES, "--retry-on"),
+    ] = ()  # fmt: skip
+    no_retry_on: Annotated[
+        tuple[str, ...],
+        _option("The failures never to retry it after: classes of failures and, for functions, "
+                "exceptions.", FAILURES, "--no-retry-on"),
+    ] = ()  # fmt: skip
+    backoff: Annotated[
+        Backoff | None,
+        _option("How long it waits before a retry: initial, then factor times longer each time, "
+                "up to max, less up to the fraction jitter of it.", BACKOFF, "--backoff"),
+    ] = None  # fmt: skip
     key: Annotated[
         str | None,
-        _option("Submitting the same key again returns the same job.", TEXT, "--key", file=False),
-    ] = None
+        _option("A key that one job has at a time: submitting it again returns the job that has "
+                "it, until that has ended.", TEXT, "--key", file=False),
+    ] = None  # fmt: skip
+    key_for: Annotated[
+        Duration | None,
+        _option("How long it has its key, from when it was submitted, even if it ends before.",
+                KEY_WINDOW, "--key-for", file=False),
+    ] = None  # fmt: skip
+    kind: Annotated[
+        str | None,
+        _option("The kind of work it is, whose run times foretell its own. Default: its function, "
+                "or its program and first argument.", TEXT, "--kind"),
+    ] = None  # fmt: skip
     labels: Annotated[
         dict[str, str] | None, _option("Names and values to find it by.", LABELS, "--label")
     ] = None
@@ -359,6 +398,35 @@ def normalise(spec: JobSpec, field: str = "job") -> JobSpec:
         canonical = option.form.canonical(value, f"{field}.{option.name}")
         if canonical is not value:
             changes[option.name] = canonical
+    return msgspec.structs.replace(spec, **changes) if changes else spec
+
+
+MOMENTS: Final = tuple(option.name for option in OPTIONS.values() if option.form is MOMENT)
+
+
+def counts_from_now(spec: JobSpec) -> bool:
+    """Returns whether a job has times that count from its submission."""
+    if spec.delay is not None:
+        return True
+    if spec.not_before is spec.start_before is spec.finish_before is None:
+        return False
+    return any(isinstance(at := getattr(spec, name), str) and is_relative(at) for name in MOMENTS)
+
+
+def with_times(spec: JobSpec, now: int) -> JobSpec:
+    """Returns a canonical job submitted at `now`, with times instead of durations from then.
+
+    A job with `delay` and `not_before` may start after both.
+    """
+    changes: dict[str, Any] = {}
+    for name in MOMENTS:
+        moment = getattr(spec, name)
+        if moment is not None and is_relative(moment):
+            changes[name] = format_moment(now + parse_duration_ms(moment, name))
+    if spec.delay is not None:
+        start = format_moment(now + (milliseconds(spec.delay) or 0))
+        changes["delay"] = None
+        changes["not_before"] = max(start, changes.get("not_before") or spec.not_before or start)
     return msgspec.structs.replace(spec, **changes) if changes else spec
 
 

@@ -15,28 +15,34 @@ from msgspec.structs import replace
 
 from windlass.domain.access.secrets import secret_clauses
 from windlass.domain.config import Config
-from windlass.domain.job.forms import moment_ms
+from windlass.domain.job.forms import Duration, moment_ms
 from windlass.domain.job.job import (
     ALLOW_FAILURE,
     DEFAULT_NAMESPACE,
+    KEY_BINDS,
     MANUAL,
     OPTIONS,
     PREEMPTIBLE,
     JobSpec,
     check_labels,
+    counts_from_now,
     encode_spec,
     normalise,
+    with_times,
 )
-from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
+from windlass.domain.job.key_window import canonical_window
+from windlass.domain.job.retry_options import check_retries
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 from windlass.domain.matching.clauses import (
     Clause,
     canonical_requires,
+    function_clause,
     mode_clause,
     parse_clause,
     target,
 )
+from windlass.domain.matching.functions import VERSION_LIMIT, function_key
 from windlass.domain.matching.isolation import (
     NETWORKS,
     PULLS,
@@ -51,6 +57,7 @@ from windlass.domain.matching.resources import canonical_resources
 from windlass.domain.matching.shapes import Shape, shape_digest
 from windlass.domain.tasks.kind import TaskKind
 from windlass.domain.tasks.media import timed_as
+from windlass.domain.tasks.references import FILE, RESULT, results_in, uploads_in
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.json_values import (
     DEPTH_LIMIT,
@@ -94,6 +101,8 @@ class ValidatedJob(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     template: JobTemplate
     body_digest: str | None = None  # of the whole spec; only for jobs with a key
+    refers: bool = False  # its arguments name results of other jobs
+    uploads: tuple[str, ...] = ()  # digests of uploaded files that its arguments name
 
     @property
     def shape(self) -> Shape:
@@ -128,6 +137,7 @@ class _Last(NamedTuple):
     bare: JobSpec | None = None  # without arguments, name and dependencies
     alone: JobTemplate = NO_TEMPLATE  # of jobs without name and dependencies
     named: JobTemplate = NO_TEMPLATE
+    function: str | None = None  # that it calls
 
 
 # Fields that shapes and priorities are made of, and those that differ from job to job; a job
@@ -135,15 +145,20 @@ class _Last(NamedTuple):
 _SHAPING: Final = frozenset(
     {"task", "priority", "namespace", "queue", "requires", "resources", "target", "secrets",
      "prefers", "apart", "rate", "submitted_by", "isolation", "network", "image", "pull",
-     "registry_secret"}
+     "registry_secret", "version"}
 )  # fmt: skip
 # Tasks that need programs of the worker, not of an image.
 NOT_CONTAINED: Final = frozenset({"ffmpeg", "gstreamer", "python"})
+# Tasks that run no function of the user's, and so have no versions.
+NO_FUNCTIONS: Final = frozenset({"ffmpeg", "gstreamer", "media", "shell"})
 NOT_APART: Final = (None,) * 5  # of the options that say how far a job is isolated
 _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
 _NO_MORE: Final = _more_of(JobSpec(task=""))
 _BACKSLASH: Final = ord("\\")
+_DOLLAR: Final = ord("$")
+_RESULT: Final = f'"{RESULT}"'.encode()
+_FILE: Final = f'"{FILE}"'.encode()
 
 
 class Validator:
@@ -156,12 +171,18 @@ class Validator:
         self._last = _Last()
         self._short = min(2 * DEPTH_LIMIT, config.payload_limit)  # too short to be too deep
 
-    def validate(self, spec: JobSpec, field: str = "job") -> ValidatedJob:
+    def validate(self, spec: JobSpec, field: str = "job", now: int | None = None) -> ValidatedJob:
         """Validates one job; `field` is how errors name it, such as "jobs[3]"."""
-        return self.validate_all((spec,), field)[0]
+        return self.validate_all((spec,), field, now)[0]
 
-    def validate_all(self, specs: Iterable[JobSpec], field: str = "job") -> list[ValidatedJob]:
-        """Validates jobs in turn; an error does not say which of them it is about."""
+    def validate_all(
+        self, specs: Iterable[JobSpec], field: str = "job", now: int | None = None
+    ) -> list[ValidatedJob]:
+        """Validates jobs in turn; an error does not say which of them it is about.
+
+        Times that count from the submission count from `now`. Without it, jobs that have such
+        times are only checked.
+        """
         validated: list[ValidatedJob] = []
         short, tasks, last = self._short, self._tasks, self._last
         for spec in specs:
@@ -173,27 +194,58 @@ class Validator:
                 raise not_json(error, field) from None
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(alone, body, field)
-            planned = self._plan(spec, field) if tasks else spec
-            if planned is spec and replace(alone, args=None, name=None) == last.bare:
+            if _DOLLAR in body and (_RESULT in body or _FILE in body):
+                validated.append(self._validate_referring(spec, body, field, now))
+                last = self._last
+                continue
+            planned, function = self._plan(spec, field) if tasks else (spec, None)
+            if (
+                planned is spec
+                and function == last.function
+                and replace(alone, args=None, name=None) == last.bare
+            ):
                 if waits or spec.name is not None:
                     _check_names(spec, field)
                     validated.append(ValidatedJob(spec, body, last.named))
                 else:
                     validated.append(ValidatedJob(spec, body, last.alone))
                 continue
-            validated.append(self._look_closely(spec, planned, body, field))
+            closely = self._look_closely(spec, planned, function, body, field, now)
+            validated.append(closely)
             last = self._last
         return validated
 
+    def _validate_referring(
+        self, spec: JobSpec, body: bytes, field: str, now: int | None
+    ) -> ValidatedJob:
+        """Validates a job that may get files, or results of other jobs, for which it waits too."""
+        needed = dict.fromkeys(results_in(spec.args, f"{field}.args"))
+        known = {*spec.after, *spec.after_any}
+        missing = tuple(job for job in needed if job not in known)
+        if missing:
+            spec = replace(spec, after=(*spec.after, *missing))
+        planned, function = self._plan(spec, field) if self._tasks else (spec, None)
+        made = self._look_closely(spec, planned, function, body, field, now)
+        uploads = tuple(dict.fromkeys(uploads_in(spec.args)))
+        if uploads:
+            made = replace(made, uploads=uploads, template=replace(made.template, plain=False))
+        return replace(made, refers=True) if needed else made
+
     def _look_closely(
-        self, spec: JobSpec, planned: JobSpec, body: bytes, field: str
+        self,
+        spec: JobSpec,
+        planned: JobSpec,
+        function: str | None,
+        body: bytes,
+        field: str,
+        now: int | None,
     ) -> ValidatedJob:
         """Validates a job that is not like the one before."""
         if spec.submitted_by is not None:
             check_name(f"{field}.submitted_by", spec.submitted_by)
         own = normalise(spec, field)
         settled = own if planned is spec else normalise(planned, field)
-        known = self._look_up(settled, field)
+        known = self._look_up(settled, function, field)
         base = None if spec.priority is None else parse_priority(spec.priority, f"{field}.priority")
         if own is not spec or own.workflow is not None:
             body = encode_spec(_alone(own))
@@ -202,8 +254,13 @@ class Validator:
             _check_names(own, field)
         more = _more_of(settled) != _NO_MORE
         if more:
-            _check_more(own, field)
+            # Submitted again later, it is still the same job.
             digest = None if own.key is None else digest_of(own)
+            if now is not None and counts_from_now(own):
+                own = with_times(own, now)
+                settled = with_times(settled, now)
+                body = encode_spec(_alone(own))
+            _check_more(own, field)
             return ValidatedJob(own, body, self._template(settled, known, base, named), digest)
         alike = known.shape, known.digest, base, 0, known.timeout_ms, known.idle_ms
         template = JobTemplate(*alike, not named, True)
@@ -211,7 +268,7 @@ class Validator:
             # Numbers are left out: 1 is equal to 1.0 and True, which are refused.
             bare = replace(spec, args=None, name=None, after=(), after_any=())
             other = JobTemplate(*alike, named, True)
-            self._last = _Last(bare, *((other, template) if named else (template, other)))
+            self._last = _Last(bare, *((other, template) if named else (template, other)), function)
         return ValidatedJob(own, body, template)
 
     def _template(self, spec: JobSpec, known: _Known, base: int | None, named: bool) -> JobTemplate:
@@ -225,21 +282,27 @@ class Validator:
             flags |= MANUAL
         if spec.preemptible:
             flags |= PREEMPTIBLE
+        if spec.key_for is not None:
+            flags |= KEY_BINDS
         plain = not named and _is_plain(spec)
         return JobTemplate(known.shape, known.digest, base, flags, timeout_ms, idle_ms, plain)
 
-    def _plan(self, spec: JobSpec, field: str) -> JobSpec:
-        """Adds what follows from the arguments; those of unknown tasks are not checked."""
+    def _plan(self, spec: JobSpec, field: str) -> tuple[JobSpec, str | None]:
+        """Adds what follows from the arguments, and names the function that they call.
+
+        Those of unknown tasks are not checked.
+        """
         kind = self._tasks.get(spec.task) if isinstance(spec.task, str) else None
         if kind is None:
-            return spec
+            return spec, None
         plan = kind.check(spec.args, f"{field}.args")
         if not plan.requires and plan.duration_ms is None:
-            return spec
+            return spec, plan.function
         duration = spec.duration
         if duration is None and plan.duration_ms is not None:
             duration = plan.duration_ms / 1000
-        return replace(spec, requires=(*spec.requires, *plan.requires), duration=duration)
+        requires = (*spec.requires, *plan.requires)
+        return replace(spec, requires=requires, duration=duration), plan.function
 
     def _limits(self, spec: JobSpec) -> RunLimits:
         return limits_for(
@@ -263,8 +326,10 @@ class Validator:
         if b"null" in body:
             refuse_not_finite(spec.args, f"{field}.args")
 
-    def _look_up(self, spec: JobSpec, field: str) -> _Known:
-        seen: object = (spec.namespace, spec.queue, spec.task)
+    def _look_up(self, spec: JobSpec, function: str | None, field: str) -> _Known:
+        seen: object = (spec.namespace, spec.queue, spec.task, function)
+        if spec.version is not None:
+            seen = (seen, repr(spec.version))
         if spec.requires or spec.resources is not None or spec.target is not None or spec.secrets:
             # Amounts as text: whatever a caller put there, it can be looked up.
             needs = () if spec.resources is None else repr(sorted(spec.resources.items()))
@@ -278,7 +343,7 @@ class Validator:
             seen = (seen, *map(repr, apart))
         known = self._known.get(seen)
         if known is None:
-            shape = _build_shape(spec, field)
+            shape = _build_shape(spec, function, field)
             limits = self._limits(JobSpec(task=spec.task, queue=spec.queue))
             timeouts = limits.run_ms or None, limits.idle_ms or None
             known = _Known(shape, shape_digest(shape), *timeouts)
@@ -289,8 +354,9 @@ class Validator:
 
 
 def digest_of(spec: JobSpec) -> str:
-    """Returns a digest of the whole spec, by which a repeated one is recognised."""
-    return hashlib.sha256(encode_spec(spec)).hexdigest()[:32]
+    """Returns a digest of the spec, by which a repeated one is recognised."""
+    lasting = spec if spec.key_for is None else replace(spec, key_for=None)
+    return hashlib.sha256(encode_spec(lasting)).hexdigest()[:32]
 
 
 def _alone(spec: JobSpec) -> JobSpec:
@@ -305,6 +371,7 @@ def _is_plain(spec: JobSpec) -> bool:
     return (
         spec.unblock == "auto"
         and spec.not_before is None
+        and spec.delay is None
         and spec.start_before is None
         and spec.finish_before is None
         and spec.capability_grace is None
@@ -315,7 +382,7 @@ def _is_plain(spec: JobSpec) -> bool:
     )
 
 
-def _build_shape(spec: JobSpec, field: str) -> Shape:
+def _build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
     namespace = DEFAULT_NAMESPACE if spec.namespace is None else spec.namespace
     check_name(f"{field}.task", spec.task)
     check_name(f"{field}.queue", spec.queue)
@@ -330,6 +397,10 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
     mode = _demanded_mode(spec, field)
     if mode is not None:
         clauses.append(mode_clause(mode))
+    if spec.version is not None:
+        _check_version(spec, field)
+    if function is not None or spec.version is not None:
+        clauses.append(function_clause(function_key(function or spec.task, spec.version)))
     own = () if spec.registry_secret is None else (spec.registry_secret,)
     clauses += secret_clauses((*spec.secrets, *own), namespace, field)
     if spec.apart is not None:
@@ -351,6 +422,16 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
         prefers=prefers,
         rate=_rate(spec, f"{field}.rate"),
     )
+
+
+def _check_version(spec: JobSpec, field: str) -> None:
+    """Raises `InvalidInput` for a version that no function can have."""
+    check_name(f"{field}.version", spec.version)
+    if spec.task in NO_FUNCTIONS:
+        expected = f"only for Python functions, not for {spec.task} jobs"
+        raise InvalidInput(f"{field}.version", expected, spec.version)
+    if len(str(spec.version)) > VERSION_LIMIT:
+        raise InvalidInput(f"{field}.version", f"at most {VERSION_LIMIT} characters", spec.version)
 
 
 def _demanded_mode(spec: JobSpec, field: str) -> Isolation | None:
@@ -402,6 +483,7 @@ def _check_more(spec: JobSpec, field: str) -> None:
     """Checks the options that most jobs do not have."""
     if spec.key is not None:
         check_name(f"{field}.key", spec.key)
+    canonical_window(spec.key_for, spec.key, f"{field}.key_for")
     for name, (low, high) in _BOUNDED:
         value = getattr(spec, name)
         if value is not None:
@@ -412,10 +494,7 @@ def _check_more(spec: JobSpec, field: str) -> None:
     if spec.concurrency is not None:
         check_name(f"{field}.concurrency.key", spec.concurrency.key)
         _check_number(f"{field}.concurrency.max", spec.concurrency.max, 1, 1_000_000)
-    for name in spec.retry_on:
-        if FAILURE_BY_NAME.get(name) in (None, FailureClass.CANCELED):
-            known = ", ".join(c for c in FailureClass if c is not FailureClass.CANCELED)
-            raise InvalidInput(f"{field}.retry_on", f"some of {known}", name)
+    check_retries(spec, field)
 
 
 def _check_times(spec: JobSpec, field: str) -> None:
@@ -461,12 +540,14 @@ def check_workflow_options(
     key: str | None,
     priority: int | str | None,
     labels: Mapping[str, str],
+    key_for: Duration | None = None,
 ) -> None:
     """Raises `InvalidInput` for an option that no workflow can have, as `workflow.NAME`."""
     check_name("workflow.name", name)
     for option, value in (("namespace", namespace), ("key", key)):
         if value is not None:
             check_name(f"workflow.{option}", value)
+    canonical_window(key_for, key, "workflow.key_for")
     if priority is not None:
         parse_priority(priority, "workflow.priority")
     check_labels(labels, "workflow")

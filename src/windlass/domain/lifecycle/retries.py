@@ -8,16 +8,18 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Struct
 
-from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.failures import (
+    FAILURE_BY_NAME,
+    NOTHING_RAISED,
+    FailureClass,
+    Raised,
+)
 from windlass.domain.values.options import doc
+from windlass.domain.values.quantities import DURATION_LIMIT_MS
 
+# What is retried without being asked for: a timeout is not, as the next try would take as long.
 RETRIED_BY_DEFAULT: Final[frozenset[FailureClass]] = frozenset(
-    {
-        FailureClass.WORKER_LOST,
-        FailureClass.NETWORK,
-        FailureClass.TIMEOUT,
-        FailureClass.RESOURCE,
-    }
+    {FailureClass.WORKER_LOST, FailureClass.NETWORK, FailureClass.RESOURCE}
 )
 
 
@@ -81,6 +83,17 @@ class RetryPolicy(Struct, frozen=True):
     ] = 2
 
 
+class RetryRules(Struct, frozen=True):
+    """What a job itself says about retries: classes of failures and names of exceptions."""
+
+    asked: bool = False  # `retries` was given
+    retry_on: tuple[str, ...] = ()
+    no_retry_on: tuple[str, ...] = ()
+
+
+NO_RULES: Final = RetryRules()
+
+
 class Retry(Struct, frozen=True):
     """Retry after `after_ms`; `counts` names the counter that rises by one."""
 
@@ -113,7 +126,10 @@ def decide_retry(
     failed: int,
     lost: int,
     lost_on_workers: int,
-    retry_on: frozenset[FailureClass] = frozenset(),
+    rules: RetryRules = NO_RULES,
+    raised: Raised = NOTHING_RAISED,
+    started: bool = True,
+    misfit: bool = False,
     blameless: bool = False,
     shared: bool = False,
     returned: int = 0,
@@ -122,23 +138,61 @@ def decide_retry(
     """Decides what happens after a failure.
 
     `failed` and `lost` count the earlier failures, `lost_on_workers` the different workers lost
-    with this job, this one included. `blameless` marks attempts that ended through no fault of
-    the job (drain past its limit, preemption, server out of reach). `shared` marks the loss of a
-    worker that held other jobs too: it counts as the `returned` ones do.
+    with this job, this one included. `rules` are those of the job. `started` tells whether
+    anything of the attempt ran. A `misfit` is a job whose arguments were refused.
+    `blameless` marks attempts that ended through no fault of the job (drain past its limit,
+    preemption, server out of reach). `shared` marks the loss of a worker that held other jobs
+    too: it counts as the `returned` ones do.
     """
     if failure is FailureClass.CANCELED:
         return GiveUp("canceled jobs are not retried")
+    if raised.asks == "abort":
+        return GiveUp("not retried, as its task raised windlass.Abort")
+    forbidden = _first_match(rules.no_retry_on, failure, raised)
+    if forbidden is not None and raised.asks is None and started:
+        return GiveUp(f"not retried after {forbidden} (no_retry_on)")
     if blameless:
         return Retry(after_ms=0, counts="none")
     if failure is FailureClass.WORKER_LOST and shared:
         return _after_shared_loss(policy, returned, chance)
     if failure is FailureClass.WORKER_LOST:
         return _after_loss(policy, lost, lost_on_workers, chance)
-    if failure not in RETRIED_BY_DEFAULT and failure not in retry_on:
-        return GiveUp(f"{failure} failures are not retried")
+    refused = None if raised.asks else _refusal(failure, rules, raised, started, misfit)
+    if refused is not None:
+        return GiveUp(refused)
     if failed >= policy.max_retries:
         return GiveUp(f"retries exhausted ({failed} of {policy.max_retries})")
+    if raised.after_ms is not None:
+        return Retry(min(max(raised.after_ms, 0), DURATION_LIMIT_MS), "failed")
     return Retry(after_ms=backoff_ms(policy, failed, chance), counts="failed")
+
+
+def _refusal(
+    failure: FailureClass, rules: RetryRules, raised: Raised, started: bool, misfit: bool
+) -> str | None:
+    """Returns why a failure is not retried; None if it is, unless the retries are used up."""
+    if _first_match(rules.retry_on, failure, raised) is not None:
+        return None
+    if failure is FailureClass.TIMEOUT and not started:
+        return None  # Its worker was at fault.
+    if rules.asked and misfit:
+        return f"{failure} failures of jobs that cannot run are not retried"
+    if rules.asked and rules.retry_on:
+        return f"{failure} failures are not retried (retry_on: {', '.join(rules.retry_on)})"
+    if rules.asked or failure in RETRIED_BY_DEFAULT:
+        return None
+    return f"{failure} failures are not retried without `retries` or `retry_on`"
+
+
+def _first_match(names: tuple[str, ...], failure: FailureClass, raised: Raised) -> str | None:
+    """Returns the first of these classes and exceptions that describes the failure."""
+    for name in names:
+        named = FAILURE_BY_NAME.get(name)
+        if named is failure or (named is None and name in raised.names):
+            return name
+        if named is FailureClass.TIMEOUT and "TimeoutError" in raised.names:
+            return name
+    return None
 
 
 def decide_return(

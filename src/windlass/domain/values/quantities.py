@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -92,6 +93,9 @@ def format_size(size: int) -> str:
 
 
 def _seconds_ms(value: object) -> int | None:
+    if isinstance(value, timedelta):
+        # Rounded up, so that a short time does not become none at all.
+        return -(-value // timedelta(milliseconds=1)) if value >= timedelta() else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, int):

@@ -6,15 +6,16 @@ from typing import Any
 
 from windlass.domain.config import Config
 from windlass.domain.job.dependency_graph import order_by_dependencies
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import JobSpec, counts_from_now
 from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import check_name
 from windlass.engine.claim.wakeups import WaitingSyncs
+from windlass.engine.due_jobs import now_of
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
+from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import (
-    Duplicate,
     Submission,
     Submitted,
     WorkflowSpec,
@@ -62,13 +63,17 @@ class SubmitCommand:
         """Tries plain submissions on the fast path first."""
         self._plain.fast = partial(answers_of, path.submit, committed)
 
-    def validate(self, jobs: Sequence[JobSpec]) -> list[ValidatedJob]:
-        """Returns the jobs ready to be written, or raises `InvalidInput`."""
+    def validate(self, jobs: Sequence[JobSpec], now: int | None = None) -> list[ValidatedJob]:
+        """Returns the jobs ready to be written at `now`, or raises `InvalidInput`.
+
+        Without `now` they are only checked, if they have times that count from then.
+        """
         try:
-            return self._validator.validate_all(jobs)
+            return self._validator.validate_all(jobs, now=now)
         except InvalidInput:
             # Only an error is worth the cost of naming each job.
-            return [self._validator.validate(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
+            check = self._validator.validate
+            return [check(job, f"jobs[{n}]", now) for n, job in enumerate(jobs)]
 
     async def submit(
         self,
@@ -92,16 +97,18 @@ class SubmitCommand:
         return await self._submit(jobs, workflow, key, reopen)
 
     async def submit_validated(self, submission: Submission) -> Submitted:
-        """Submits jobs that may refer to others; an open workflow with its key is the answer."""
+        """Submits jobs that may refer to others; the workflow that has its key is the answer."""
         try:
             return await self._committer.call(self._graphs, submission)
         except Duplicate as found:
-            return await self._answer_duplicate(found, submission.jobs)
+            return await self.answer_duplicate(found, submission.jobs)
 
     async def _submit(
         self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None, key: str | None, reopen: bool
     ) -> Submitted:
-        checked = self.validate(jobs)
+        # Most jobs need no clock, and the time of a shared store is a question to it.
+        now = await self._store.read(now_of) if any(map(counts_from_now, jobs)) else None
+        checked = self.validate(jobs, now)
         submission = Submission(checked, workflow, key, reopen)
         at_once = self._config.capability_grace_ms == 0
         if not is_plain(submission):
@@ -125,8 +132,8 @@ class SubmitCommand:
         if shape in self._catalog.shapes and not self._catalog.paused(shape):
             self._waiting_syncs.wake_early(shape, len(jobs))
 
-    async def _answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
-        """Returns the open workflow with this key and the jobs it was submitted with."""
+    async def answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
+        """Returns the workflow that has this key and the jobs it was submitted with."""
         first = await self._store.read(lambda tx: _first_jobs(tx, found.workflow))
         if len(first) < len(jobs):
             raise Conflict(

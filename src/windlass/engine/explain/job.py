@@ -10,10 +10,11 @@ from typing import Final
 
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Cause, Estimate, Explanation, Step, Waiting
-from windlass.domain.explain.forecast import Line, forecast, mixture
+from windlass.domain.explain.forecast import Line, forecast
 from windlass.domain.explain.reasons import Group, entries, list_names
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.shapes import Shape, in_queue
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.values.errors import NotFound
@@ -21,13 +22,14 @@ from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.dependencies import way_to_root, what_blocks
 from windlass.engine.explain.fleet import Fleet
-from windlass.engine.explain.forecast import PROFILES, line_before
+from windlass.engine.explain.forecast import PROFILES, line_before, mix_of
 from windlass.engine.explain.limits import limited
 from windlass.engine.explain.notes import deadlines_and_holds, rejection
 from windlass.engine.explain.pools import pools_for, workers_starting
 from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
 from windlass.engine.explain.restored import after_restore
-from windlass.engine.history.statistics import summaries
+from windlass.engine.explain.suspended import SUSPENDED, what_it_waits_for
+from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
@@ -36,6 +38,7 @@ QUEUED: Final = State.QUEUED.code
 RETRYING: Final = State.RETRYING.code
 
 COUNTED: Final = 10_000  # jobs ahead that we count; then we say "more than"
+REASONS: Final = 3  # different reasons of workers that are told
 NEEDS: Final = 10  # unfinished dependencies that we follow to their cause
 
 Sees = Callable[[str], bool]
@@ -111,6 +114,7 @@ class Explainer:
         queue = await self._queue(shape.queue)
         parts = [
             await self._blocked(view),
+            await self._waits_inside(view),
             self._not_yet(view),
             await after_restore(self._tx, self._catalog),
             _paused(queue),
@@ -168,8 +172,13 @@ class Explainer:
 
     # Time, queues, limits
 
+    async def _waits_inside(self, view: JobRecord) -> Reasons:
+        if view.state != SUSPENDED:
+            return Reasons()
+        return await what_it_waits_for(self._tx, view.facts.id, view.facts.attempt)
+
     def _not_yet(self, view: JobRecord) -> Reasons:
-        if view.not_before is None or view.not_before <= self._tx.now:
+        if view.not_before is None or view.not_before <= self._tx.now or view.state == SUSPENDED:
             return Reasons()
         left = view.not_before - self._tx.now
         until = format_moment(view.not_before)
@@ -205,7 +214,7 @@ class Explainer:
             if coming is not None:
                 return coming._replace(groups=groups)
             best = nearest(groups)
-            waiting = Waiting(kind="no_worker", text=_nobody(len(fleet), able, best))
+            waiting = Waiting(kind="no_worker", text=_nobody(len(fleet), able, best, groups))
             return Reasons((waiting,), tuple(steps_for(shape, best)), (), groups)
         if not free:
             return Reasons(groups=groups)
@@ -242,10 +251,9 @@ class Explainer:
         await self._catalog.know(self._tx, (head.shape for head in heads))
         profiles = fleet.profiles(workers[:PROFILES])
         parts = await line_before(self._tx, self._catalog, facts, heads, profiles)
-        known = await summaries(self._tx, sorted({facts.shape, *(shape for shape, _ in parts)}))
-        own = known.get(facts.shape)
-        weighed = [(count, known.get(shape)) for shape, count in parts] or [(1, own)]
-        mix = mixture((count, one) for count, one in weighed if one is not None)
+        kinds = Kinds(self._tx, self._catalog)
+        own = await kinds.of_job(facts.shape, view.spec)
+        mix = await mix_of(self._tx, kinds, parts, own, {})
         slots, free = fleet.slots(workers)
         return Expected(Line(slots, free, sum(count for _, count in parts), mix), own)
 
@@ -260,17 +268,35 @@ def _paused(queue: QueueRow | None) -> Reasons:
     return Reasons((Waiting(kind="paused", text=f"queue {queue.name}, which is paused"),), (step,))
 
 
-def _nobody(workers: int, able: Sequence[Group], best: Group | None) -> str:
+def _nobody(
+    workers: int, able: Sequence[Group], best: Group | None, groups: Sequence[Group]
+) -> str:
     if best is None:
         return "a worker: none is known"
     if able:
         names = list_names([name for group in able for name in group.names])
         return f"a worker that takes jobs: those that could run it take none ({names})"
     name, found = best.names[0], best.obstacles[0]
+    if found.key == MISSING:
+        return f"a worker with {found.needs}: {_tried(groups)}"
     if workers == 1:
         return f"a worker that can run it: {name} {found.text}"
     among = f"none of {workers:,} can; the nearest is {name}, which {found.text}"
     return f"a worker that can run it: {among}"
+
+
+def _tried(groups: Sequence[Group]) -> str:
+    """Returns which workers lack a function, and why."""
+    told: dict[str, list[str]] = {}
+    for group in groups:
+        for found in group.obstacles:
+            if found.key == MISSING:
+                told.setdefault(found.has, []).extend(group.names)
+    texts = [
+        f"worker{'s' * (len(names) != 1)} {list_names(names)} tried and got {has}"
+        for has, names in list(told.items())[:REASONS]
+    ]
+    return "; ".join(texts)
 
 
 def _ahead_text(ahead: int) -> str:

@@ -6,23 +6,26 @@ leases. We decide first and then write everything in one go with `write`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from windlass.domain.job.job import QUARANTINED, decode_spec
+from windlass.domain.job.retry_options import policy_of
 from windlass.domain.lifecycle.deadlines import Late, late_for
-from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.failures import NOTHING_RAISED, FailureClass, Raised
 from windlass.domain.lifecycle.retries import (
     GiveUp,
     Retry,
     RetryPolicy,
+    RetryRules,
     backoff_ms,
     decide_retry,
     decide_return,
 )
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import exclude
+from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.suspects import ALONE, suspect, suspicion_of
 from windlass.domain.rows.records import (
     Attempt,
@@ -34,6 +37,7 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
+from windlass.domain.rows.steps import FOREVER
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.jobs.enqueue import make_ready
 from windlass.engine.jobs.inherit_rank import pass_on_ended
@@ -50,6 +54,10 @@ COMPLETED = State.COMPLETED.code
 FAILED = State.FAILED.code
 CANCELED = State.CANCELED.code
 REJECTED = State.REJECTED.code
+SUSPENDED = State.SUSPENDED.code
+
+EXCEPTION_LIMIT: Final = 128 * 1024  # bytes; workers send far less
+_encode: Final = msgspec.json.Encoder().encode
 
 
 class Failure(NamedTuple):
@@ -61,7 +69,9 @@ class Failure(NamedTuple):
     blameless: bool = False
     shared: bool = False  # the worker was lost with other jobs, any of which may be the cause
     misfit: bool = False  # the arguments are wrong, and nothing was run
+    unable: bool = False  # its worker cannot run such jobs, others may
     back_off: bool = False  # without blame, but the next attempt would fail as well
+    raised: Raised = NOTHING_RAISED
 
 
 class Closing:
@@ -143,6 +153,32 @@ class Closing:
         else:
             self._return(facts, lease, reason)
 
+    def suspend(self, facts: JobFacts, lease: Lease, at: int) -> None:
+        """Ends an attempt whose function waits, until `at` or until it is resumed; 0: go on."""
+        lease = self.start(facts, lease)
+        self._move(facts, lease, RUNNING, SUSPENDED, None, not_before=at)
+        self._close_try(
+            facts, lease, SUSPENDED, None, facts.failed, facts.lost, facts.returned, facts.excluded
+        )
+        self._again.append((at, SUSPENDED, ticket_of(facts, lease)))
+
+    def decline(self, facts: JobFacts, lease: Lease, reason: str | None, back_off: bool) -> None:
+        """Ends an attempt whose worker cannot run such jobs: another worker gets it at once.
+
+        If its shape does not ask for what the worker lacks, the same worker would get it again:
+        then it is rejected.
+        """
+        shape = self._work.catalog.shapes[facts.shape]
+        asks = any(clause.key == MISSING for clause in shape.requires)
+        failure = Failure(
+            FailureClass.CONFIGURATION, reason, blameless=asks, misfit=not asks, unable=asks,
+            back_off=back_off and asks,
+        )  # fmt: skip
+        if lease.state in (ASSIGNED, RUNNING):
+            self.fail(facts, self.start(facts, lease), failure)
+        else:
+            self.hand_back(facts, lease, reason)
+
     async def write(self) -> None:
         """Writes all decisions, in the order of locks."""
         work, tx = self._work, self._work.tx
@@ -164,14 +200,14 @@ class Closing:
 
     def _verdict(self, facts: JobFacts, lease: Lease, failure: Failure) -> Retry | GiveUp:
         spec = decode_spec(self._specs[facts.id])
-        policy = self._work.config.retry
+        policy = policy_of(self._work.config.retry, spec)
         if late_for(None, spec.finish_before_ms, False, self._work.now):
             return GiveUp(Late.FINISH.reason)
-        if spec.retries is not None:
-            policy = msgspec.structs.replace(policy, max_retries=spec.retries)
         if failure.back_off:
             starved = sum(a.failure == RESOURCE_CODE for a in self._history.get(facts.id, ()))
             return Retry(backoff_ms(policy, starved, self._chance(policy)), "none")
+        if failure.unable:
+            return Retry(0, "none")
         lost = WORKER_LOST_CODE
         lost_on = {a.worker for a in self._history.get(facts.id, ()) if a.failure == lost}
         return decide_retry(
@@ -180,7 +216,10 @@ class Closing:
             failed=facts.failed,
             lost=facts.lost,
             lost_on_workers=len(lost_on | {lease.worker}),
-            retry_on=frozenset(FailureClass(name) for name in spec.retry_on),
+            rules=RetryRules(spec.retries is not None, spec.retry_on, spec.no_retry_on),
+            raised=failure.raised,
+            started=lease.state != ASSIGNED,
+            misfit=failure.misfit,
             blameless=failure.blameless,
             shared=failure.shared,
             returned=facts.returned,
@@ -310,7 +349,7 @@ class Closing:
                 lease.attempt,
                 lease.worker,
                 lease.incarnation,
-                TIMED_OUT if state == TIMED_OUT else (FAILED if failure else QUEUED),
+                state if state in (TIMED_OUT, SUSPENDED) else (FAILED if failure else QUEUED),
                 failure.failure.code if failure else 0,
                 failure.exit_code if failure else None,
                 failure.message if failure else None,
@@ -342,7 +381,7 @@ class Closing:
                 failure.exit_code if failure else exit_code,
                 failure.message if failure else None,
                 reason,
-                result,
+                _exception(failure) if failure else result,
             )
         )
         self._facts.append(facts)
@@ -391,10 +430,13 @@ class Closing:
                 self._move_ticket(ticket, state, BLOCKED, "A dependency was retried")
             elif at > work.now:
                 later.append(Due(at, ticket.job, state, ticket))
-                work.effects.fall_due(at)
+                if at < FOREVER:
+                    work.effects.fall_due(at)
             else:
                 if state == RETRYING:
                     self._move_ticket(ticket, RETRYING, QUEUED, "Retried at once")
+                elif state == SUSPENDED:
+                    self._move_ticket(ticket, SUSPENDED, QUEUED, "Its wait is over")
                 ready.append(ticket)
         if later:
             await work.tx.places.add_due(later)
@@ -445,3 +487,15 @@ def ticket_of(facts: JobFacts, lease: Lease) -> Ticket:
         facts.limit,
         facts.excluded,
     )
+
+
+def _exception(failure: Failure) -> bytes | None:
+    """Returns the exception of a failed job, which is stored in the place of its result."""
+    told = failure.raised.exception
+    if told is None:
+        return None
+    try:
+        body = _encode(told)
+    except (TypeError, ValueError, RecursionError):  # no text that can be stored
+        return None
+    return body if len(body) <= EXCEPTION_LIMIT and rb"\u0000" not in body else None

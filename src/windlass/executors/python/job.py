@@ -8,9 +8,12 @@ from typing import Final, Protocol
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.limits import over_limit
+from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
+    Alive,
     Answer,
     Ask,
     Call,
@@ -22,12 +25,19 @@ from windlass.executors.python.messages import (
 )
 from windlass.executors.python.process import exit_text
 from windlass.ports.executor import Exit, JobContext, Result
+from windlass.tasks.current import SCRATCH
+from windlass.tasks.steps import STEP
 from windlass.wire.jobs import SubmitRequest
+from windlass.wire.steps import StepRequest
 
 COMPLETED: Final = Result()
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+_FILE: Final = f'"{FILE}"'.encode()
 _decode: Final = msgspec.json.decode
+
+
+NoteMissing = Callable[[str], bool]  # hears why; False if something else had to be forgotten
 
 
 class Answering(Protocol):
@@ -42,6 +52,7 @@ class Job:
     __slots__ = (
         "_asking",
         "_future",
+        "_note_missing",
         "born",
         "call",
         "context",
@@ -53,10 +64,13 @@ class Job:
         "watch",
     )
 
-    def __init__(self, call: Call, context: JobContext, born: int) -> None:
+    def __init__(
+        self, call: Call, context: JobContext, born: int, missing: NoteMissing | None = None
+    ) -> None:
         self.call = call
         self.context = context
         self.born = born  # at which tick
+        self._note_missing = missing
         self.result: Result | None = None  # once it has ended
         self.last: Result | None = None  # its result, once its process has ended as well
         self.done: Callable[[Result], None] | None = None  # called then
@@ -87,27 +101,47 @@ class Job:
         if self.done is not None:
             self.done(result)
 
+    def missing(self, why: str) -> Result:
+        """Returns how it ends because this worker does not have its function; notes that."""
+        unable = self._note_missing is not None
+        forgot = self._note_missing is not None and not self._note_missing(why)
+        message = f"this worker cannot run {self.call.function}: {why}"
+        return Result(
+            outcome="failed", failure=FailureClass.CONFIGURATION, message=message,
+            misfit=not unable, unable=unable, back_off=forgot,
+        )  # fmt: skip
+
     def pass_on(self, report: Report) -> None:
         """Passes on a message of the running function."""
         if isinstance(report, Log):
             self.context.log(report.data)
         elif isinstance(report, Progress):
             self.context.progress(_decode(report.value))
+        elif isinstance(report, Alive):
+            self.context.alive()
 
     def ask(self, ask: Ask, child: Answering) -> None:
-        """Submits jobs for the function; the answer goes to its process."""
-        task = asyncio.get_running_loop().create_task(self._ask(ask, child))
+        """Submits jobs or stores a step for the function; the answer goes to its process."""
+        task = asyncio.get_running_loop().create_task(self.answer(ask, child))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _ask(self, ask: Ask, child: Answering) -> None:
+    async def answer(self, ask: Ask, child: Answering) -> None:
+        """Does what the function asked for, and sends the answer."""
+        if ask.body == SCRATCH:
+            child.send(Answer(ask.number, msgspec.json.encode(str(self.context.scratch))))
+            return
         try:
-            request = msgspec.json.decode(ask.body, type=SubmitRequest)
-            reply = await self.context.submit(request)
+            if ask.what == STEP:
+                step = msgspec.json.decode(ask.body, type=StepRequest)
+                reply: object = await self.context.step(step)
+            else:
+                request = msgspec.json.decode(ask.body, type=SubmitRequest)
+                reply = await self.context.submit(request)
         except WindlassError as error:
             child.send(Answer(ask.number, msgspec.json.encode(error.describe()), True))
         except msgspec.MsgspecError as error:
-            misfit = InvalidInput("jobs", "jobs as they are submitted", str(error))
+            misfit = InvalidInput(ask.what, "what the agent understands", str(error))
             child.send(Answer(ask.number, msgspec.json.encode(misfit.describe()), True))
         else:
             child.send(Answer(ask.number, msgspec.json.encode(reply)))
@@ -117,11 +151,16 @@ def done_result(report: Done) -> Result:
     """Returns the result of a call that returned."""
     if report.result is None:
         return COMPLETED
-    return Result(result=_decode(report.result))
+    body = report.result
+    return Result(result=_decode(body), size=len(body), leaves_files=_FILE in body)
 
 
 def failed_result(job: Job, report: Failed) -> Result:
     """Returns the result of a call that raised, or was stopped."""
+    if report.failure == SUSPENDED:
+        return Result(outcome="suspended")
+    if report.missing is not None:
+        return job.missing(report.missing)
     if report.failure != FailureClass.CANCELED:
         return Result(
             outcome="failed",
@@ -129,6 +168,7 @@ def failed_result(job: Job, report: Failed) -> Result:
             message=report.message,
             exit_code=report.exit_code,
             misfit=report.misfit,
+            raised=report.raised,
         )
     return STOPPED if job.stopped else lost("its process was told to end")
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.lifecycle.failures import Raised
+
 PACKET_LIMIT: Final = 32_768  # larger calls go through a file
 HERE: Final = b"+"  # what a process says first: it has started
 CURRENT: Final = 0  # of a process's page: the call it runs, 0 when idle
@@ -32,6 +34,7 @@ class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
     secrets: dict[str, str] = {}
     variables: dict[str, str] = {}  # of indexed resources: such a process ends with its call
     cpus: tuple[int, ...] = ()  # if any, it runs on these only
+    version: str | None = None  # of the function, if the job asks for one
 
 
 class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):
@@ -47,7 +50,7 @@ class Stop(msgspec.Struct, array_like=True, frozen=True, tag=3):
 
 
 class Answer(msgspec.Struct, array_like=True, frozen=True, tag=4):
-    """What came of an `Ask`: a `SubmitReply` as JSON, or the body of an error."""
+    """What came of an `Ask`: the reply as JSON, or the body of an error."""
 
     number: int
     body: bytes
@@ -68,7 +71,8 @@ class Done(msgspec.Struct, array_like=True, frozen=True, tag=1):
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
     """It did not. The failure is a class by name; `canceled` when it was stopped.
 
-    `misfit`: the function could not be called like this, so nothing of it ran.
+    `misfit`: the function could not be called like this, so nothing of it ran. `raised` is
+    the exception that it raised. `missing` says why this worker does not have the function.
     """
 
     seq: int
@@ -76,6 +80,8 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
     message: str
     exit_code: int | None = None
     misfit: bool = False
+    raised: Raised | None = None
+    missing: str | None = None
 
 
 class Progress(msgspec.Struct, array_like=True, frozen=True, tag=3):
@@ -103,11 +109,21 @@ class Ready(msgspec.Struct, array_like=True, frozen=True, tag=6):
 
 
 class Ask(msgspec.Struct, array_like=True, frozen=True, tag=7):
-    """It wants jobs to be submitted: a `SubmitRequest` as JSON. `number` comes back."""
+    """It asks for something, as JSON: "jobs" for a `SubmitRequest`, "step" for a `StepRequest`.
+
+    `number` comes back.
+    """
 
     seq: int
     number: int
     body: bytes
+    what: str = "jobs"
+
+
+class Alive(msgspec.Struct, array_like=True, frozen=True, tag=9):
+    """It is still at work."""
+
+    seq: int
 
 
 class Last(msgspec.Struct, array_like=True, frozen=True, tag=8):
@@ -119,7 +135,7 @@ class Last(msgspec.Struct, array_like=True, frozen=True, tag=8):
 
 
 Order = Call | Spilled | Stop | Answer | Expect
-Report = Done | Failed | Progress | Log | Redirect | Ready | Ask | Last
+Report = Done | Failed | Progress | Log | Redirect | Ready | Ask | Last | Alive
 
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_orders: Final = msgspec.msgpack.Decoder(list[Order]).decode

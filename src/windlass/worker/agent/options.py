@@ -14,9 +14,10 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`state` is a directory of the agent's own. `metadata` is told beside what is found.
 
     `secrets` are given to jobs that name them; `imports` are modules whose named functions it
-    runs, `allowed_imports` patterns of those whose functions jobs may name (empty: all but the
-    standard library and Windlass). `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`.
-    `passes` names environment variables that jobs see as well; `code` is the single-use code of a
+    runs, `apps` packages that it imports with all modules below, `allowed_imports` patterns of
+    those whose functions jobs may name (empty: all but the standard library and Windlass).
+    `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`.
+    `variables` is what jobs find in their environment as well; `code` is the single-use code of a
     first enrolment; `drain_limit_ms` is how long a drain waits for jobs (None: as the server
     says). Without `keeps_token` the worker's secret is never written to `state`: it enrols with a
     new code each time it is started. With `pins`, jobs run only on the processors whose indices
@@ -32,8 +33,9 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 1
     metadata: dict[str, Any] = {}
     cgroup: str = "auto"
-    passes: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
     imports: tuple[str, ...] = ()
+    apps: tuple[str, ...] = ()
     allowed_imports: tuple[str, ...] = ()
     secrets: Secrets = msgspec.field(default_factory=Secrets)
     code: str | None = None

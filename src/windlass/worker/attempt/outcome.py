@@ -50,4 +50,7 @@ def finished(key: Key, result: Result, mask: Mask | None) -> Finished:
         except (TypeError, ValueError, RecursionError, OverflowError) as error:
             value, outcome, failure = None, "failed", "configuration"
             message = f"the result is not a JSON value: {error}"
-    return Finished(*key, outcome, result.exit_code, failure, message, value, result.misfit)
+    raised = result.raised
+    if mask is not None and raised is not None:
+        raised = raised.changed(mask.text)
+    return Finished(*key, outcome, result.exit_code, failure, message, value, result.misfit, raised)

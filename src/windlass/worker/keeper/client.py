@@ -28,6 +28,7 @@ from windlass.worker.keeper.kept_process import (
 from windlass.worker.keeper.walls.walls import CLOSED, USERS, VIEW
 
 FDS_PER_FRAME = 100
+OWN = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "USER")  # all it sees
 MARKER = "WINDLASS_KEEPER"  # in the environment of every job: whose it is
 
 # The packages are put in place bare: the keeper shall not load what their fronts import.
@@ -83,7 +84,7 @@ class KeeperClient:
         command = [sys.executable, "-I", "-S", "-c", _START, fd, str(self._record)]
         self._process = subprocess.Popen(
             [*command, str(here.parent), str(here), self._cgroup], pass_fds=[theirs.fileno()],
-            env={name: text for name, text in self.base.items() if name != MARKER},
+            env={name: self.base[name] for name in OWN if name in self.base},
             stdin=subprocess.DEVNULL, start_new_session=True, cwd="/",
         )  # fmt: skip
         theirs.close()

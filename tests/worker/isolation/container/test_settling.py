@@ -42,11 +42,14 @@ def settle(tmp_path: Path) -> Settle:
     async def main(ended: Ended, output: bytes) -> Ended:
         wish = Wish(job=1, attempt=1, scratch=tmp_path)
         contained = Contained(
-            engine, Images(engine), RealClock(), tmp_path / "containers", ("MARK", "m"), wish, "box"
-        )
-        given = Program(argv=("work",), env={}, cwd=str(tmp_path))
+            engine, Images(engine), RealClock(), tmp_path / "containers", ("MARK", "m"), wish,
+            "box", {"SHOP": "worker", "OWN": "worker"},
+        )  # fmt: skip
+        given = Program(argv=("work",), env={"OWN": "job"}, cwd=str(tmp_path))
         wrapped = await contained.wrap(given)
-        assert (tmp_path / "containers" / wrapped.run_as.outside / "ender").exists()
+        place = tmp_path / "containers" / wrapped.run_as.outside
+        assert (place / "ender").exists()
+        assert (place / "env").read_text().splitlines() == ["SHOP=worker", "OWN=job"]
         return await contained.settle(wrapped, ended, output)
 
     def settled(ended: Ended, state: dict[str, Any] | None, output: bytes = b"") -> Ended:

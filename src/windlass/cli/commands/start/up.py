@@ -12,7 +12,16 @@ from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
-from windlass.cli.options.worker import IMPORT_VARIABLE, Imports
+from windlass.cli.options.worker import (
+    APP_VARIABLE,
+    FILE_VARIABLE,
+    IMPORT_VARIABLE,
+    NO_VARIABLES,
+    PASS_VARIABLE,
+    Apps,
+    Imports,
+    JobVariables,
+)
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.clock import RealClock
@@ -34,6 +43,8 @@ def up(
     slots: int | None = None,
     store: str | None = None,
     modules: Imports = None,
+    apps: Apps = None,
+    variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -54,6 +65,8 @@ def up(
         A store such as postgresql://… Default: an SQLite database in the data directory.
     modules
         A module with tasks for the workers to run. Repeatable.
+    apps
+        A package that the workers import with all modules below it. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -64,17 +77,28 @@ def up(
         store or f"sqlite://{(directory / 'windlass.db').absolute()}",
         f"file://{(directory / 'blobs').absolute()}",
         settings.config,
-        tuple(modules or ()),
+        (*(modules or ()), *(apps or ())),
         data=directory,
         log_level=level,
         sign_in=settings.sign_in,
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # The workers inherit it.
+    if apps:
+        os.environ[APP_VARIABLE] = " ".join(apps)
+    _pass_on(variables)
     listen = Listen(port=port)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
         uvloop.run(_up(directory, options, listen, workers, slots, alone))
+
+
+def _pass_on(variables: JobVariables) -> None:
+    """Puts the variables of jobs where workers find them: into the environment they inherit."""
+    found = variables.read(os.environ)
+    os.environ.pop(FILE_VARIABLE, None)
+    os.environ.update(found)
+    os.environ[PASS_VARIABLE] = " ".join(found)
 
 
 async def _up(

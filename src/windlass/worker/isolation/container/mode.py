@@ -64,20 +64,21 @@ log = structlog.get_logger()
 class ContainerMode:
     """Implements `IsolationMode`. `folder` is the agent's own; `marker` tells its jobs from others.
 
-    `setting` names the engine, as in the worker's options.
+    `setting` names the engine and `variables` what all jobs see, as in the worker's options.
     """
 
     name: Isolation = "container"
 
     def __init__(
         self, setting: str, environ: Mapping[str, str], folder: Path, marker: tuple[str, str],
-        clock: Clock,
+        clock: Clock, variables: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self._setting = setting
         self._clock = clock
         self._environ = environ
         self._folder = folder
         self._marker = marker
+        self._given = dict(variables or {})
         self.engine: Engine | None = None
         self._images: Images | None = None
 
@@ -102,8 +103,9 @@ class ContainerMode:
         assert self.engine is not None
         assert self._images is not None
         return Contained(
-            self.engine, self._images, self._clock, self._folder, self._marker, wish, wish.image
-        )
+            self.engine, self._images, self._clock, self._folder, self._marker, wish, wish.image,
+            self._given,
+        )  # fmt: skip
 
     async def clear_leftovers(self) -> None:
         """Does nothing: the agent ends what is named in its folder before it starts its keeper."""
@@ -114,7 +116,7 @@ class Contained:
 
     def __init__(
         self, engine: Engine, images: Images, clock: Clock, folder: Path, marker: tuple[str, str],
-        wish: Wish, image: str,
+        wish: Wish, image: str, given: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self._engine = engine
         self._clock = clock
@@ -123,6 +125,7 @@ class Contained:
         self._marker = marker
         self._wish = wish
         self._image = image
+        self._given = given or {}
         self._programs: dict[str, str] = {}  # what they run, by name
         self._made = 0
         self._starved = 0  # processes that the kernel had killed for memory before it began
@@ -213,7 +216,7 @@ class Contained:
 
     def _variables(self, env: Mapping[str, str]) -> dict[str, str]:
         """Returns what the program finds in its environment, with the paths of its container."""
-        found = dict(env)
+        found = {**self._given, **env}
         if AGENT in found:
             found[AGENT] = SOCKET
         if CUDA in found:

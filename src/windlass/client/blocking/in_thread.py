@@ -1,0 +1,70 @@
+"""A blocking client's service, for code in other event loops than the client's own."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Protocol, TypeVar, cast
+
+from windlass.client.service import Service
+from windlass.wire.system import EventInfo
+
+T = TypeVar("T")
+
+
+class RunsAsync(Protocol):
+    """The thread in which a service lives."""
+
+    async def run_async(self, coro: Coroutine[Any, Any, T], /) -> T: ...
+
+
+class _Calls:
+    """Makes every call of an object in the thread where the object lives."""
+
+    def __init__(self, thread: RunsAsync, find: Callable[[], Any]) -> None:
+        self._thread = thread
+        self._find = find
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await self._thread.run_async(getattr(self._find(), name)(*args, **kwargs))
+
+        return call
+
+
+class _FleetInThread(_Calls):
+    async def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:
+        events = self._find().events(query)
+        while (event := await self._thread.run_async(next_of(events))) is not None:
+            yield event
+
+
+class _ServiceInThread(_Calls):
+    """Implements `Service`. Whoever owns the service opens and closes it."""
+
+    def __init__(self, thread: RunsAsync, find: Callable[[], Service]) -> None:
+        super().__init__(thread, find)
+        self.planning = _Calls(thread, lambda: find().planning)
+        self.fleet = _FleetInThread(thread, lambda: find().fleet)
+
+    async def close(self) -> None:
+        """Leaves the service open, which the blocking client still uses."""
+
+    async def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
+        async for chunk in self._stream(self._find().log(job, follow)):
+            yield chunk
+
+    async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
+        async for chunk in self._stream(self._find().artifact(job, name)):
+            yield chunk
+
+    async def _stream(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        while (chunk := await self._thread.run_async(next_of(chunks))) is not None:
+            yield chunk
+
+
+def service_in_thread(thread: RunsAsync, find: Callable[[], Service]) -> Service:
+    """Returns the service that `find` returns, for use in any event loop."""
+    return cast("Service", _ServiceInThread(thread, find))
+
+
+async def next_of(stream: AsyncIterator[T]) -> T | None:
+    """Returns the next piece of a stream, None at its end."""
+    return await anext(stream, None)

@@ -1,0 +1,42 @@
+"""`windlass.named("shell")`: tasks by name, whose code only workers have."""
+
+from typing import Any, Self
+
+import msgspec
+
+from windlass.domain.job.job import JobSpec, canonical_options
+from windlass.domain.values.errors import InvalidInput
+from windlass.tasks.handles import with_references
+from windlass.tasks.submitting import Submits
+from windlass.tasks.task import OF_CALLS
+
+
+class NamedTask(Submits[..., Any]):
+    """A task by name. Its arguments are given by name too: `named("shell").submit(argv=["ls"])`."""
+
+    def __init__(self, job: JobSpec) -> None:
+        self._job = job
+
+    @property
+    def defaults(self) -> JobSpec:
+        """The job that a call becomes, without its arguments."""
+        return self._job
+
+    def options(self, **options: Any) -> Self:
+        """Returns this task with other options for its jobs: `.options(queue="batch")`."""
+        fields = canonical_options(options, OF_CALLS)
+        return type(self)(msgspec.structs.replace(self._job, **fields))
+
+    def job(self, *args: Any, **kwargs: Any) -> JobSpec:
+        """Returns the job that runs this task with these arguments."""
+        if args:
+            raise InvalidInput("args", "given by name", "arguments by position")
+        return msgspec.structs.replace(self._job, args=with_references(kwargs))
+
+    def __repr__(self) -> str:
+        return f"<task {self._job.task}>"
+
+
+def named(task: str, /) -> NamedTask:
+    """Returns a task by its name, such as `shell`."""
+    return NamedTask(JobSpec(task=task))

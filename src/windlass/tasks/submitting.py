@@ -1,0 +1,197 @@
+"""Submitting the calls of a task: with the default client, or as child jobs inside a job.
+
+The client is above this package, so whoever owns it registers how to get it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, Protocol, TypeVar, cast
+
+import msgspec
+
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import Conflict, InvalidInput
+
+if TYPE_CHECKING:
+    from windlass.client.blocking.handles import JobHandle
+    from windlass.client.handles import AsyncJob
+    from windlass.transactions.jobs import TransactionJob
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class AsyncSubmitter(Protocol):
+    """Submits jobs in async code."""
+
+    async def submit_many(self, jobs: Sequence[JobSpec], /) -> list[Any]: ...
+
+
+class Submitter(Protocol):
+    """Submits jobs and returns their handles."""
+
+    def submit_many(self, jobs: Sequence[JobSpec], /) -> list[Any]: ...
+
+    def as_async(self) -> AsyncSubmitter: ...
+
+
+class _Registered:
+    """How this program gets its default client."""
+
+    find: Callable[[], Submitter] | None = None
+
+
+def register_default(find: Callable[[], Submitter]) -> None:
+    """Sets what finds the client that tasks submit with."""
+    _Registered.find = find
+
+
+def default_submitter() -> Submitter:
+    """Returns the job that this code runs in, else the default client."""
+    from windlass.tasks.current import find_current  # which knows tasks
+
+    job = find_current()
+    if job is not None:
+        return _Children(job)
+    if _Registered.find is None:
+        raise Conflict("no_default_client", "import windlass: it knows the default client")
+    return _Registered.find()
+
+
+class _SubmitsChildren(Protocol):
+    """The current job."""
+
+    @property
+    def job(self) -> int: ...
+
+    def submit_many(self, jobs: Sequence[JobSpec]) -> list[int]: ...
+
+    async def submit_many_async(self, jobs: Sequence[JobSpec]) -> list[int]: ...
+
+
+class ChildJob:
+    """A job that another one has added to its workflow, seen from inside that one.
+
+    It has an id, and may be waited for with `after`. A job cannot wait for it itself: that
+    would hold a slot which the child may need.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    @property
+    def id(self) -> int:
+        """The job's number."""
+        return self._number
+
+    @property
+    def output(self) -> Any:
+        """This handle, as an argument of another job: it stands for the result."""
+        return self
+
+    def __windlass_reference__(self) -> int:
+        """Returns what stands for its result among the arguments of other jobs."""
+        return self._number
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise Conflict(
+            "inside_job",
+            f"job {self.id} was submitted inside a job, which cannot ask for its {name}: submit a "
+            "job that runs `after` it, or ask with a client outside",
+        )
+
+    def __repr__(self) -> str:
+        return f"<job {self.id}>"
+
+
+class _Children:
+    """Implements both submitters inside a job."""
+
+    def __init__(self, job: _SubmitsChildren) -> None:
+        self._job = job
+
+    def submit_many(self, jobs: Sequence[JobSpec], /) -> list[Any]:
+        return [ChildJob(number) for number in self._job.submit_many(jobs)]
+
+    def as_async(self) -> AsyncSubmitter:
+        return _AsyncChildren(self._job)
+
+
+class _AsyncChildren:
+    def __init__(self, job: _SubmitsChildren) -> None:
+        self._job = job
+
+    async def submit_many(self, jobs: Sequence[JobSpec], /) -> list[Any]:
+        return [ChildJob(number) for number in await self._job.submit_many_async(jobs)]
+
+
+class Submits(Generic[P, R_co]):
+    """What can be called as a job."""
+
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
+        """Returns the job of a call, not submitted."""
+        raise NotImplementedError
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> "JobHandle[R_co]":
+        """Submits a call with the default client; inside a job, as a child of that job."""
+        (made,) = default_submitter().submit_many([self.job(*args, **kwargs)])
+        return cast("JobHandle[R_co]", made)
+
+    async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> "AsyncJob[R_co]":
+        """Does the same in async code, in any event loop."""
+        (made,) = await default_submitter().as_async().submit_many([self.job(*args, **kwargs)])
+        return cast("AsyncJob[R_co]", made)
+
+    def map(self, *arguments: Iterable[Any]) -> "list[JobHandle[R_co]]":
+        """Submits a call for each set of arguments: `add.map([1, 2], [3, 4])`; all or none.
+
+        The lists have one length: the first call gets the first value of each.
+        """
+        jobs = jobs_of(self, arguments)
+        return default_submitter().submit_many(jobs) if jobs else []
+
+    async def map_async(self, *arguments: Iterable[Any]) -> "list[AsyncJob[R_co]]":
+        """Does the same in async code, in any event loop."""
+        jobs = jobs_of(self, arguments)
+        return await default_submitter().as_async().submit_many(jobs) if jobs else []
+
+    def submit_in(self, connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> "TransactionJob":
+        """Submits a call in the transaction of a connection; see `windlass.submit_in`."""
+        from windlass.transactions.submitting import submit_in
+
+        return submit_in(connection, self.job(*args, **kwargs))
+
+    async def submit_in_async(
+        self, connection: Any, /, *args: P.args, **kwargs: P.kwargs
+    ) -> "TransactionJob":
+        """Does the same over an async connection; see `windlass.submit_in_async`."""
+        from windlass.transactions.submitting import submit_in_async
+
+        return await submit_in_async(connection, self.job(*args, **kwargs))
+
+
+def jobs_of(task: Submits[..., Any], arguments: Sequence[Iterable[Any]]) -> list[JobSpec]:
+    """Returns a job for each set of arguments."""
+    if not arguments:
+        raise InvalidInput("map", "given a list for each argument", "none")
+    lists = [list(values) for values in arguments]
+    lengths = sorted({len(values) for values in lists})
+    if len(lengths) > 1:
+        raise InvalidInput("map", "given lists of one length", " and ".join(map(str, lengths)))
+    jobs = [task.job(*values) for values in zip(*lists, strict=True)]
+    if len(jobs) > 1 and jobs[0].key is not None:
+        raise InvalidInput("key", "unset for map: a key stands for one job", jobs[0].key)
+    return jobs
+
+
+def with_ids(job: JobSpec) -> JobSpec:
+    """Returns the job with ids where it waits for handles."""
+    if not job.after and not job.after_any:
+        return job
+    after, after_any = map(_ids, (job.after, job.after_any))
+    return msgspec.structs.replace(job, after=after, after_any=after_any)
+
+
+def _ids(references: tuple[Any, ...]) -> tuple[int | str, ...]:
+    return tuple(one if isinstance(one, int | str) else one.id for one in references)

@@ -1,0 +1,94 @@
+"""`task.submit`, `task.map` and their like: with the default client, and inside a job."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import windlass
+from tests.embedded import functions
+from windlass.domain.values.errors import Conflict, InvalidInput
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[windlass.Client]:
+    """An embedded client, which is the default one."""
+    folder = tmp_path_factory.mktemp("client")
+    with windlass.Client.embedded(folder / "jobs.db", workers=2) as made:
+        windlass.set_default_client(made)
+        yield made
+        windlass.set_default_client(None)
+
+
+def test_a_task_is_submitted_with_the_default_client(client: windlass.Client) -> None:
+    job = functions.add.options(queue="batch", name="sum").submit(1, 2)
+    assert job.result(timeout=60) == 3
+    assert (job.info().queue, job.info().name) == ("batch", "sum")
+    assert windlass.default_client() is client
+    assert functions.add(1, 2) == 3
+
+
+def test_a_map_submits_a_job_for_each_set_of_arguments(client: windlass.Client) -> None:
+    by_default = functions.add.map([1, 2], [10, 20])
+    by_client = client.map(functions.double, range(2))
+    assert [job.result(timeout=60) for job in by_default] == [11, 22]
+    assert [job.result(timeout=60) for job in by_client] == [0, 2]
+    assert functions.add.map([], []) == []
+    with pytest.raises(InvalidInput, match="lists of one length, got 1 and 2"):
+        functions.add.map([1], [1, 2])
+    with pytest.raises(InvalidInput, match="key to be unset for map"):
+        functions.double.options(key="k").map([1, 2])
+    with pytest.raises(InvalidInput, match="arguments that"):
+        functions.add.map([1])
+
+
+def test_async_code_submits_in_its_own_event_loop(client: windlass.Client) -> None:
+    async def scenario() -> tuple[int, list[int], bytes]:
+        one = await functions.add.submit_async(1, 2)
+        many = await functions.double.map_async([1, 2])
+        results = [await job.result(timeout=60) for job in many]
+        total = await one.result(timeout=60)
+        return total, results, b"".join([chunk async for chunk in one.logs()])
+
+    assert asyncio.run(scenario()) == (3, [2, 4], b"adding 1 2\n")
+
+
+def test_a_task_by_name_has_the_same_methods(client: windlass.Client) -> None:
+    shell = windlass.named("shell")
+    first = shell.options(name="first").submit(argv=["echo", "one"])
+    second = shell.options(after=first, labels={"a": "b"}).submit(argv=["echo", "two"])
+    assert second.wait(timeout=60).after == [first.id]
+    assert client.submit(shell, argv=["true"]).wait(timeout=60).state == "completed"
+    with pytest.raises(InvalidInput, match="given by name"):
+        shell.submit("ls")
+    with pytest.raises(InvalidInput, match=r"ids, names or handles of jobs"):
+        shell.options(after=[1.5])
+
+
+def test_inside_a_job_a_task_is_submitted_as_a_child(client: windlass.Client) -> None:
+    parent = functions.submit_children.submit(2)
+    told = parent.result(timeout=60)
+    last = client.job(int(str(told["last"]))).wait(timeout=60)
+    assert (last.state, last.after) == ("completed", told["ids"])
+    assert "cannot ask for its result: submit a job that runs `after` it" in str(told["refusal"])
+    ids = functions.submit_children_async.submit(2).result(timeout=60)
+    assert [client.job(job).wait(timeout=60).state for job in ids] == ["completed"] * 3
+
+
+def test_a_default_client_is_made_when_it_is_first_needed(
+    client: windlass.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDLASS_DATA", str(tmp_path))
+    monkeypatch.delenv("WINDLASS_SERVER", raising=False)
+    windlass.set_default_client(None)
+    try:
+        with pytest.raises(windlass.WindlassError, match="start one with `windlass up`"):
+            functions.add.submit(1, 2)
+        made = windlass.default_client()
+        assert made is windlass.default_client() is not client
+        made.close()
+        with pytest.raises(Conflict, match="client was closed"):
+            functions.add.submit(1, 2)
+    finally:
+        windlass.set_default_client(client)
