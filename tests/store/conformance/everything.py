@@ -208,6 +208,8 @@ ASK: list[Step] = [
     lambda tx: tx.inbox.alias(7),
     lambda tx: tx.inbox.alias(8),
     lambda tx: tx.files.artifacts([1]),
+    lambda tx: tx.files.logs([1, 2]),
+    lambda tx: tx.views.worker_names([1, 2, 9]),
     lambda tx: tx.deadlines.passed(10**15, 10),
     lambda tx: tx.files.dynamic([1, 2]),
     lambda tx: tx.files.progress([1, 2]),
