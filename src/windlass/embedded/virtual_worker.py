@@ -17,10 +17,10 @@ from windlass.domain.tasks.python import read_args
 from windlass.domain.tasks.shell import read_args as read_shell
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.engine.engine import Engine
+from windlass.executors.python.code.missing import MissingFunctions
 from windlass.executors.python.job import Job, done_result, failed_result
 from windlass.executors.python.local import LocalServer
 from windlass.executors.python.messages import Answer, Call, Done, Failed
-from windlass.executors.python.missing import MissingFunctions
 from windlass.ports.executor import Result
 from windlass.ports.gateway import Holder
 from windlass.tasks.current import enter, find_current
