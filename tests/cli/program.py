@@ -34,6 +34,11 @@ class Program:
             "WINDLASS_DATA": str(data), "COLUMNS": "200", "WINDLASS_ISOLATION": "process",
             "WINDLASS_CONTAINER_ENGINE": "off",
         }  # fmt: skip
+        # Where workers find functions that tests write.
+        self.modules = data.with_name(f"{data.name}-modules")
+        self.modules.mkdir(exist_ok=True)
+        modules = (str(self.modules), os.environ.get("PYTHONPATH", ""))
+        self.environment["PYTHONPATH"] = os.pathsep.join(filter(None, modules))
         # Jobs may call `windlass`, too.
         places = (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
         self.environment["PATH"] = os.pathsep.join(places)

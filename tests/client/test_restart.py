@@ -13,8 +13,9 @@ from tests.cli.program import Program
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, running_server
 from tests.support.waiting import until
-from windlass.client.client import AsyncClient, AsyncJob
+from windlass.client.client import AsyncClient
 from windlass.client.gateway import HttpGateway, WorkerToken
+from windlass.client.handles import AsyncJob
 from windlass.client.reconnect import Reconnect
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
@@ -198,7 +199,7 @@ def test_a_client_that_no_server_ever_answered_fails_at_once() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             transport = Transport(server.address, await server.token(Role.ADMIN))
-        job = AsyncJob(HttpService(transport, Reconnect(LIMIT_S)), 1)
+        job: AsyncJob[None] = AsyncJob(HttpService(transport, Reconnect(LIMIT_S)), 1)
         with pytest.raises(Unreachable, match=r"^no server at"):
             await asyncio.wait_for(job.wait(), LIMIT_S / 2)
         await transport.close()

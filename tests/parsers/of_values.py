@@ -269,7 +269,7 @@ PARSERS: Final = (
     Parser(
         "job flag",
         of_text(_job_flag),
-        tuple(f"{name}=a=10/1m;b=2".encode() for name in JOB_OPTIONS),
+        (*(f"{name}=a=10/1m;b=2".encode() for name in JOB_OPTIONS), b"limits=a\x80=10"),
     ),
     Parser("job moment", of_text(_job_moment), (b"2030-01-02T03:04:05Z", b"9999-12-31T23:59:59Z")),
     Parser(

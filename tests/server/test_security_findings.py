@@ -24,7 +24,7 @@ from tests.support.waiting import until
 from windlass.client.transport import ServerError
 from windlass.domain.access.actions import RIGHTS
 from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Finished
 
@@ -126,6 +126,26 @@ def test_finding_1_a_shut_out_worker_reaches_nothing(action: str | None) -> None
                 assert (reply.status_code, reply.json()["jobs"]) == (200, [])
             else:
                 assert (reply.status_code, error_of(reply)["code"]) == (403, "forbidden")
+
+    run(scenario())
+
+
+def test_finding_1_nothing_stops_because_of_what_a_pending_worker_says() -> None:
+    """A worker that has seen a newer epoch than the store stops a fleet, if it was approved."""
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            honest = await server.worker("honest")
+            stranger = await server.pending("stranger")
+            for epoch in (1, 2_000, 10**6, 2**62):
+                with pytest.raises(WindlassError):
+                    await stranger.sync(epoch=epoch)
+            await server.submit()
+            assert len((await honest.sync(want=1)).jobs) == 1
+            with pytest.raises(InvalidInput, match="epoch"):
+                await honest.sync(epoch=10**6)  # no store has ever had so many
+            await server.submit()
+            assert len((await honest.sync(want=1)).jobs) == 1
 
     run(scenario())
 

@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from tests.support.debian import missing_reason
+from tests.support.unprivileged import UID, become_user
 
 IMAGE: Final = "localhost/windlass-test:1"
 NEEDED: Final = ("podman", "runc", "newuidmap", "busybox", "catatonit", "cc")
-USER: Final = "windlass-test"
-UID: Final = 61_234  # of the user that exists only in tests
-SUBORDINATE: Final = 7_340_032  # the first uid below it
 LONGEST_S: Final = 60
 TOOLS: Final = (
     "cat", "chmod", "chown", "cp", "dd", "echo", "env", "find", "grep", "head", "id", "kill", "ls",
@@ -59,35 +57,10 @@ class RootlessPodman:
             "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "LANG": "C.UTF-8",
         }  # fmt: skip
         if os.geteuid() == 0:
-            self._become_user()
-
-    def _become_user(self) -> None:
-        """Prepares how programs are started as the user who exists only for them."""
-        etc = self.folder / "etc"
-        etc.mkdir()
-        added = {
-            "passwd": f"{USER}:x:{UID}:{UID}::{self.env['HOME']}:/bin/sh",
-            "group": f"{USER}:x:{UID}:",
-            "subuid": f"{USER}:{SUBORDINATE}:65536",
-            "subgid": f"{USER}:{SUBORDINATE}:65536",
-        }
-        steps = ["set -e"]
-        for name, line in added.items():
-            known = Path("/etc", name)
-            text = known.read_text() if known.exists() else ""
-            (etc / name).write_text(f"{text.rstrip()}\n{line}\n")
-            if not known.exists():
-                raise EngineMissingError(f"no {known} here, which rootless containers need")
-            steps.append(f"mount --bind {etc / name} {known}")
-        steps += _show(
-            self.folder / "shown", Path(sys.base_prefix), Path(sys.prefix), Path.cwd(),
-            *(Path(entry) for entry in sys.path if entry),
-        )  # fmt: skip
-        steps.append(f'exec setpriv --reuid {UID} --regid {UID} --clear-groups "$@"')
-        script = self.folder / "as-user"
-        script.write_text("\n".join(steps))
-        subprocess.run(["chown", "-R", f"{UID}:{UID}", self.folder], check=True)
-        self._prefix = ["unshare", "--mount", "--propagation", "private", "sh", str(script)]
+            try:
+                self._prefix = become_user(self.folder, home)
+            except FileNotFoundError as missing:
+                raise EngineMissingError(str(missing)) from missing
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """Returns how a program is started as the user."""
@@ -129,27 +102,6 @@ class RootlessPodman:
         if pause.exists():
             os.kill(int(pause.read_text()), 9)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _show(place: Path, *needed: Path) -> list[str]:
-    """Returns the steps that let another user reach these folders, where a parent is closed."""
-    hidden: dict[Path, list[Path]] = {}
-    outer: list[Path] = []
-    for path in sorted(path for path in set(needed) if path.is_dir()):
-        if not outer or not path.is_relative_to(outer[-1]):
-            outer.append(path)
-    for path in outer:
-        closed = next((p for p in reversed(path.parents) if not p.stat().st_mode & 0o001), None)
-        if closed is not None:
-            hidden.setdefault(closed, []).append(path)
-    steps = []
-    for closed, paths in hidden.items():
-        for number, path in enumerate(paths):
-            steps += [f"mkdir -p {place}/{number}", f"mount --bind {path} {place}/{number}"]
-        steps.append(f"mount -t tmpfs -o mode=755 none {closed}")
-        for number, path in enumerate(paths):
-            steps += [f"mkdir -p {path}", f"mount --move {place}/{number} {path}"]
-    return steps
 
 
 # Connects to a socket of this machine, sends its input and prints the answer.

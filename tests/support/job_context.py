@@ -11,6 +11,7 @@ from typing import Any
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import Granted, Limits
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.worker.agent.environment import job_environment
 from windlass.worker.keeper.client import MARKER, KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess
@@ -76,6 +77,8 @@ class BenchContext:
         self.uploaded: list[str] = []
         self.durations: list[int] = []
         self.requests: list[SubmitRequest] = []
+        self.steps: list[StepRequest] = []
+        self.signs = 0
         self.processes: list[KeptProcess] = []
         self.news = asyncio.Event()
         self._bench = bench
@@ -126,6 +129,14 @@ class BenchContext:
         if not request.jobs:
             raise InvalidInput("jobs", "at least one job", 0)
         return SubmitReply([100 + n for n in range(len(request.jobs))], [True] * len(request.jobs))
+
+    async def step(self, request: StepRequest) -> StepReply:
+        self.steps.append(request)
+        return StepReply("pending" if request.wait_ms else "done", request.value)
+
+    def alive(self) -> None:
+        self.signs += 1
+        self.news.set()
 
     async def measured(self, duration_ms: int) -> None:
         self.durations.append(duration_ms)

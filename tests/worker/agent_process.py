@@ -19,7 +19,7 @@ async def main(socket: str, state: str, name: str, slots: str, *tasks: str) -> N
     options = WorkerOptions(
         name=name, state=Path(state), slots=int(slots), metadata=told,
         container_engine=os.environ.get("WINDLASS_CONTAINER_ENGINE", "off"),
-        secrets=load_secrets(os.environ),
+        secrets=load_secrets(os.environ), isolation=os.environ.get("WINDLASS_ISOLATION", "process"),
     )  # fmt: skip
     executors = load_executors(tasks)
     gateway = BridgeGateway(Path(socket))

@@ -11,6 +11,7 @@ from windlass.domain.values.errors import Conflict, NotFound, Unreachable, Windl
 from windlass.ports.gateway import Gateway, Holder
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 
 
@@ -35,6 +36,7 @@ _ARGUMENTS: dict[str, Any] = {
     "progress": tuple[Holder, Any],
     "measured": tuple[Holder, int],
     "submit": tuple[Holder, SubmitRequest],
+    "step": tuple[Holder, StepRequest],
     "put_artifact": tuple[Holder, str, Path, str, str],
     "get_artifact": tuple[Holder, int, str, Path],
 }
@@ -142,6 +144,10 @@ class BridgeGateway:
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         reply: SubmitReply = await self._call(SubmitReply, "submit", holder, request)
+        return reply
+
+    async def step(self, holder: Holder, request: StepRequest) -> StepReply:
+        reply: StepReply = await self._call(StepReply, "step", holder, request)
         return reply
 
     async def put_artifact(

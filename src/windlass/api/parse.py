@@ -11,11 +11,13 @@ from windlass.domain.access.may import Resource
 from windlass.domain.access.roles import Identity
 from windlass.domain.config import Config
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
+from windlass.domain.job.key_window import canonical_window
 from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.submit.submission import WorkflowSpec
+from windlass.engine.transaction.arguments import check_id
 from windlass.wire.jobs import NewWorkflow
 from windlass.wire.reactions import parse_reactions
 
@@ -30,6 +32,11 @@ def job_spec(job: JobSpec, who: Identity, field: str) -> JobSpec:
     """Returns the job with its submitter; raises `Forbidden` if they do not see its namespace."""
     if job.submitted_by is not None:
         raise InvalidInput(f"{field}.submitted_by", "left to the server", job.submitted_by)
+    # Both are looked up before the whole job is validated.
+    if job.parent is not None:
+        check_id(f"{field}.parent", job.parent)
+    if job.workflow is not None:
+        check_id(f"{field}.workflow", job.workflow)
     namespace = namespace_of(job.namespace, who, Action.SUBMIT_JOBS)
     own = None if namespace == DEFAULT_NAMESPACE else namespace
     return msgspec.structs.replace(job, namespace=own, submitted_by=who.name)
@@ -54,6 +61,7 @@ def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | 
             labels=request.labels,
             template=request.template,
             parameters=request.parameters,
+            key_for=canonical_window(request.key_for, request.key, "workflow.key_for"),
             **reactions,
         ),
     )

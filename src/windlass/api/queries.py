@@ -8,6 +8,7 @@ import msgspec
 
 from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
 from windlass.api.render import show_job, show_transitions, show_worker
+from windlass.api.steps.render import show_steps
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
@@ -22,6 +23,7 @@ from windlass.domain.rows.views import JobFilter, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.jobs import Job, JobList
@@ -51,12 +53,33 @@ class Shapes:
 class Queries:
     """Reads what callers see; raises `NotFound` for what they may not see."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, inbox: Inbox | None = None) -> None:
         self._engine = engine
+        self._inbox = inbox
         self._shapes = Shapes()
 
     async def job(self, job: int, who: Identity) -> Job:
         """Returns one job with its attempts and transitions."""
+        try:
+            return await self._job(job, who)
+        except NotFound:
+            return await self._job(await self.stands_for(job), who)
+
+    async def stands_for(self, job: int) -> int:
+        """Returns the job that an unknown id means, for a job of a user's own transaction.
+
+        Moves what was committed a moment ago. Raises `NotFound` without an inbox.
+        """
+        if self._inbox is None:
+            raise NotFound("job", job)
+        return await self._inbox.job_for(job)
+
+    async def catch_up(self) -> None:
+        """Moves what users' own transactions have committed."""
+        if self._inbox is not None:
+            await self._inbox.move()
+
+    async def _job(self, job: int, who: Identity) -> Job:
 
         async def read(tx: ReadTx) -> Job | None:
             view = await tx.views.job(job)
@@ -68,9 +91,11 @@ class Queries:
             outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
             submitted_by = decode_spec(view.spec).submitted_by
             dependencies = await read_dependencies(tx, view, partial(self._seen, who))
-            return self._show(
+            shown = self._show(
                 view, show_transitions(events, names, submitted_by), outlook, dependencies
             )
+            steps = (await tx.steps.of_jobs([job])).get(job)
+            return msgspec.structs.replace(shown, steps=show_steps(steps)) if steps else shown
 
         shown = await self._engine.store.read(read)
         if shown is None or not sees(who, shown.namespace):
@@ -118,6 +143,17 @@ class Queries:
             dependencies = Dependencies(await newest_ids(tx, page.jobs))
             shown = [self._show(v, (), outlooks[v.facts.id], dependencies) for v in page.jobs]
             return JobList(shown, following)
+
+        return await self._engine.store.read(read)
+
+    async def some_jobs(self, ids: Sequence[int], who: Identity) -> list[Job]:
+        """Returns those of these jobs that the caller may see, in this order, as lists do."""
+
+        async def read(tx: ReadTx) -> list[Job]:
+            views = await self._seen(who, tx, await tx.views.some(ids))
+            outlooks = await self._engine.explain.outlooks(tx, views)
+            dependencies = Dependencies(await newest_ids(tx, views))
+            return [self._show(v, (), outlooks[v.facts.id], dependencies) for v in views]
 
         return await self._engine.store.read(read)
 

@@ -10,7 +10,8 @@ from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
-from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
+from windlass.domain.lifecycle.attempts import shown_attempt
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
@@ -20,6 +21,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.steps import FOREVER
 from windlass.domain.rows.views import WorkerView, newest_attempt
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.forecast import Outlook
@@ -66,7 +68,7 @@ def show_job(
         dependents_more=dependencies.more,
         allow_failure=bool(facts.flags & ALLOW_FAILURE),
         unblock=spec.unblock,
-        attempt=newest_attempt(facts, lease),
+        attempt=shown_attempt(newest_attempt(facts, lease)),
         attempts=_attempts(view),
         retry_count=_retries(view),
         retries=spec.retries,
@@ -75,7 +77,7 @@ def show_job(
         no_retry_on=list(spec.no_retry_on),
         backoff=spec.backoff,
         lost_count=facts.lost,
-        not_before=_moment(view.not_before or spec.not_before_ms),
+        not_before=_moment(_not_before(view) or spec.not_before_ms),
         timeout=_seconds(facts.timeout_ms),
         timeout_at=_moment(_timeout_at(view)),
         idle_timeout=_seconds(facts.idle_ms),
@@ -83,9 +85,9 @@ def show_job(
         transitions=list(transitions),
         dynamic=_json(view.dynamic.body) if view.dynamic else None,
         quarantined=bool(facts.flags & QUARANTINED),
-        result=_json(view.result),
+        result=None if view.failure else _json(view.result),
         exit_code=view.exit_code,
-        failure=_failure(view.failure, view.message),
+        failure=_failure(view.failure, view.message, view.result),
         progress=_json(view.progress.value) if view.progress else None,
         log=_log(view.log),
         artifacts=[show_artifact(row) for row in view.artifacts],
@@ -93,6 +95,7 @@ def show_job(
         superseded_by=facts.superseded_by,
         labels=spec.labels or {},
         key=spec.key,
+        key_for=spec.key_for,
         submitted_by=spec.submitted_by,
         created_at=format_moment(facts.created_at),
         assigned_at=_moment(lease.assigned_at if lease else view.assigned_at),
@@ -104,6 +107,11 @@ def show_job(
         **_wishes(spec, shape),
         **_expectations(shape, outlook),
     )
+
+
+def _not_before(view: JobRecord) -> int | None:
+    """Returns when it may start; a wait without an end has none."""
+    return None if view.not_before == FOREVER else view.not_before
 
 
 def _retries(view: JobRecord) -> int:
@@ -128,9 +136,11 @@ def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
 
 def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
     """Renders the forecast of a job, and what jobs like it took."""
+    late = outlook.forecast.overdue_ms
     return {
         "estimated_start": show_span(outlook.now, outlook.forecast.start),
         "estimated_end": show_span(outlook.now, outlook.forecast.end),
+        "overdue": None if late is None else late / 1000,
         "peak_memory": outlook.peak_memory,
         "statistics": _statistics(outlook.known),
         "suggestions": suggestions(shape.resources, outlook.known),
@@ -141,6 +151,7 @@ def _statistics(known: Summary | None) -> RunStatistics | None:
     if known is None:
         return None
     return RunStatistics(
+        kind=known.kind,
         count=known.count,
         mean=known.mean_ms / 1000,
         p50=known.p50_ms / 1000,
@@ -177,7 +188,7 @@ def _transition(
         at=format_moment(event.at),
         frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
         to=str(to),
-        attempt=event.attempt,
+        attempt=shown_attempt(event.attempt),
         worker=names.get(event.worker),
         reason=reason_of(event, to, worker),
         actor=actor_of(event, to, worker, submitted_by),
@@ -191,7 +202,7 @@ def show_event(event: Event, names: Names = {}) -> EventInfo:  # noqa: B006 - ne
         at=format_moment(event.at),
         kind=EventKind(event.kind).name.lower(),
         job=event.job or None,
-        attempt=event.attempt or None,
+        attempt=shown_attempt(event.attempt) or None,
         worker=event.worker or None,
         frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
         to=None if not event.to else str(STATE_BY_CODE[event.to]),
@@ -252,7 +263,7 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
     if lease is not None:
         shown.append(
             AttemptInfo(
-                number=lease.attempt,
+                number=shown_attempt(lease.attempt),
                 worker=view.worker,
                 state=str(STATE_BY_CODE[lease.state]),
                 failure=None,
@@ -265,7 +276,7 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
     elif facts.worker is not None:
         shown.append(
             AttemptInfo(
-                number=facts.attempt,
+                number=shown_attempt(facts.attempt),
                 worker=view.worker,
                 state=str(STATE_BY_CODE[facts.final_state]),
                 failure=_failure(view.failure, view.message),
@@ -280,7 +291,7 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
 
 def _attempt(attempt: Attempt, names: Mapping[int, str]) -> AttemptInfo:
     return AttemptInfo(
-        number=attempt.number,
+        number=shown_attempt(attempt.number),
         worker=names.get(attempt.worker),
         state=str(STATE_BY_CODE[attempt.state]),
         failure=_failure(attempt.failure, attempt.message),
@@ -305,9 +316,12 @@ def _activity(view: JobRecord) -> int | None:
     return None if view.lease is None else view.lease.last_activity_at
 
 
-def _failure(code: int, message: str | None) -> FailureInfo | None:
+def _failure(code: int, message: str | None, exception: bytes | None = None) -> FailureInfo | None:
     failure = FAILURE_BY_CODE[code]
-    return None if failure is None else FailureInfo(str(failure), message)
+    if failure is None:
+        return None
+    raised = None if exception is None else msgspec.json.decode(exception, type=ExceptionInfo)
+    return FailureInfo(str(failure), message, raised)
 
 
 def _log(row: LogRow | None) -> LogInfo:

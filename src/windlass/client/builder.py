@@ -1,13 +1,15 @@
 """A workflow that a program puts together, submitted as a whole when its block ends."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Final, ParamSpec, Protocol, Self, TypeVar, overload
 
 import msgspec
 
 from windlass.client.handles import AsyncJob
 from windlass.client.service import Service
+from windlass.client.values.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
@@ -20,6 +22,9 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
+_BUILDING: Final[ContextVar[object]] = ContextVar("windlass_block", default=None)
+
+
 class HasId(Protocol):
     """A handle on a job that was submitted before."""
 
@@ -30,9 +35,10 @@ class HasId(Protocol):
 class PlannedJob(AsyncJob[R_co]):
     """A job of a workflow, which has an id once the workflow is submitted."""
 
-    def __init__(self, service: Service, name: str) -> None:
+    def __init__(self, service: Service, name: str, block: "AsyncWorkflowBlock") -> None:
         super().__init__(service, 0)
         self.name = name
+        self._block = block
 
     @property
     def id(self) -> int:
@@ -43,6 +49,10 @@ class PlannedJob(AsyncJob[R_co]):
                 f"job {self.name} has no id yet: its workflow is submitted when its block ends",
             )
         return self._number
+
+    def __windlass_reference__(self) -> int | str:
+        """Returns its name in the block of its workflow, else its id."""
+        return self.name if not self._number and _BUILDING.get() is self._block else self.id
 
     def submitted_as(self, number: int) -> None:
         """Takes the ids from the answer to the submission."""
@@ -83,7 +93,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         """
         if not self._open:
             raise Conflict("block_ended", "jobs are added to a workflow inside its with block")
-        request = request_for(task, args, kwargs)
+        request = self._request(task, args, kwargs)
         if request.workflow is not None:
             raise InvalidInput("workflow", "unset in the block of another one", request.workflow)
         name = request.name or self._free_name(task, request)
@@ -96,9 +106,17 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             "after_any": self._references(request.after_any, "after_any"),
         }
         self._requests.append(msgspec.structs.replace(request, **changes))
-        planned: PlannedJob[Any] = PlannedJob(self._service, name)
+        planned: PlannedJob[Any] = PlannedJob(self._service, name, self)
         self._jobs[name] = planned
         return planned
+
+    def _request(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:
+        """Returns the job; arguments may be jobs of this block, which have no ids yet."""
+        before = _BUILDING.set(self)
+        try:
+            return request_for(task, args, kwargs)
+        finally:
+            _BUILDING.reset(before)
 
     async def __aenter__(self) -> Self:
         if self.id or self._requests:
@@ -117,7 +135,8 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             await self._send()
 
     async def _send(self) -> None:
-        reply = await self._service.submit(submission(self._requests, self._new))
+        ready = await with_uploads(self._service, self._requests)
+        reply = await self._service.submit(submission(ready, self._new))
         self.id = reply.workflow or 0
         for planned, number in zip(self._jobs.values(), reply.ids, strict=True):
             planned.submitted_as(number)

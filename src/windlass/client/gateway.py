@@ -15,6 +15,7 @@ from windlass.ports.gateway import Holder
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, LeaveRequest
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import Changed
 
@@ -168,6 +169,11 @@ class HttpGateway:
         query = {"incarnation": holder.incarnation}
         path = f"{_attempt(holder)}/jobs"
         return await self._transport.call("POST", path, SubmitReply, request, query=query)
+
+    async def step(self, holder: Holder, request: StepRequest) -> StepReply:
+        query = {"incarnation": holder.incarnation}
+        path = f"{_attempt(holder)}/steps"
+        return await self._transport.call("POST", path, StepReply, request, query=query)
 
     async def close(self) -> None:
         await self._transport.close()

@@ -6,27 +6,43 @@ the same words: handles and clients do not know which of the two answers.
 
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from windlass.client.reconnect import Reconnect
-from windlass.client.schedules import HttpPlanning, Planning
+from windlass.client.resources.fleet import Fleet, HttpFleet
+from windlass.client.resources.schedules import HttpPlanning, Planning
 from windlass.client.transport import Answer, Transport
+from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import NotFound, WindlassError
 from windlass.wire.bulk import BulkReply, BulkRequest
+from windlass.wire.files import Uploaded
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
     CancelRequest,
+    DeleteReply,
+    DeleteRequest,
     Job,
     JobList,
     RetryReply,
     SubmitReply,
     SubmitRequest,
+    WaitReply,
+    WaitRequest,
+)
+from windlass.wire.steps import (
+    AnswerReply,
+    AnswerRequest,
+    Question,
+    QuestionList,
+    SendReply,
+    SendRequest,
 )
 from windlass.wire.workers import WorkerList
 from windlass.wire.workflows import (
@@ -58,6 +74,10 @@ class Service(Protocol):
         """Returns the job once it has ended, or as it is when the time is up."""
         ...
 
+    async def wait_some(self, request: WaitRequest) -> WaitReply:
+        """Returns those of several jobs that have ended, once enough have or time is up."""
+        ...
+
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
         """Returns a page of jobs; `query` has the filters, `after` and `limit`."""
         ...
@@ -65,6 +85,8 @@ class Service(Protocol):
     async def cancel(self, request: CancelRequest) -> CancelReply: ...
 
     async def cancel_one(self, job: int, reason: str) -> CanceledJob: ...
+
+    async def delete(self, request: DeleteRequest) -> DeleteReply: ...
 
     async def retry(self, job: int) -> RetryReply: ...
 
@@ -94,15 +116,34 @@ class Service(Protocol):
 
     async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow: ...
 
+    async def send(self, request: SendRequest) -> SendReply:
+        """Sends a signal."""
+        ...
+
+    async def questions(self) -> list[Question]:
+        """Returns all questions that jobs wait to have answered."""
+        ...
+
+    async def answer(self, job: int, request: AnswerRequest) -> AnswerReply: ...
+
     @property
     def planning(self) -> Planning:
         """Templates and schedules."""
+        ...
+
+    @property
+    def fleet(self) -> Fleet:
+        """Workers, queues and events."""
         ...
 
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]: ...
 
     def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
         """Yields the bytes of an artifact; raises `NotFound`."""
+        ...
+
+    async def upload(self, path: Path, namespace: str | None) -> Uploaded:
+        """Stores a file of this machine for jobs of a namespace."""
         ...
 
     async def close(self) -> None: ...
@@ -160,6 +201,7 @@ class HttpService:
         self.transport = transport
         self._reconnect = reconnect or Reconnect()
         self.planning = HttpPlanning(transport, self._reconnect, fresh_key)
+        self.fleet = HttpFleet(transport, self._reconnect)
 
     async def open(self) -> None:
         """Connections are made as they are needed."""
@@ -177,6 +219,9 @@ class HttpService:
         path = f"/api/v1/jobs/{job}/wait"
         return await self._repeat("GET", path, Job, timeout=seconds)
 
+    async def wait_some(self, request: WaitRequest) -> WaitReply:
+        return await self._repeat("POST", "/api/v1/jobs/wait", WaitReply, request)
+
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
         return await self._repeat("GET", "/api/v1/jobs", JobList, **query)
 
@@ -186,6 +231,9 @@ class HttpService:
     async def cancel_one(self, job: int, reason: str) -> CanceledJob:
         path = f"/api/v1/jobs/{job}/cancel"
         return await self._repeat("POST", path, CanceledJob, reason=reason)
+
+    async def delete(self, request: DeleteRequest) -> DeleteReply:
+        return await self._repeat("POST", "/api/v1/jobs/delete", DeleteReply, request)
 
     async def retry(self, job: int) -> RetryReply:
         return await self._repeat("POST", f"/api/v1/jobs/{job}/retry", RetryReply)
@@ -221,6 +269,26 @@ class HttpService:
         return await self.transport.call(
             "POST", path, RetriedWorkflow, RetryWorkflow(failed=failed)
         )
+
+    async def send(self, request: SendRequest) -> SendReply:
+        """Sends a signal with a key, so that it can be repeated if no answer came."""
+        if request.key is None:
+            request = msgspec.structs.replace(request, key=fresh_key())
+        return await self._repeat("POST", "/api/v1/signals", SendReply, request)
+
+    async def questions(self) -> list[Question]:
+        found: list[Question] = []
+        after: str | None = None
+        while True:
+            page = await self._repeat("GET", "/api/v1/questions", QuestionList, after=after)
+            found += page.questions
+            after = page.next
+            if after is None:
+                return found
+
+    async def answer(self, job: int, request: AnswerRequest) -> AnswerReply:
+        path = f"/api/v1/jobs/{job}/answer"
+        return await self.transport.call("POST", path, AnswerReply, request)
 
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
         return self._follow_log(job) if follow else self._read_log(job)
@@ -270,6 +338,17 @@ class HttpService:
         while (chunk := await self._reconnect.insist(read_on)) is not None:
             received += len(chunk)
             yield chunk
+
+    async def upload(self, path: Path, namespace: str | None) -> Uploaded:
+        """Sends a file; it is stored under its digest, so that it can be sent again."""
+        facts = await described(path)
+        query = {"size": facts.size, "content_type": facts.content_type}
+        if namespace is not None:
+            query["namespace"] = namespace
+        address = f"/api/v1/uploads/{facts.sha256}"
+        return await self._reconnect.insist(
+            lambda: self.transport.call_bytes("PUT", address, Uploaded, read(path), query=query)
+        )
 
     async def close(self) -> None:
         await self.transport.close()

@@ -54,6 +54,10 @@ class Config(Struct, frozen=True, kw_only=True):
     reactions_interval_ms: Annotated[
         int, doc("ms", "Interval of the reactions loop: what runs after workflows end.", least=1)
     ] = 1_000
+    inbox_interval_ms: Annotated[
+        int,
+        doc("ms", "Interval of the inbox loop: jobs of users' own transactions.", least=1),
+    ] = 500
     statistics_interval_ms: Annotated[
         int,
         doc(
@@ -144,20 +148,36 @@ class Config(Struct, frozen=True, kw_only=True):
     payload_limit: Annotated[
         int, doc("bytes", "The largest job that may be submitted.", least=1)
     ] = 1024 * 1024
-    result_limit: Annotated[int, doc("bytes", "The largest result of a job.", least=1)] = (
-        1024 * 1024
-    )
+    result_limit: Annotated[
+        int,
+        doc("bytes", "The largest result that the store keeps; functions leave larger ones as "
+            "artifacts.", least=1),
+    ] = 1024 * 1024  # fmt: skip
+    results_limit: Annotated[
+        int,
+        doc("bytes", "The most that one job gets as results of other jobs in its arguments.",
+            least=1),
+    ] = 16 * 1024 * 1024  # fmt: skip
+    steps_limit: Annotated[int, doc("steps", "The most durable steps of one job.", least=1)] = 1_000
+    step_limit: Annotated[
+        int,
+        doc("bytes", "The largest result of a step, payload of a signal or answer.", least=1),
+    ] = 256 * 1024
+    signals_limit: Annotated[
+        int, doc("signals", "The most signals that are kept in one namespace.", least=1)
+    ] = 10_000
+    upload_limit: Annotated[
+        int, doc("bytes", "The largest file that a client may upload for jobs.", least=1)
+    ] = 1024 * 1024 * 1024
+    upload_quota: Annotated[
+        int, doc("bytes", "The most that the uploads of one namespace may have together.", least=1)
+    ] = 16 * 1024 * 1024 * 1024
+    upload_retention_ms: Annotated[
+        int, doc("ms", "Uploads that no job has are removed so long after their last use.", least=1)
+    ] = 86_400_000
     bound_ttl_ms: Annotated[
         int, doc("ms", "A cached lowest rank is read again after this.", least=1)
     ] = 30_000
-    epoch_attempts: Annotated[
-        int,
-        doc(
-            "attempts",
-            "Attempt numbers per epoch; a restore continues at the next multiple.",
-            least=1,
-        ),
-    ] = 1_000_000
 
     retention_interval_ms: Annotated[
         int, doc("ms", "Interval of the retention loop: old jobs, events and files.", least=1)
@@ -174,6 +194,10 @@ class Config(Struct, frozen=True, kw_only=True):
     audit_retention_ms: Annotated[
         int, doc("ms", "Older rows of the audit log are removed. 0: never.")
     ] = 90 * 86_400_000
+    signal_retention_ms: Annotated[
+        int,
+        doc("ms", "How long signals are kept for jobs that wait for them later.", least=1),
+    ] = 7 * 86_400_000
     blob_retention_ms: Annotated[
         int, doc("ms", "Files that nothing refers to are removed after this.", least=1)
     ] = 86_400_000

@@ -1,6 +1,7 @@
 """Moves planned jobs on time: an alarm rings when the earliest of them is due."""
 
 from windlass.domain.config import Config
+from windlass.domain.rows.steps import FOREVER
 from windlass.engine.claim.alarm import Alarm
 from windlass.engine.jobs.deadlines import end_late, next_deadline
 from windlass.engine.jobs.enqueue import promote_due
@@ -28,9 +29,9 @@ class DueJobs:
 
     async def set_next_alarm(self) -> None:
         """Reads from the store when the next job is due, and sets the alarm."""
-        due = await self._store.read(lambda tx: tx.places.next_due()) or None
+        due = await self._store.read(lambda tx: tx.places.next_due())
         deadline = await self._store.read(next_deadline)
-        self.set_alarm(min((at for at in (due, deadline) if at is not None), default=None))
+        self.set_alarm(min((at for at in (due, deadline) if at and at < FOREVER), default=None))
 
     async def move(self) -> int:
         """Moves the jobs that are due or late, sets the next alarm, and returns how many."""

@@ -1,9 +1,9 @@
 """The engine: puts the parts together over one store.
 
 `engine.submit` and `engine.sync` are the two hot commands; the others are grouped as
-`engine.jobs`, `engine.workflows`, `engine.workers`, `engine.queues`, `engine.explain` and
-`engine.bulk`. The engine holds caches, never state: it can be killed at any moment, and
-another continues from the store.
+`engine.jobs`, `engine.workflows`, `engine.workers`, `engine.queues`, `engine.explain`,
+`engine.steps` and `engine.bulk`. The engine holds caches, never state: it can be killed at any
+moment, and another continues from the store.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from windlass.engine.commands.bulk import Bulk
 from windlass.engine.commands.explain import Explain
 from windlass.engine.commands.jobs import Jobs
 from windlass.engine.commands.queues import Queues
+from windlass.engine.commands.steps import Steps
 from windlass.engine.commands.submit import SubmitCommand
 from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.commands.workers import Workers
@@ -28,6 +29,7 @@ from windlass.engine.commands.workflows import Workflows
 from windlass.engine.due_jobs import DueJobs, now_of
 from windlass.engine.jobs.dependents import CHUNK
 from windlass.engine.jobs.end_waiters import EndWaiters
+from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
 from windlass.engine.transaction.background import BackgroundTasks
@@ -120,6 +122,9 @@ class Engine:
             store=store, catalog=catalog, committer=committer, run=run, cascades=self.cascades,
             end_waiters=self._end_waiters, submissions=self._submissions,
         )  # fmt: skip
+        self.steps = Steps(
+            store=store, config=config, catalog=catalog, committer=committer, run=run
+        )
         self._steps: Lane[Step[Any], Any] = committer.lane(Lane(_run_steps, most=1))
         self.workflows = Workflows(
             store=store, run=run, cascades=self.cascades, end_waiters=self._end_waiters,
@@ -191,6 +196,10 @@ class Engine:
     def validate(self, jobs: Sequence[JobSpec], now: int | None = None) -> list[ValidatedJob]:
         """Returns the jobs ready to be written at `now`, or raises `InvalidInput`."""
         return self._submissions.validate(jobs, now)
+
+    async def answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
+        """Returns the open workflow with a key and the jobs it was submitted with."""
+        return await self._submissions.answer_duplicate(found, jobs)
 
     # Reading
 

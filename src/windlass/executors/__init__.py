@@ -14,24 +14,12 @@ from typing import Any, Final
 
 import structlog
 
-from windlass.domain.tasks.ffmpeg import FfmpegTask
-from windlass.domain.tasks.gstreamer import GstreamerTask
-from windlass.domain.tasks.media import MediaTask
-from windlass.domain.tasks.python import PythonTask
-from windlass.domain.tasks.shell import ShellTask
+from windlass.domain.tasks.built_in import KINDS
 from windlass.ports.executor import Executor
 from windlass.ports.tasks import TaskKind
 from windlass.tasks.task import PYTHON, Task
 
 GROUP: Final = "windlass.tasks"
-
-KINDS: Final[tuple[TaskKind, ...]] = (
-    FfmpegTask(),
-    GstreamerTask(),
-    MediaTask(),
-    PythonTask(),
-    ShellTask(),
-)
 
 log = structlog.get_logger()
 
@@ -85,11 +73,10 @@ def load_executors(
 
 def add_named(executors: dict[str, Executor]) -> None:
     """Adds the named functions that this process has imported, beside `python`."""
-    from windlass.executors.python.executor import PythonExecutor
-    from windlass.executors.python.named import NamedFunction, named_executors
+    from windlass.executors.python.named import Calls, NamedFunction, named_executors
 
     python = executors.get(PYTHON)
-    if isinstance(python, PythonExecutor):
+    if isinstance(python, Calls):
         others = [task for task, e in executors.items() if not isinstance(e, NamedFunction)]
         executors.update(named_executors(python, others))
 

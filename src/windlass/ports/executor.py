@@ -9,6 +9,7 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import Raised
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Outcome
 
 
@@ -27,8 +28,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = None
     misfit: bool = False
     raised: Raised | None = None
+    size: int = 0  # of the result as JSON; 0 if it is not known
+    leaves_files: bool = False  # the result names files of the scratch directory
     unable: bool = False
     back_off: bool = False
+
+    def leaves_more(self, limit: int) -> bool:
+        """Returns whether parts of it must be kept as artifacts: files, or more than `limit`."""
+        return self.leaves_files or self.size > limit
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -175,6 +182,10 @@ class JobContext(Protocol):
         """Submits jobs into the workflow of this one."""
         ...
 
+    async def step(self, request: StepRequest) -> StepReply:
+        """Stores a step of the function, or begins what it waits for."""
+        ...
+
     def log(self, data: bytes) -> None: ...
 
     def log_full(self, resume: Callable[[], None]) -> bool:
@@ -182,6 +193,10 @@ class JobContext(Protocol):
         ...
 
     def progress(self, value: Any) -> None: ...
+
+    def alive(self) -> None:
+        """Notes that the job is at work, although it writes nothing."""
+        ...
 
 
 class Executor(Protocol):

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 
 
@@ -65,6 +66,10 @@ class AttemptGateway(Protocol):
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of the running one; its key makes it repeatable."""
+        ...
+
+    async def step(self, holder: Holder, request: StepRequest) -> StepReply:
+        """Stores a step of the function, or begins what it waits for; may be repeated."""
         ...
 
 

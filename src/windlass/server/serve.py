@@ -21,6 +21,7 @@ from windlass.server.connections.tls import Certificates, TlsFiles
 GRACE_SECONDS = 10  # for requests that have work to do; those that wait are answered at once
 UNREAD_SECONDS = 1  # after a stop, for clients that do not read what was sent
 BACKLOG = 2_048
+NEVER_SECONDS: Final = 10**6
 LOOK_SECONDS: Final = 1.0  # between two looks at connections and certificates
 
 # What anybody can make uvicorn log, and what we do on purpose.
@@ -109,7 +110,7 @@ class Serving:
             # The reception knows which proxies are trusted.
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            timeout_keep_alive=limits.idle_timeout_ms // 1000,
+            timeout_keep_alive=NEVER_SECONDS,  # each look ends what is idle
         )
         self._server = _QuietServer(config, self._reception, stop_waiting)
         self._task: asyncio.Task[None] | None = None

@@ -8,6 +8,7 @@ from windlass.api.jobs import Jobs
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
 from windlass.api.rights import Rights
+from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.domain.access.roles import Identity
 from windlass.engine.access import Access
@@ -34,6 +35,7 @@ class Services(NamedTuple):
     queries: Queries
     jobs: Jobs
     workflows: Workflows
+    signals: Signals
     files: Files
     access: Access
     feed: Feed

@@ -10,7 +10,8 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
 
-from windlass.domain.job.job import ALLOW_FAILURE, PREEMPTIBLE
+from windlass.domain.job.job import ALLOW_FAILURE, KEYWORDS, PREEMPTIBLE
+from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import NEW_CODE, TRANSITION_CODES, State
 from windlass.domain.lifecycle.workflow_state import WorkflowState
@@ -19,7 +20,9 @@ from windlass.domain.pools.pools import Lifecycle
 from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogState
+from windlass.domain.rows.inbox import MOST_JOBS, PROTOCOL
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING
+from windlass.domain.rows.steps import StepKind, StepState
 from windlass.domain.schedules.schedules import ReactionKind, ReactionState, RunState
 
 _NAME: Final = re.compile(r"\{([a-z_]+\.[a-z_]+)\}")
@@ -32,6 +35,8 @@ _NUMBERED: Final[Mapping[str, type[IntEnum]]] = {
     "reaction": ReactionState,
     "reaction_kind": ReactionKind,
     "run": RunState,
+    "step": StepKind,
+    "step_state": StepState,
     "worker": WorkerStatus,
     "workflow": WorkflowState,
 }
@@ -61,11 +66,15 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     # Both codes of each allowed transition in one number: from × 16 + to.
     packed = sorted(before * 16 + after for before, after in TRANSITION_CODES)
     yield "transitions.packed", ", ".join(map(str, packed))
+    yield "attempt.per_epoch", PER_EPOCH
     yield "failure.none", 0
     for failure in FailureClass:
         yield f"failure.{failure.name.lower()}", failure.code
     yield "flag.allow_failure", ALLOW_FAILURE
     yield "flag.preemptible", PREEMPTIBLE
+    yield "job.options", ", ".join(f"'{name}'" for name in sorted(KEYWORDS))
+    yield "inbox.protocol", PROTOCOL
+    yield "inbox.most", MOST_JOBS
     yield "manual.no", 0
     yield "manual.yes", 1
     yield "manual.kept_while_running", KEPT_WHILE_RUNNING

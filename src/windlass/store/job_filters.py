@@ -16,6 +16,7 @@ from windlass.domain.rows.views import JobFilter, newest_attempt
 BLOCKED: Final = State.BLOCKED.code
 QUEUED: Final = State.QUEUED.code
 RETRYING: Final = State.RETRYING.code
+SUSPENDED: Final = State.SUSPENDED.code
 COMPLETED: Final = State.COMPLETED.code
 FAILED: Final = State.FAILED.code
 ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)

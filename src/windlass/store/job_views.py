@@ -14,7 +14,14 @@ from typing import Final
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WorkerView, accepted_attempt
+from windlass.domain.rows.views import (
+    FleetRow,
+    JobFilter,
+    JobPage,
+    WaitingJob,
+    WorkerView,
+    accepted_attempt,
+)
 from windlass.store.job_filters import (
     ACTIVE_CODES,
     BAD_CODES,
@@ -22,6 +29,7 @@ from windlass.store.job_filters import (
     COMPLETED,
     QUEUED,
     RETRYING,
+    SUSPENDED,
     Candidate,
     Source,
     Standing,
@@ -58,6 +66,9 @@ class Views(ABC):
             artifacts=tuple(artifacts),
             workers=tuple(sorted(names.items())),
         )
+
+    async def worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
+        return await self._worker_names(sorted(ids))
 
     async def some(self, ids: Sequence[int]) -> list[JobRecord]:
         return await self._views(ids)
@@ -111,6 +122,9 @@ class Views(ABC):
         """Returns the same, where each of the shapes may count up to `most`."""
 
     @abstractmethod
+    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]: ...
+
+    @abstractmethod
     async def holders(self, limit: int, most: int) -> list[int]: ...
 
     @abstractmethod
@@ -135,7 +149,7 @@ class Views(ABC):
         drive = {
             Source.LEASES: ACTIVE_CODES,
             Source.WAITS: {BLOCKED},
-            Source.DUE: {RETRYING},
+            Source.DUE: {RETRYING, SUSPENDED},
             Source.BAD: BAD_CODES,
         }
         return tuple(source for source, holds in drive.items() if states & holds)

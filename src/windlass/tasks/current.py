@@ -2,15 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import with_ids
 from windlass.tasks.task import spec_of
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+
+SCRATCH: Final = b"scratch"  # what a job asks its agent for
+JOBS: Final = "jobs"  # what an agent is asked for, unless something else is said
 
 
 class Canceled(BaseException):
@@ -26,9 +31,11 @@ class Channel(Protocol):
 
     def canceled(self, seq: int) -> bool: ...
 
-    def ask(self, seq: int, body: bytes) -> "Answer": ...
+    def ask(self, seq: int, body: bytes, what: str = JOBS) -> "Answer": ...
 
-    async def ask_async(self, seq: int, body: bytes) -> "Answer": ...
+    async def ask_async(self, seq: int, body: bytes, what: str = JOBS) -> "Answer": ...
+
+    def alive(self, seq: int) -> None: ...
 
 
 class Answer(Protocol):
@@ -50,10 +57,22 @@ class Current(msgspec.Struct, frozen=True):
     seq: int
     channel: Channel
     secrets: Mapping[str, str] = {}
+    keys: set[str] = msgspec.field(default_factory=set)  # of the steps that it has used
 
-    def progress(self, value: object) -> None:
-        """Reports progress: a number from 0 to 1, or any JSON value up to 4 KiB."""
+    def progress(
+        self, value: object, *, total: float | None = None, text: str | None = None
+    ) -> None:
+        """Reports progress: a number from 0 to 1, or any JSON value up to 4 KiB.
+
+        With `total`, the value says how much of it is done; `text` says what is being done.
+        """
+        if total is not None or text is not None:
+            value = {"done": value, "total": total, "text": text}
         self.channel.progress(self.seq, value)
+
+    def heartbeat(self) -> None:
+        """Says that the function is still at work: its idle timeout begins again."""
+        self.channel.alive(self.seq)
 
     def log(self, text: str) -> None:
         """Writes a line to the job's log, from any thread."""
@@ -85,6 +104,15 @@ class Current(msgspec.Struct, frozen=True):
         return _children(await self.channel.ask_async(self.seq, _asked(jobs, key)))
 
     @property
+    def scratch(self) -> Path:
+        """A directory for files of this attempt; it is removed when the attempt has ended."""
+        return Path(msgspec.json.decode(self.channel.ask(self.seq, SCRATCH).body))
+
+    async def scratch_async(self) -> Path:
+        """Returns the same in async functions."""
+        return Path(msgspec.json.decode((await self.channel.ask_async(self.seq, SCRATCH)).body))
+
+    @property
     def canceled(self) -> bool:
         """Returns whether the job must stop: canceled, or out of time."""
         return self.channel.canceled(self.seq)
@@ -96,6 +124,7 @@ class Current(msgspec.Struct, frozen=True):
 
 
 def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:
+    refuse_files(jobs)
     return msgspec.json.encode(SubmitRequest(jobs=[with_ids(job) for job in jobs], key=key))
 
 

@@ -2,8 +2,9 @@
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -12,7 +13,11 @@ from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.main_module import name_of_main
+from windlass.tasks.local_files import MADE, with_files
 from windlass.tasks.submitting import Submits
+
+if TYPE_CHECKING:
+    from windlass.tasks.values.calls import CallCodec
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
@@ -67,7 +72,14 @@ class Task(Submits[P, R_co]):
         """The parameters of the function."""
         return inspect.signature(self._function)
 
-    @property
+    @functools.cached_property
+    def codec(self) -> "CallCodec":
+        """How its arguments and results travel."""
+        from windlass.tasks.values.calls import CallCodec  # not before a call has values
+
+        return CallCodec(self._function)
+
+    @functools.cached_property
     def path(self) -> str:
         """The import path of the function: `package.module:qualname`."""
         return path_of(self._function)
@@ -79,18 +91,39 @@ class Task(Submits[P, R_co]):
         """
         fields = canonical_options(options, OF_CALLS)
         job = msgspec.structs.replace(self._job, **fields)
-        return type(self)(self._function, job, self._version)
+        made = type(self)(self._function, job, self._version)
+        for known in ("signature", "codec", "path"):
+            if known in vars(self):
+                vars(made)[known] = vars(self)[known]
+        return made
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """Returns the job that calls this function with these arguments."""
-        path = self.path
+        before = next(MADE)
+        if self._job.task != PYTHON:
+            arguments = self._named_arguments(args, kwargs)
+            made = msgspec.structs.replace(self._job, args=arguments)
+            return with_files(made) if next(MADE) - before > 1 else made
+        listed: list[Any] = []
+        named: dict[str, Any] = {}
+        if args or kwargs or self.signature.parameters:
+            if not self.codec.fits(args, kwargs):
+                self._bind(args, kwargs)
+            listed, named = self.codec.encode(args, kwargs)
+        call = {"function": self.path, "args": listed, "kwargs": named}
+        made = msgspec.structs.replace(self._job, args=call)
+        return with_files(made) if next(MADE) - before > 1 else made
+
+    def _named_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        self._bind(args, kwargs)
+        listed, named = self.codec.encode(args, kwargs)
+        return as_arguments(self._bind(listed, named))
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         try:
-            bound = self.signature.bind(*args, **kwargs)
+            return self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise InvalidInput("args", f"arguments that {path} takes", str(error)) from None
-        call = {"function": path, "args": list(args), "kwargs": kwargs}
-        named = self._job.task != PYTHON
-        return msgspec.structs.replace(self._job, args=as_arguments(bound) if named else call)
+            raise InvalidInput("args", f"arguments that {self.path} takes", str(error)) from None
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"
@@ -187,6 +220,18 @@ def _place(function: Callable[..., Any]) -> tuple[str, str]:
 def named_tasks() -> Mapping[str, Task[..., Any]]:
     """Returns the named tasks that this process knows."""
     return dict(_NAMED)
+
+
+def known_task(name: str, args: Any) -> Task[..., Any] | None:
+    """Returns the task that a job calls, if this process has imported it."""
+    if name != PYTHON:
+        return _NAMED.get(name)
+    path = args.get("function") if isinstance(args, dict) else None
+    module, _, names = path.partition(":") if isinstance(path, str) else ("", "", "")
+    found: Any = sys.modules.get("__main__" if module == name_of_main() else module)
+    for part in names.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, Task) else None
 
 
 def path_of(function: Callable[..., Any]) -> str:

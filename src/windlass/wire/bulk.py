@@ -1,8 +1,10 @@
 """Messages about many jobs at once, version 1."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
+
+from windlass.wire.numbers import Cursor, Id
 
 Action = Literal["cancel", "retry", "prioritize"]
 
@@ -19,7 +21,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     task: str | None = None
     name: str | None = None
     label: list[str] = []
-    workflow: Annotated[int, msgspec.Meta(ge=1, le=2**62)] | None = None
+    workflow: Id | None = None
     submitted_by: str | None = None
     dead: bool = False
 
@@ -35,7 +37,7 @@ class BulkRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     reason: str = "Canceled"
     adjustment: int | None = None
     dry_run: bool = False
-    after: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 0
+    after: Cursor = 0
 
 
 class RefusedJob(msgspec.Struct, frozen=True):

@@ -51,6 +51,7 @@ class EnrolReply(msgspec.Struct, frozen=True, kw_only=True):
     log_limit: int
     epoch: int = 0
     drain_limit_ms: int = 60_000
+    result_limit: int = 1024 * 1024
 
 
 class LeaveRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

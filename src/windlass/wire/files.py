@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from windlass.wire.numbers import Id
+
 LogState = Literal["none", "streaming", "committed", "lost"]
 
 
@@ -42,8 +44,16 @@ class Upload(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
+class Uploaded(msgspec.Struct, frozen=True):
+    """A file that jobs of a namespace may use: `{"$file": {"sha256": …, "name": …}}`."""
+
+    namespace: str
+    sha256: str
+    size: int
+
+
 class NameRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    job: int
+    job: Id
     artifact: str
 
 

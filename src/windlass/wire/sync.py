@@ -11,7 +11,7 @@ import msgspec
 from windlass.domain.lifecycle.failures import Raised
 from windlass.domain.matching.isolation import Isolation
 
-Outcome = Literal["completed", "failed", "canceled", "timed_out"]
+Outcome = Literal["completed", "failed", "canceled", "timed_out", "suspended"]
 
 
 class Started(msgspec.Struct, frozen=True, gc=False):
@@ -26,7 +26,8 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
 
     `failure` names the class; without it, the text of `message` decides. A `misfit` means that
     the arguments were refused before the job ran: such a job is rejected. `raised` describes
-    the exception that ended a function.
+    the exception that ended a function. `suspended`: its function waits for what it has asked
+    the server for.
     """
 
     job: int

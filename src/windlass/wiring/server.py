@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
+from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.roles import Role
 from windlass.domain.rows.event_levels import Level
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.access import Access
+from windlass.engine.engine import Engine
 from windlass.engine.history.event_lines import EventLines, WorkerNames
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.standby import ServerHeartbeat
@@ -32,6 +34,8 @@ from windlass.server.readiness import Readiness
 from windlass.server.services import Services
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.code_flow import CodeFlow
+from windlass.server.sign_in.rates import SignInRate
+from windlass.server.sign_in.states import States, shared_key
 from windlass.wiring.backend import ServerOptions, running_backend
 
 POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
@@ -65,12 +69,13 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         for ticker in tickers:
             ticker.start()
         try:
-            queries = Queries(engine)
+            queries = Queries(engine, backend.inbox)
             yield Services(
                 engine=engine,
                 queries=queries,
                 jobs=Jobs(engine, queries),
                 workflows=Workflows(engine),
+                signals=Signals(engine, queries, RealSecrets().secret),
                 files=backend.files,
                 access=access,
                 feed=feed,
@@ -86,7 +91,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 stopping=asyncio.Event(),
                 callers=callers,
                 audit=audit,
-                code_flow=_code_flow(callers, clock),
+                code_flow=_code_flow(callers, engine, meters, clock),
             )
         finally:
             for ticker in tickers:
@@ -99,12 +104,17 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 await feed.run_once(clock.now_ms())  # what happened while it stopped
 
 
-def _code_flow(callers: SignedCallers, clock: Clock) -> CodeFlow | None:
+def _code_flow(
+    callers: SignedCallers, engine: Engine, meters: Meters, clock: Clock
+) -> CodeFlow | None:
     """Returns the sign-in of browsers, if they know where the server is."""
     oidc = callers.oidc
     if oidc is None or not oidc.public_url:
         return None
-    return CodeFlow(callers, oidc, RealSecrets(), clock)
+    secrets = RealSecrets()
+    states = States(lambda: engine.run(partial(shared_key, secrets=secrets)), secrets, clock)
+    rate = SignInRate(engine.config.http.sign_ins_per_minute, meters.refuse, clock)
+    return CodeFlow(callers, oidc, states=states, rate=rate, secrets=secrets, clock=clock)
 
 
 async def ensure_admin_token(services: Services, path: Path) -> str:

@@ -20,6 +20,7 @@ _COLOURS: Final = {
     "canceling": "#d7dde2",
     "queued": "#f6e6a8",
     "retrying": "#f6e6a8",
+    "suspended": "#e4d3ee",
     "blocked": "#e4d3ee",
     "failed": "#f2b8b5",
     "rejected": "#f2b8b5",
@@ -156,7 +157,7 @@ def _label(box: Box, line: str) -> str:
 def _worst(states: Mapping[str, int]) -> str:
     """Returns the state that gives a box its colour."""
     order = ("failed", "rejected", "timed_out", "aborted", "running", "assigned", "canceling",
-             "retrying", "queued", "blocked", "canceled", "completed")  # fmt: skip
+             "retrying", "queued", "suspended", "blocked", "canceled", "completed")  # fmt: skip
     return next((state for state in order if state in states), "")
 
 

@@ -12,14 +12,15 @@ from windlass.domain.explain.forecast import (
     suggestions,
     wait_in,
 )
-from windlass.domain.rows.statistics import Measure, Summary, as_row, gather, summarise
+from windlass.domain.rows.statistics import Measure, Summary, WorkKind, as_row, gather, summarise
 
 MINUTE = 60_000
+KIND = WorkKind("default", "default", "echo")
 GIB = 2**30
 
 
 def known(*values: int) -> Summary:
-    return summarise([as_row(1, Measure.RUN_MS, gather(values))])[1]
+    return summarise([as_row(KIND, Measure.RUN_MS, gather(values), 0)])[KIND]
 
 
 SUMMARIES = st.lists(st.integers(1, 2**40), min_size=1, max_size=20).map(lambda v: known(*v))
@@ -84,7 +85,8 @@ def test_a_running_job_ends_when_such_jobs_do() -> None:
     told = remaining(known(*[10 * MINUTE] * 9), 4 * MINUTE).end
     assert told is not None
     assert abs(told.likely - 6 * MINUTE) < MINUTE
-    assert remaining(known(MINUTE), 5 * MINUTE).end == Span(0, 0, 0)
+    late = remaining(known(MINUTE), 5 * MINUTE)
+    assert (late.end, late.overdue_ms) == (None, 4 * MINUTE)
 
 
 def measured(peak: int, count: int = 12) -> Summary:

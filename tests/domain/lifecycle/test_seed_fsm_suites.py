@@ -38,10 +38,11 @@ DESIGN = """
 blocked   | queued, aborted, canceled
 queued    | assigned, blocked, rejected, canceled
 assigned  | running, queued, retrying, timed_out, failed, canceled
-running   | completed, failed, timed_out, retrying, canceling
+running   | completed, failed, timed_out, retrying, canceling, suspended
 canceling | canceled, completed, failed
 timed_out | retrying, failed, canceling
 retrying  | queued, blocked, failed, canceled
+suspended | queued, blocked, failed, canceled
 """
 
 
@@ -60,8 +61,8 @@ EVERY_PAIR = [(frm, to) for frm in (None, *State) for to in State]
 
 
 class TestStateTransitionValidation:
-    def test_there_are_twelve_states_and_new(self) -> None:
-        assert len(EVERY_PAIR) == 13 * 12
+    def test_there_are_thirteen_states_and_new(self) -> None:
+        assert len(EVERY_PAIR) == 14 * 13
 
     @pytest.mark.parametrize(("frm", "to"), EVERY_PAIR)
     def test_every_pair(self, frm: State | None, to: State) -> None:

@@ -33,6 +33,7 @@ def test_names_and_codes_never_change() -> None:
         ("canceled", 10),
         ("aborted", 11),
         ("rejected", 12),
+        ("suspended", 13),
     ]
 
 
@@ -58,7 +59,7 @@ def test_a_state_survives_json_and_pickle() -> None:
 def test_the_codes_of_transitions_are_those_of_the_table() -> None:
     decoded = {(STATE_BY_CODE[frm], STATE_BY_CODE[to]) for frm, to in TRANSITION_CODES}
     assert decoded == {(frm, to) for frm, allowed in TRANSITIONS.items() for to in allowed}
-    assert len(TRANSITION_CODES) == 31
+    assert len(TRANSITION_CODES) == 36
 
 
 def test_no_state_may_become_itself() -> None:

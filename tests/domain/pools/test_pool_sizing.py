@@ -121,6 +121,21 @@ def test_the_better_pool_goes_first_and_the_next_sees_it() -> None:
     assert [(v.pool, v.start) for v in found] == [("first", 1), ("cheap", 2), ("dear", 1)]
 
 
+def test_long_waits_double_a_pool_until_every_job_has_a_place() -> None:
+    late = Target("", 40, 40, 2, 0, {1: 1}, {"p": 1}, waited_ms=6_000)
+    hosts = (Host(1, "p", 2),)
+
+    def start(target: Target, serving: int, starting: int = 0) -> int:
+        one = PoolNow(pool(), known=True, serving=serving, starting=starting)
+        return verdict(one, target, hosts=hosts).start
+
+    assert start(late, serving=2) == 2
+    assert start(late, serving=2, starting=1) == 0, "one of one is on its way"
+    assert start(late._replace(waited_ms=5_000), serving=2) == 0
+    assert start(late._replace(queued=1), serving=2) == 1
+    assert start(late._replace(queued=1, running=1), serving=2) == 0, "a place is free for it"
+
+
 def test_what_if_answers_from_the_same_function() -> None:
     now = fleet(
         PoolNow(pool(), serving=1), target(200, 100, hosts=[1, 7]),

@@ -60,6 +60,41 @@ async def test_measured_runtimes_go_before_expected_ones(rig: Rig) -> None:
     assert (planned.work_ms, planned.slots, planned.latency_ms) == (40_000, 4, 10_000)
 
 
+async def test_short_jobs_of_another_kind_do_not_hide_long_ones(rig: Rig) -> None:
+    sky = Sky(rig)
+    await sky.apply()
+    agent = await rig.agent()
+    for ms, argv in ((10, ["echo", "x"]),) * 5 + ((2_000, ["sleep", "2"]),):
+        await rig.submit(task="shell", args={"argv": argv})
+        job = await agent.take_one()
+        await rig.advance(ms)
+        await agent.finish(job)
+    await rig.engine.workers.remove(agent.id)
+    await rig.advance(SETTLED_MS + 1)
+    await StatisticsLoop(rig.engine).run_once(rig.now)
+    await rig.submit_all(*({"task": "shell", "args": {"argv": ["sleep", "2"]}} for _ in range(40)))
+    (planned,) = (await sky.pools.plan()).verdicts
+    assert planned.work_ms == 40 * 2_000
+    assert planned.wanted == 16, "80 s of work within 5 s"
+
+
+async def test_a_queue_that_waits_too_long_brings_workers_whatever_the_estimate_says(
+    rig: Rig,
+) -> None:
+    sky = Sky(rig)
+    await sky.apply(expected_seconds=0.001)
+    await rig.agent(slots=1)
+    await rig.submit_all(*({} for _ in range(40)))
+    assert (await sky.round()).wanted == 0
+    await rig.advance(4 * SECOND)
+    assert (await sky.round()).wanted == 0
+    await rig.advance(2 * SECOND)
+    (planned,) = (await sky.pools.plan()).verdicts
+    assert planned.reason == "jobs have waited for 6s, over the target of 5s"
+    assert (await sky.round()).launched == 1
+    assert (await sky.round()).launched == 0, "one is on its way"
+
+
 async def test_a_pool_that_could_run_a_job_keeps_it_from_being_rejected(rig: Rig) -> None:
     sky = Sky(rig)
     await rig.agent()

@@ -132,8 +132,8 @@ NOT_CALLABLE: list[tuple[str, tuple[int, ...], str]] = [
     ("os:getcwd", (), "standard library"),
     ("__main__:f", (), "__main__"),
     ("tests.executors.functions:add; import os", (), "package.module:function"),
-    ("return_object", (), "to return a JSON value"),
-    ("return_infinity", (), "not finite"),
+    ("return_object", (), "to be a JSON value"),
+    ("return_infinity", (), "a finite number"),
     ("add", (1, 2, 3), "arguments that tests.executors.functions:add takes"),
 ]
 

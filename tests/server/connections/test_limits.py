@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import tracemalloc
+from contextlib import AsyncExitStack
 
 import pytest
 from msgspec.structs import replace
@@ -13,10 +15,11 @@ from tests.support.waiting import until
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.config import Config
-from windlass.domain.values.errors import TooManyRequests
+from windlass.domain.values.errors import Overloaded, TooManyRequests
 from windlass.ports.gateway import Holder
 from windlass.ports.loop_time import pass_time
 from windlass.server.app import ROUTES
+from windlass.server.connections import guarded_http
 from windlass.server.connections.refusals import Reason
 from windlass.server.costs import BULK, COSTLY
 from windlass.server.http.callers import Callers
@@ -75,6 +78,29 @@ def test_headers_up_to_the_limit_are_accepted_in_one_piece_or_many() -> None:
                         await wire.send(head[start : start + 500])
                         await pass_time(0)
                     assert status_of(await wire.answer()) == expected
+
+    run(scenario())
+
+
+def test_too_many_headers_are_refused_before_the_last_one_and_not_kept() -> None:
+    """A header takes more than a hundred bytes of memory, however short it is."""
+
+    async def scenario() -> None:
+        flood = b"GET / HTTP/1.1\r\n" + b"ab:cd\r\n" * 8_000
+        async with running_server() as server, AsyncExitStack() as opened:
+            wire = await opened.enter_async_context(wire_to(server.address))
+            await wire.send(b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 150)  # not its end
+            assert status_of(await wire.answer()) == 431
+            tracemalloc.start()
+            try:
+                for _ in range(10):  # which linger
+                    wire = await opened.enter_async_context(wire_to(server.address))
+                    await wire.send(flood)
+                    assert status_of(await wire.answer()) == 431
+                kept, _ = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+            assert kept < 10 * 400_000
 
     run(scenario())
 
@@ -161,6 +187,18 @@ def test_a_request_that_waits_for_a_job_is_not_cut_off() -> None:
     run(scenario())
 
 
+def test_a_connection_without_a_request_is_closed_after_a_while() -> None:
+    async def scenario() -> None:
+        config = limited(replace(QUICK, idle_timeout_ms=1_000))
+        async with running_server(config=config) as server, wire_to(server.address) as wire:
+            await wire.send(request())
+            assert status_of(await wire.answer()) == 200
+            assert await wire.rest() == b""  # closed, and not for the lack of headers
+            assert await refused(server, "headers_too_slow") == 0
+
+    run(scenario())
+
+
 def test_a_client_that_does_not_read_its_answer_is_cut_off() -> None:
     async def scenario() -> None:
         config = limited(HttpLimits(send_timeout_ms=300))
@@ -196,6 +234,34 @@ def test_pipelined_requests_are_answered_in_turn_and_a_flood_of_them_is_cut_off(
                 answers = await wire.rest()
                 assert answers.count(b"HTTP/1.1") < 100
             assert await refused(server, "pipelined") == 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (request("/api/v1/jobs", "content-length: 90000", method="POST"), 415),  # not its body
+    ],
+)
+def test_who_was_refused_is_cut_off_if_it_stays(
+    sent: bytes, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guarded_http, "LINGER_SECONDS", 0.1)
+
+    async def scenario() -> None:
+        config = limited(replace(QUICK, body_rate=0))
+        async with running_server(config=config) as server, wire_to(server.address) as wire:
+            await wire.send(sent)
+            assert status_of(await wire.answer()) == status
+            dripping = asyncio.create_task(_drip(wire.writer))
+
+            async def gone() -> bool:
+                return server.serving.connections == 0
+
+            await until("its connection is ended", gone, 4)
+            dripping.cancel()
 
     run(scenario())
 
@@ -255,6 +321,21 @@ def test_costly_requests_have_a_lower_limit() -> None:
     assert refusals == [Reason.COSTLY_PER_CALLER]
 
 
+def test_large_bodies_of_all_callers_together_are_limited_too() -> None:
+    refusals: list[Reason] = []
+    limits = HttpLimits(body_memory=3 * 2**20, body_memory_per_caller=2 * 2**20)
+    callers = Callers(limits, refusals.append)
+    one = callers.enter({}, Identity(1, "one", Role.VIEWER), False)
+    other = callers.enter({}, Identity(2, "other", Role.VIEWER), False)
+    one.hold(2 * 2**20)
+    with pytest.raises(Overloaded):
+        other.hold(2 * 2**20)
+    assert refusals == [Reason.BODY_MEMORY]
+    one.end()
+    other.hold(2 * 2**20)
+    other.end()
+
+
 def test_every_route_in_the_tables_of_costs_exists() -> None:
     assert {(route.method, route.path) for route in ROUTES} >= COSTLY | BULK
 
@@ -280,6 +361,24 @@ def test_large_bodies_in_memory_are_limited_before_they_are_read() -> None:
                 assert b"retry-after: 1" in answer.lower()
                 assert (await other.post("/api/v1/jobs", json={"jobs": [job()]})).status_code == 201
             assert await refused(server, "body_memory") == 1
+
+    run(scenario())
+
+
+def test_a_body_is_refused_by_what_it_announces_and_otherwise_by_what_arrives() -> None:
+    async def scenario() -> None:
+        kind = "content-type: application/json"
+        async with running_server() as server:
+            async with wire_to(server.address) as wire:
+                await wire.send(request(ENROL, kind, "content-length: 3000000", method="POST"))
+                assert status_of(await wire.answer()) == 413  # nothing of it was sent
+            async with wire_to(server.address) as wire:
+                await wire.send(request(ENROL, kind, "transfer-encoding: chunked", method="POST"))
+                for _ in range(50):  # without an end
+                    await wire.send(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+                    await pass_time(0)
+                assert status_of(await wire.answer()) == 413
+            assert await refused(server, "body_too_large") == 2
 
     run(scenario())
 

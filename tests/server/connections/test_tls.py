@@ -4,7 +4,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -226,16 +226,19 @@ def test_a_certificate_of_a_strange_authority_is_no_certificate(
 ) -> None:
     strange = _own(trustme.CA(), tmp_path, "w1")
 
+    async def answered(server: Secured, own: OwnCertificate) -> int:
+        wire = await _wire(server.address, trust_for("https:", files.authority, own))
+        try:
+            await wire.send(request())
+            return status_of(await wire.answer())
+        finally:
+            wire.close()
+
     async def scenario() -> None:
         async with secured(files, client_ca=files.authority) as server:
-            trust = trust_for("https:", files.authority, strange)
-            answer = b""
-            with suppress(OSError):
-                wire = await _wire(server.address, trust)
-                await wire.send(request())
-                answer = await wire.rest()
-                wire.close()
-            assert answer == b""
+            with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+                await answered(server, strange)
+            assert await answered(server, files.own(tmp_path, "w2")) == 200
 
     run(scenario())
 

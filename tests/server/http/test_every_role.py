@@ -136,7 +136,11 @@ def _operations(description: dict[str, Any]) -> Iterator[Any]:
         one.ok()  # type: ignore[union-attr]
         for one in schemathesis.openapi.from_dict(description).get_all_operations()
     ]
-    yield from sorted(found, key=lambda one: one.method.upper() == "DELETE")
+    yield from sorted(found, key=_takes_away)
+
+
+def _takes_away(operation: Any) -> bool:
+    return operation.method.upper() == "DELETE" or str(operation.path).endswith("/rotate")
 
 
 @lru_cache(1)
@@ -186,8 +190,8 @@ async def _try_all(server: RunningServer, number: int, some: bool) -> int:
     for operation, cases in _cases(number):
         is_open = operation.definition.raw.get("security") == []
         for turn, caller in enumerate(callers):
-            if operation.method.upper() == "DELETE" and caller == STRONGEST:
-                continue  # It would take away what the others ask for.
+            if _takes_away(operation) and caller == STRONGEST:
+                continue  # what the others ask for, or ask with
             for case, aimed in _chosen(cases, turn):
                 status = await _ask(target, answers, caller, case, aimed)
                 answered += status > 0

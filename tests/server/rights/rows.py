@@ -13,6 +13,7 @@ from tests.server.rights.world import MARK, SCHEDULE, TEMPLATE, World
 from tests.server.routes.test_pools import POOL
 from tests.support.running_server import job
 from windlass.domain.access.roles import Role
+from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.engine.fleet.enrolment import Enrolment
 
 HIDDEN: Final = 404  # what belongs to others does not exist
@@ -82,6 +83,21 @@ async def _foreign_ended_workflow(world: World, caller: Caller) -> Values:
     return {"workflow": number}
 
 
+async def _asking(world: World, caller: Caller) -> Values:
+    return await _with_question(world, await world.submit(caller))
+
+
+async def _foreign_asking(world: World, caller: Caller) -> Values:
+    return await _with_question(world, await world.submit())
+
+
+async def _with_question(world: World, number: int) -> Values:
+    pending = StepRow(number, "q", StepKind.QUESTION, StepState.PENDING, 1, 0, namespace=OWN)
+    store = world.server.services.engine.store
+    await store.transact(lambda tx: tx.steps.put(pending))
+    return {"job": number}
+
+
 async def _blocked(world: World, caller: Caller) -> Values:
     return {"job": await world.submit(unblock="manual")}
 
@@ -138,6 +154,7 @@ READING: Final = (
     Row("GET /api/v1/jobs", REFUSED, IN_OWN, note="of a namespace"),
     Row("GET /api/v1/jobs/{job:int}", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/wait", HIDDEN, {"timeout": 0}),
+    Row("POST /api/v1/jobs/wait", HIDDEN, body={"ids": ["$job"], "timeout": 0}),
     Row("GET /api/v1/jobs/{job:int}/events", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/time", HIDDEN),
@@ -149,6 +166,7 @@ READING: Final = (
         HIDDEN,
         values={"job": "$source", "name": "file"},
     ),
+    Row("GET /api/v1/questions"),
     Row("GET /api/v1/namespaces"),
     Row("GET /api/v1/names"),
     Row("GET /api/v1/events", query={"follow": "false"}),
@@ -186,6 +204,8 @@ CHANGING: Final = (
         "POST /api/v1/jobs/{job:int}/cancel", HIDDEN, fresh=_foreign_queued, of_others=True,
         note="of others",
     ),
+    Row("POST /api/v1/jobs/delete", HIDDEN, body={"ids": ["$job"]}, fresh=_ended),
+    Row("DELETE /api/v1/jobs/{job:int}", HIDDEN, fresh=_ended),
     Row("POST /api/v1/jobs/{job:int}/retry", HIDDEN, fresh=_ended),
     Row(
         "POST /api/v1/jobs/{job:int}/retry", HIDDEN, fresh=_foreign_ended, of_others=True,
@@ -196,6 +216,13 @@ CHANGING: Final = (
         "POST /api/v1/jobs/{job:int}/priority", HIDDEN, body={"adjustment": -1},
         fresh=_foreign_queued, of_others=True, note="of others",
     ),
+    Row("POST /api/v1/jobs/{job:int}/answer", HIDDEN, body={"value": 1}, fresh=_asking),
+    Row(
+        "POST /api/v1/jobs/{job:int}/answer", HIDDEN, body={"value": 1}, fresh=_foreign_asking,
+        of_others=True, note="of others",
+    ),
+    Row("POST /api/v1/signals", body={"name": "go"}),
+    Row("POST /api/v1/signals", REFUSED, body={"name": "go", **IN_OWN}, note="of a namespace"),
     Row("POST /api/v1/jobs/{job:int}/unblock", HIDDEN, body={}, fresh=_blocked),
     Row("POST /api/v1/workflows/{workflow:int}/cancel", HIDDEN, body={}, fresh=_workflow),
     Row(
@@ -206,6 +233,10 @@ CHANGING: Final = (
     Row(
         "POST /api/v1/workflows/{workflow:int}/retry", HIDDEN, body={},
         fresh=_foreign_ended_workflow, of_others=True, note="of others",
+    ),
+    Row(
+        "PUT /api/v1/uploads/{sha256:str}", REFUSED, {**IN_OWN, "size": FILE["size"]}, BYTES,
+        {"sha256": FILE["sha256"]},
     ),
     Row(
         "PUT /api/v1/names/{name:path}", HIDDEN, body={"job": "$source", "artifact": "file"},
@@ -286,6 +317,7 @@ WORKING: Final = (
     Row(f"POST {ATTEMPT}/log", query={**HELD, "offset": 0}, body=BYTES),
     Row(f"POST {ATTEMPT}/log/end", query=HELD, body={"bytes": 99, "state": "lost"}),
     Row(f"POST {ATTEMPT}/progress", query=HELD, body={"progress": 1}),
+    Row(f"POST {ATTEMPT}/steps", query=HELD, body={"do": "store", "key": "k", "value": 1}),
     Row(f"POST {ATTEMPT}/duration", query=HELD, body={"duration_ms": 1_000}),
     Row(
         f"POST {ATTEMPT}/jobs", query=HELD, values={"new": "x"}, fresh=_new_name,

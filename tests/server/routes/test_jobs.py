@@ -16,10 +16,11 @@ from windlass.wire.sync import Finished
 FIELDS = [
     "id", "namespace", "workflow", "name", "task", "args", "queue", "state", "priority",
     "requires", "resources", "after", "after_any", "allow_failure", "unblock", "attempt",
-    "attempts", "retry_count", "retries", "max_retries", "retry_on", "no_retry_on", "backoff", "lost_count", "not_before", "timeout",
+    "attempts", "retry_count", "retries", "max_retries", "retry_on", "no_retry_on", "backoff",
+    "lost_count", "not_before", "timeout",
     "timeout_at", "idle_timeout", "last_activity_at", "transitions", "dynamic", "quarantined",
     "result", "progress", "log", "artifacts", "supersedes", "superseded_by", "labels", "key",
-    "submitted_by", "created_at", "assigned_at", "started_at", "finished_at", "reason",
+    "key_for", "submitted_by", "created_at", "assigned_at", "started_at", "finished_at", "reason",
 ]  # fmt: skip
 BESIDE = {
     "exit_code", "failure", "worker", "secrets", "start_before", "finish_before",

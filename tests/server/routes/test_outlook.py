@@ -2,7 +2,7 @@
 
 from tests.support.running import run
 from tests.support.running_server import job, running_server
-from windlass.domain.rows.statistics import Measure, as_row, gather
+from windlass.domain.rows.statistics import Measure, WorkKind, as_row, gather
 from windlass.ports.store import WriteTx
 
 MINUTE = 60_000
@@ -17,11 +17,11 @@ def test_a_waiting_job_tells_when_and_what_would_be_better() -> None:
             shown = await server.show(first)
             assert (shown["statistics"], shown["suggestions"]) == (None, [])
             engine = server.services.engine
-            shape = (await engine.store.read(lambda tx: tx.jobs.read([first])))[first].shape
+            kind = WorkKind("default", "default", "true")
 
             async def teach(tx: WriteTx) -> None:
-                runs = as_row(shape, Measure.RUN_MS, gather([10 * MINUTE] * 8))
-                memory = as_row(shape, Measure.PEAK_MEMORY, gather([300 * 2**20] * 8))
+                runs = as_row(kind, Measure.RUN_MS, gather([10 * MINUTE] * 8), 0)
+                memory = as_row(kind, Measure.PEAK_MEMORY, gather([300 * 2**20] * 8), 0)
                 await tx.statistics.put([runs, memory])
 
             await engine.store.transact(teach)
@@ -30,6 +30,7 @@ def test_a_waiting_job_tells_when_and_what_would_be_better() -> None:
             waiting, running = await server.show(second), await server.show(first)
             assert waiting["statistics"]["count"] == 8
             assert waiting["statistics"]["mean"] == 600
+            assert waiting["statistics"]["kind"] == "true"
             assert waiting["suggestions"] == [
                 "asks for 16GiB of memory, 8 runs used at most 300MiB: ask for memory=384MiB"
             ]

@@ -20,6 +20,7 @@ from tests.support.loopback import free_port
 from tests.support.running_server import RunningServer, running_server
 from windlass.clock import RealClock
 from windlass.domain.access.sign_in import SignIn, read_sign_in
+from windlass.domain.config import Config
 
 GROUPS = {"alice": ["staff", "farm-ops"], "bob": ["staff"], "eve": ["visitors"]}
 AUDIENCE = "windlass-ci"
@@ -59,9 +60,13 @@ class Setting(NamedTuple):
         })  # fmt: skip
 
     @asynccontextmanager
-    async def server(self, **oidc: Any) -> AsyncIterator[RunningServer]:
+    async def server(
+        self, store: str = "memory:", config: Config | None = None, **oidc: Any
+    ) -> AsyncIterator[RunningServer]:
         """Runs a server that trusts the provider."""
-        async with running_server(sign_in=self.sign_in(**oidc), port=self.port) as server:
+        async with running_server(
+            store, config, sign_in=self.sign_in(**oidc), port=self.port
+        ) as server:
             yield server
 
     def claims(self, **changes: Any) -> dict[str, Any]:

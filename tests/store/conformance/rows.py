@@ -12,7 +12,8 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import COUNTS
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow
+from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow, UploadRow
+from windlass.domain.rows.inbox import InboxRow
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -27,6 +28,7 @@ from windlass.domain.rows.records import (
     WorkflowAbout,
     WorkflowRow,
 )
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.wire.sync import Finished
 
@@ -256,6 +258,11 @@ def token(name: str, **changes: Any) -> Token:
     return row._replace(**changes)
 
 
+def inbox_row(*jobs: int, **changes: Any) -> InboxRow:
+    """Returns what a user's transaction submitted."""
+    return InboxRow(0, 5, jobs, "role:app", (), b'{"jobs":[]}')._replace(**changes)
+
+
 def audit_row(at: int, **changes: Any) -> AuditRow:
     row = AuditRow(
         id=999, at=at, calls=2, status=403, token=4, actor="Jürgen", role="viewer",
@@ -282,6 +289,10 @@ def artifact(job: int, name: str, **changes: Any) -> ArtifactRow:
 
 def name_row(name: str, **changes: Any) -> NameRow:
     return NameRow("team", name, 1, "image.tar", f"sha of {name}", set_at=8_000)._replace(**changes)
+
+
+def upload(name: str, **changes: Any) -> UploadRow:
+    return UploadRow("team", f"sha of {name}", 91, "text/plain", "ada", 8_001)._replace(**changes)
 
 
 def template(name: str, version: int = 1, **changes: Any) -> TemplateRow:
@@ -315,3 +326,12 @@ def reaction(workflow: int, **changes: Any) -> ReactionRow:
 
 
 WORKER = worker("reporter")
+
+
+def step_row(job: int, key: str = "k", **changes: object) -> StepRow:
+    return StepRow(job, key, 1, 2, 1, 5, None, 6, value=b"1")._replace(**changes)  # type: ignore[arg-type]
+
+
+def signal_row(name: str, **changes: object) -> SignalRow:
+    row = SignalRow(0, "team", name, f"key {name}", 10, 1, None, b"null")
+    return row._replace(**changes)  # type: ignore[arg-type]

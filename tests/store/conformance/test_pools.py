@@ -18,7 +18,7 @@ from tests.store.conformance.rows import (
 )
 from windlass.domain.pools.pools import Lifecycle
 from windlass.ports.store import WriteTx
-from windlass.ports.store.fleet.pools import Load, Span, Spell
+from windlass.ports.store.fleet.pools import HeldJob, Load, Span, Spell
 
 
 def test_a_name_belongs_to_one_pool(store: Driver) -> None:
@@ -108,7 +108,7 @@ def test_the_load_counts_what_is_ready_and_tells_what_is_leased(store: Driver) -
 
     assert store.read(lambda tx: tx.pools.load(10)) == Load([], [])
     store.transact(fill)
-    leases = [(1, 3, 90), (1, 3, 100)]
+    leases = [HeldJob(1, 3, 90, 2), HeldJob(1, 3, 100, 1)]
     assert store.read(lambda tx: tx.pools.load(10)) == Load([(3, 3), (7, 1)], leases)
     assert store.read(lambda tx: tx.pools.load(2)) == Load([(3, 2), (7, 1)], leases)
 

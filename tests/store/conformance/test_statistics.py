@@ -3,13 +3,19 @@
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import COMPLETED, FAILED, RUNNING, event, job_end, new_job, worker
 from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
-from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.ports.store import WriteTx
 from windlass.ports.store.records.statistics import Looked, Taken
 
+SPEC = new_job(1).spec
 
-def row(shape: int, measure: int = 1, total: int = 30) -> StatisticsRow:
-    return StatisticsRow(shape, measure, 2, total, 10, 20, '{"26":1,"34":1}')
+
+def kind(number: int) -> WorkKind:
+    return WorkKind(f"space-{number}", "default", f"run {number}")
+
+
+def row(number: int, measure: int = 1, total: float = 30.5, at: int = 7) -> StatisticsRow:
+    return StatisticsRow(*kind(number), measure, 2, 1.25, total, 10, 20, at, '{"26":1.0,"34":0.25}')
 
 
 async def end_jobs(tx: WriteTx) -> None:
@@ -23,7 +29,7 @@ async def end_jobs(tx: WriteTx) -> None:
 def test_completed_jobs_are_told_in_the_order_of_events(store: Driver) -> None:
     store.transact(end_jobs)
     told = store.transact(lambda tx: tx.statistics.completed(0, 5_000, 100))
-    assert told == Looked(3, [Taken(1, 51, 0), Taken(3, 53, 0)])
+    assert told == Looked(3, [Taken(1, 51, 0, SPEC), Taken(3, 53, 0, SPEC)])
     assert store.transact(lambda tx: tx.statistics.completed(1, 5_000, 1)) == Looked(2, [])
     assert store.transact(lambda tx: tx.statistics.completed(3, 5_000, 1)) == Looked(3, [])
 
@@ -31,7 +37,7 @@ def test_completed_jobs_are_told_in_the_order_of_events(store: Driver) -> None:
 def test_events_that_are_too_new_are_left_for_later(store: Driver) -> None:
     store.transact(end_jobs)
     told = store.transact(lambda tx: tx.statistics.completed(0, 1_002, 100))
-    assert told == Looked(2, [Taken(1, 51, 0)])
+    assert told == Looked(2, [Taken(1, 51, 0, SPEC)])
 
 
 def test_what_an_attempt_used_is_told_with_it(store: Driver) -> None:
@@ -40,7 +46,7 @@ def test_what_an_attempt_used_is_told_with_it(store: Driver) -> None:
     store.transact(lambda tx: tx.statistics.put_usage(Usage(1, 4, 2**40)))
     store.transact(lambda tx: tx.statistics.put_usage(Usage(3, 9, 5)))  # of another attempt
     told = store.transact(lambda tx: tx.statistics.completed(0, 5_000, 100))
-    assert told.taken == [Taken(1, 51, 2**40), Taken(3, 53, 0)]
+    assert told.taken == [Taken(1, 51, 2**40, SPEC), Taken(3, 53, 0, SPEC)]
     found = store.transact(lambda tx: tx.statistics.usage([3, 1, 2]))
     assert found == {1: Usage(1, 4, 2**40), 3: Usage(3, 9, 5)}
     assert store.snapshot().usage == tuple(found.values())
@@ -62,13 +68,25 @@ def test_only_who_knows_how_far_it_was_moves_on(store: Driver) -> None:
     assert store.transact(lambda tx: tx.statistics.position()) == 9
 
 
-def test_statistics_are_put_and_replaced_by_shape_and_measure(store: Driver) -> None:
+def test_statistics_are_put_and_replaced_by_kind_and_measure(store: Driver) -> None:
     store.transact(lambda tx: tx.statistics.put([row(2), row(1, 2), row(1)]))
-    store.transact(lambda tx: tx.statistics.put([row(1, total=2**50)]))
-    told = store.transact(lambda tx: tx.statistics.of_shapes([2, 1, 7]))
-    assert told == [row(1, total=2**50), row(1, 2), row(2)]
-    assert store.transact(lambda tx: tx.statistics.of_shapes([2])) == [row(2)]
+    store.transact(lambda tx: tx.statistics.put([row(1, total=2.0**50)]))
+    told = store.transact(lambda tx: tx.statistics.of_kinds([kind(2), kind(1), kind(7), kind(2)]))
+    assert told == [row(1, total=2.0**50), row(1, 2), row(2)]
+    other = WorkKind("space-2", "batch", "run 2")
+    assert store.transact(lambda tx: tx.statistics.of_kinds([other])) == []
     assert store.snapshot().statistics == tuple(told)
+
+
+def test_statistics_not_seen_for_long_are_forgotten_and_the_oldest_beyond_a_number(
+    store: Driver,
+) -> None:
+    rows = [row(1, at=5), row(2, at=9), row(3, at=8), row(4, at=8)]
+    store.transact(lambda tx: tx.statistics.put(rows))
+    assert store.transact(lambda tx: tx.statistics.forget(6, 100)) == 1
+    assert store.snapshot().statistics == tuple(rows[1:])
+    assert store.transact(lambda tx: tx.statistics.forget(6, 2)) == 1
+    assert store.snapshot().statistics == (rows[1], rows[2])
 
 
 def test_deadlines_are_told_when_they_have_passed(store: Driver) -> None:

@@ -168,7 +168,7 @@ HOT = {
     "scan_jobs": {"jobs_pkey"},
     "scan_leases": {"leases_pkey", "jobs_pkey"},
     "scan_waits": {"waits_pkey"},
-    "scan_due": {"due_retrying"},
+    "scan_due": {"due_unplanned"},
     "scan_bad": {"bad_ends_pkey", "jobs_pkey"},
     "scan_workflow": {"jobs_workflow"},
     "light_jobs": {"jobs_pkey"},

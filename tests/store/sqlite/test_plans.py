@@ -103,7 +103,7 @@ def test_what_may_scan_does(database: apsw.Connection, name: str) -> None:
         ("scan_jobs", "SEARCH j USING INTEGER PRIMARY KEY (rowid<?)"),
         ("scan_leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid<?)"),
         ("scan_waits", "SEARCH waits USING INTEGER PRIMARY KEY (rowid<?)"),
-        ("scan_due", "SEARCH due USING COVERING INDEX due_retrying (job<?)"),
+        ("scan_due", "SEARCH due USING COVERING INDEX due_unplanned (job<?)"),
         ("scan_bad", "SEARCH o USING COVERING INDEX outcomes_bad (job<?)"),
         ("scan_workflow", "SEARCH j USING INDEX jobs_workflow (workflow=? AND rowid<?)"),
         ("streaming_logs", "SEARCH logs USING INDEX logs_streaming (job>?)"),

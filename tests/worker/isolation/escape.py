@@ -19,6 +19,8 @@ ATTACH, DETACH = 16, 17
 PIDFD_GETFD = 438
 IO_URING_SETUP, ADD_KEY, NUMBER = 425, 248, 438
 NEW_USER = 0x1000_0000
+NEW_MOUNTS = 0x0002_0000
+DETACH_MOUNT = 2
 SHARED_KEY = 0x77_69_6E_64
 
 
@@ -104,6 +106,21 @@ class Ways:
 
     def agent_root(self) -> None:
         self._read(self._proc("agent") / "root/etc/hostname")
+
+    def bystander_root(self) -> None:
+        self._read(self._proc("bystander") / f"root/{self.told['data']}/admin-token")
+
+    def uncover(self) -> None:
+        pid = os.fork()
+        if pid == 0:
+            LIBC.unshare(NEW_USER | NEW_MOUNTS)
+            LIBC.umount2(self.told["data"].encode(), DETACH_MOUNT)
+            try:
+                self._read(f"{self.told['data']}/admin-token")
+            finally:
+                os._exit(1 if sys.exc_info()[0] else 0)
+        if os.waitpid(pid, 0)[1]:
+            raise PermissionError("it is covered")
 
     def keeper_memory(self) -> None:
         self._append(self._proc("keeper") / "mem")
@@ -230,6 +247,8 @@ ALL: tuple[Callable[[Ways], None], ...] = (
     Ways.agent_memory,
     Ways.agent_files,
     Ways.agent_root,
+    Ways.bystander_root,
+    Ways.uncover,
     Ways.keeper_memory,
     Ways.keeper_socket,
     Ways.job_environ,

@@ -1,7 +1,7 @@
 """A job in each mode of isolation tries every way out, beside another job on the same worker.
 
-Where the tests are run by root, the workers of `process` and `sandbox` run as an ordinary user,
-and a second one of `sandbox` as root: both keep what the table says.
+Where the tests are run by root, workers run as root, as an ordinary user, and as one with
+subordinate uids: all keep what the table says.
 """
 
 import asyncio
@@ -12,16 +12,17 @@ import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.debian import missing_reason
-from tests.support.unprivileged import open_python, skip_reason
+from tests.support.unprivileged import become_user, open_python, skip_reason
 from tests.worker.isolation.ways import DEPENDS, WAYS, table
 from tests.worker.rig import Rig, play
+from windlass.worker.isolation.own_files import OWN_FILES
 from windlass.worker.keeper.processes import look_at
 
 HERE = Path(__file__).parent
@@ -29,12 +30,15 @@ GUIDE = HERE.parents[2] / "docs/guides/isolation.md"
 SOURCES = HERE.parents[2]
 ORDINARY = 69_999  # a uid without an account
 PATIENCE_S = 30
+CLOSED = "/var/lib"  # where only root can make files
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
+@contextmanager
+def prepared(parent: str | None) -> Iterator[Path]:
     """A folder that every user can pass."""
-    with tempfile.TemporaryDirectory(prefix="windlass-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="windlass-", ignore_cleanup_errors=True, dir=parent
+    ) as folder:
         path = Path(folder)
         path.chmod(0o755)
         for name in ("data", "home", "open"):
@@ -46,30 +50,37 @@ def place() -> Iterator[Path]:
         yield path
 
 
-def _prefix(as_root: bool, place: Path) -> list[str]:
-    """The words before a command that starts it as root, or as somebody else."""
-    if as_root or os.geteuid() != 0:
+def _prefix(user: str, place: Path) -> list[str]:
+    """The words before a command that starts it as a user, who gets the place."""
+    if user == "root" or os.geteuid() != 0:
         return []
-    for path in (place, *place.rglob("*")):
+    if user == "subordinate":
+        return become_user(place, place / "home")
+    own = [] if place.parent == Path(CLOSED) else [place]
+    for path in (*own, *place.rglob("*")):
         shutil.chown(path, ORDINARY, ORDINARY)
-    return ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "--"]
+    return _as(ORDINARY)
+
+
+def _as(uid: int) -> list[str]:
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
 
 
 @asynccontextmanager
-async def agent(rig: Rig, mode: str, as_root: bool) -> AsyncIterator[int]:
+async def agent(rig: Rig, mode: str, user: str) -> AsyncIterator[int]:
     """An agent in a process of its own; its pid."""
     place = rig.folder
     rig.bridge.path.chmod(0o777)
-    python = sys.executable if as_root else open_python()
+    python = sys.executable if user == "root" else open_python()
     paths = [str(SOURCES), str(SOURCES / "src"), *filter(None, sys.path)]
     environ = {
         "PATH": os.environ["PATH"], "HOME": str(place / "home"), "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": os.pathsep.join(paths), "SECRET": "hunter2",
     }  # fmt: skip
     process = await asyncio.create_subprocess_exec(
-        *_prefix(as_root, place), python, "-m", "tests.worker.isolation.agent",
+        *_prefix(user, place), python, "-m", "tests.worker.isolation.agent",
         str(rig.bridge.path), str(place / "data/w"), str(place / "data"), mode,
-        cwd=place, env=environ,
+        cwd=place / "home", env=environ,
     )  # fmt: skip
     try:
         yield process.pid
@@ -108,26 +119,36 @@ def _command(pid: int) -> bytes:
     return b" ".join([os.path.basename(words[0]), *words[1:]])
 
 
-async def _tried(rig: Rig, mode: str, as_root: bool) -> dict[str, str]:
+async def _tried(rig: Rig, mode: str, user: str) -> dict[str, str]:
     """What the job found in a mode."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        async with agent(rig, mode, as_root) as pid:
+        async with agent(rig, mode, user) as pid:
             told: dict[str, Any] = {
                 "agent": pid, "state": str(rig.folder / "data/w"), "data": str(rig.folder / "data"),
                 "home": str(rig.folder / "home"), "tmp": str(rig.folder / "open"),
-                "abstract": f"windlass-{os.getpid()}-{mode}", "salt": os.getpid() * 4 + as_root,
-                "port": server.getsockname()[1],
+                "abstract": f"windlass-{os.getpid()}-{mode}", "port": server.getsockname()[1],
+                "salt": os.getpid() * 4 + (user == "root"),
             }  # fmt: skip
             victim = await _victim(rig, told)
+            as_agent = [] if os.geteuid() != 0 else _as(_uid_of(pid))
+            bystander = await asyncio.create_subprocess_exec(*as_agent, "sleep", "99")
+            told["bystander"] = bystander.pid
             source = (HERE / "escape.py").read_text()
             job = await rig.submit(open_python(), "-S", "-c", source, json.dumps(told), retries=0)
             await rig.ended(job)
             (line,) = await rig.files.log_line(job)
             found: dict[str, str] = json.loads(line)
             await _look_for_daemons(rig, told["salt"], found)
+            bystander.kill()
+            await bystander.wait()
             await rig.engine.jobs.cancel([victim])
             await rig.ended(victim)
             return found
+
+
+def _uid_of(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("Uid:")[2].split()[0])
 
 
 async def _look_for_daemons(rig: Rig, salt: int, found: dict[str, str]) -> None:
@@ -143,21 +164,34 @@ async def _look_for_daemons(rig: Rig, salt: int, found: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "as_root"),
-    [("process", False), ("user", True), ("sandbox", False), ("sandbox", True)],
+    ("mode", "user", "own_files"),
+    [
+        ("process", "ordinary", "view"),
+        ("process", "ordinary", "rules"),
+        ("user", "root", "open"),
+        ("user", "subordinate", "view"),
+        ("sandbox", "ordinary", "view"),
+        ("sandbox", "root", "open"),
+    ],
 )
-def test_a_job_gets_out_only_where_the_table_says_so(place: Path, mode: str, as_root: bool) -> None:
+def test_a_job_gets_out_only_where_the_table_says_so(mode: str, user: str, own_files: str) -> None:
     why = missing_reason("bwrap") if mode == "sandbox" else skip_reason(mode)
-    if as_root and os.geteuid() != 0:
-        why = "only root can start a worker as root"
+    if user == "subordinate":
+        why = missing_reason("newuidmap")
+    if (user != "ordinary" or own_files == "rules") and os.geteuid() != 0:
+        why = "only root can be, or make, another user or a place that nobody else can write to"
     if why is not None:
         pytest.skip(why)
     results: dict[str, str] = {}
 
     async def scene(rig: Rig) -> None:
-        results.update(await _tried(rig, mode, as_root))
+        results.update(await _tried(rig, mode, user))
 
-    play(place, scene)
+        (worker,) = await rig.store.read(lambda tx: tx.workers.all())
+        assert json.loads(worker.dynamic)[OWN_FILES] == own_files
+
+    with prepared(CLOSED if own_files == "rules" else None) as place:
+        play(place, scene)
     wrong = [
         f"{way.name}: expected {way.outcome(mode)}, got {results[way.name]}"
         for way in WAYS

@@ -110,6 +110,9 @@ class Offers:
         The user ids of jobs with isolation, if the worker is root.
     share
         A directory that jobs in a sandbox can read, beside those of the system. Repeatable.
+    trust_jobs
+        With isolation process, let jobs do all that this user can: use sudo and other setuid
+        programs, signal the worker, open its token and the data directory.
     limit
         The most that a job may use: memory, cpu_time, processes, disk; and open_files for each of
         its processes. NAME=AMOUNT; repeatable.
@@ -128,6 +131,7 @@ class Offers:
     container_engine: Engine = "auto"
     uids: str = DEFAULT_RANGE
     share: Many = None
+    trust_jobs: Flag = False
     limit: Many = None
 
     def options(
@@ -159,6 +163,7 @@ class Offers:
             container_engine=self.container_engine,
             uids=self.uids,
             shares=tuple(Path(path) for path in self.share or ()),
+            trusts_jobs=self.trust_jobs,
             limits=read_limits(self.limit, "--limit") if self.limit else None,
             pins=self.pin_cpus,
             variables=variables.read(environ),

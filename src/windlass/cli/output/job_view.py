@@ -14,7 +14,7 @@ from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
-from windlass.wire.jobs import Job, LinkedJob, Priority, RunStatistics
+from windlass.wire.jobs import Job, LinkedJob, Priority, RunStatistics, StepInfo
 
 
 def print_job(job: Job) -> None:
@@ -28,14 +28,14 @@ def print_job(job: Job) -> None:
         ("worker", job.worker),
         ("holds", show_indices(job.indices) or None),
         ("starts", _estimate(job.estimated_start)),
-        ("ends", _estimate(job.estimated_end)),
+        ("ends", _estimate(job.estimated_end) or _overdue(job)),
         ("start before", job.start_before),
         ("finish before", job.finish_before),
         ("reason", job.reason),
         ("retries", _retries(job)),
         ("exit code", job.exit_code),
         ("result", None if job.result is None else msgspec.json.encode(job.result).decode()),
-        ("progress", job.progress),
+        ("progress", show_progress(job.progress)),
         ("log", f"{job.log.state}, {job.log.bytes} bytes"),
         ("artifacts", ", ".join(a.name for a in job.artifacts) or None),
         ("peak memory", None if job.peak_memory is None else format_size(job.peak_memory)),
@@ -59,9 +59,36 @@ def print_job(job: Job) -> None:
             ],
             "",
         )  # fmt: skip
+    if job.steps:
+        say("")
+        print_table(
+            ("step", "kind", "state", "attempt", "began", "ended", "until"),
+            [(_step(s), s.kind, s.state, s.attempt, s.asked_at, s.ended_at, s.until)
+             for s in job.steps],
+            "",
+        )  # fmt: skip
     say("")
     rows = [(t.at, t.frm or "(new)", t.to, t.reason, t.actor) for t in job.transitions]
     print_table(("at", "from", "to", "reason", "by"), rows, "")
+
+
+def _step(step: StepInfo) -> str:
+    """Shows a step by its key, and what it asked or waited for."""
+    about = step.question or (f"signal {step.name}" if step.name else "")
+    by = f", by {step.actor}" if step.actor else ""
+    return f"{step.key} ({about}{by})" if about else step.key
+
+
+def show_progress(progress: Any) -> Any:
+    """Shows how far a job is: of a total and with a text where the job gives them."""
+    if not isinstance(progress, dict) or progress.keys() != {"done", "total", "text"}:
+        return progress
+    done, total, text = progress["done"], progress["total"], progress["text"]
+    shown = f"{done}"
+    if isinstance(total, int | float) and isinstance(done, int | float):
+        share = f" ({100 * done / total:.0f} %)" if total else ""
+        shown = f"{done} of {total}{share}"
+    return f"{shown}, {text}" if text else shown
 
 
 def _linked(jobs: Sequence[LinkedJob], more: bool = False) -> str:
@@ -104,7 +131,15 @@ def _usual(known: RunStatistics | None) -> str | None:
     if known is None:
         return None
     half, most = (format_duration(round(part * 1000)) for part in (known.p50, known.p90))
-    return f"50 % within {half}, 90 % within {most} ({known.count} completed)"
+    return f"50 % within {half}, 90 % within {most} ({known.count} × {known.kind} completed)"
+
+
+def _overdue(job: Job) -> str | None:
+    """Says that a job runs longer than such jobs do."""
+    if job.overdue is None:
+        return None
+    past = format_duration(max(round(job.overdue), 1) * 1_000)
+    return f"unknown: it runs {past} longer than 90 % of such jobs"
 
 
 def _estimate(estimate: Estimate | None) -> str | None:
@@ -118,6 +153,8 @@ def _estimate(estimate: Estimate | None) -> str | None:
 
 def expected(job: Job) -> str | None:
     """Returns when it will likely start, or end if it has started; None if that is now."""
+    if job.overdue is not None:
+        return f"{format_duration(max(round(job.overdue), 1) * 1_000)} past its estimate"
     estimate = job.estimated_start or job.estimated_end
     if estimate is None:
         return None

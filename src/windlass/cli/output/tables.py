@@ -18,6 +18,7 @@ STYLES: Final = {
     "queued": "yellow",
     "blocked": "magenta",
     "retrying": "yellow",
+    "suspended": "cyan",
     "failed": "red",
     "canceled": "dim",
     "aborted": "dim red",

@@ -33,6 +33,9 @@ class Action(StrEnum):
     CHANGE_ALL_JOBS = "change-all-jobs"
     RAISE_PRIORITIES = "raise-priorities"
     UNBLOCK_JOBS = "unblock-jobs"
+    DELETE_JOBS = "delete-jobs"
+    SEND_SIGNALS = "send-signals"
+    ANSWER_QUESTIONS = "answer-questions"
     SET_NAMES = "set-names"
     CHANGE_PLANS = "change-plans"
 
@@ -48,6 +51,7 @@ class Action(StrEnum):
     WRITE_ATTEMPTS = "write-attempts"
     READ_INPUTS = "read-inputs"
     SUBMIT_CHILDREN = "submit-children"
+    RUN_STEPS = "run-steps"
 
     __hash__ = str.__hash__  # faster than that of an enumeration: every request looks one up
 
@@ -108,15 +112,26 @@ RIGHTS: Final[dict[Action, Right]] = {
         Role.VIEWER, "list workers, queues, pools and costs, as far as namespaces show them"
     ),
     Action.READ_METRICS: _fleet(Role.VIEWER, "read the metrics"),
-    Action.SUBMIT_JOBS: _within(Role.SUBMITTER, "submit jobs and workflows, start templates"),
+    Action.SUBMIT_JOBS: _within(
+        Role.SUBMITTER, "submit jobs and workflows, start templates, upload files for jobs"
+    ),
     Action.CHANGE_JOBS: _within(
         Role.SUBMITTER,
         "cancel, retry and lower jobs and workflows that it submitted",
         others=Action.CHANGE_ALL_JOBS,
     ),
-    Action.CHANGE_ALL_JOBS: _within(Role.OPERATOR, "do the same with those of others"),
+    Action.CHANGE_ALL_JOBS: _within(
+        Role.OPERATOR, "do the same with those of others, answer their questions"
+    ),
     Action.RAISE_PRIORITIES: _within(Role.OPERATOR, "raise the priority of submitted jobs"),
     Action.UNBLOCK_JOBS: _within(Role.OPERATOR, "accept or reject jobs that wait for an operator"),
+    Action.DELETE_JOBS: _within(Role.OPERATOR, "delete ended jobs with their logs and artifacts"),
+    Action.SEND_SIGNALS: _within(Role.SUBMITTER, "send signals to the jobs of a namespace"),
+    Action.ANSWER_QUESTIONS: _within(
+        Role.SUBMITTER,
+        "answer questions of jobs that it submitted",
+        others=Action.CHANGE_ALL_JOBS,
+    ),
     Action.SET_NAMES: _within(Role.SUBMITTER, "let a name point to an artifact"),
     Action.CHANGE_PLANS: _within(
         Role.OPERATOR, "put, delete and pause templates and schedules, run a schedule now"
@@ -134,6 +149,10 @@ RIGHTS: Final[dict[Action, Right]] = {
     Action.SYNC: _worker("send heartbeats, take jobs and report their ends", pending=True),
     Action.LEAVE: _worker("say that it stops"),
     Action.WRITE_ATTEMPTS: _worker("write logs, progress and artifacts of jobs that it holds"),
-    Action.READ_INPUTS: _worker("read what jobs that it holds declare as inputs"),
+    Action.READ_INPUTS: _worker(
+        "read what jobs that it holds declare as inputs: artifacts of jobs that they wait for, and "
+        "files uploaded for them"
+    ),
     Action.SUBMIT_CHILDREN: _worker("submit what jobs that it holds add to their workflow"),
+    Action.RUN_STEPS: _worker("store steps, wait and send signals for jobs that it holds"),
 }

@@ -75,6 +75,15 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
             least=1,
         ),
     ] = 8
+    sign_ins_per_minute: Annotated[
+        int,
+        doc(
+            "requests",
+            "The most requests of one address to begin or finish a browser's sign-in; each takes "
+            "two.",
+            least=2,
+        ),
+    ] = 120
     body_memory: Annotated[
         int, doc("bytes", "The most bytes of large bodies in memory at once.", least=2**20)
     ] = 512 * 2**20

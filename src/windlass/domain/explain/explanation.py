@@ -10,11 +10,12 @@ from msgspec import Struct
 
 Cause = Literal[
     "dependency", "operator", "not_before", "backoff", "restored", "rate", "paused", "limit",
-    "queue_limit", "no_worker", "busy", "ahead",
+    "queue_limit", "no_worker", "busy", "ahead", "sleep", "signal", "question",
 ]  # fmt: skip
 Action = Literal[
     "resume_queue", "raise_queue_limit", "unblock", "wait", "free_slot", "enable_worker",
     "approve_worker", "start_worker", "set_metadata", "add_worker", "begin_epoch",
+    "send_signal", "answer",
 ]  # fmt: skip
 
 

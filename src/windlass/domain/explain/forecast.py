@@ -28,10 +28,15 @@ class Span(Struct, frozen=True):
 
 
 class Forecast(Struct, frozen=True):
-    """The predicted start and end of a job; None means unknown."""
+    """The predicted start and end of a job; None means unknown.
+
+    A running job that has taken longer than most has no predicted end: `overdue_ms` says by how
+    much it has passed their time.
+    """
 
     start: Span | None = None
     end: Span | None = None
+    overdue_ms: int | None = None
 
 
 class Line(Struct, frozen=True):
@@ -100,10 +105,12 @@ def forecast(line: Line, own: Summary | None, not_before_ms: int = 0) -> Forecas
 
 
 def remaining(own: Summary | None, elapsed_ms: int) -> Forecast:
-    """Predicts the end of a running job. One that runs longer than most may end any moment."""
+    """Predicts the end of a running job, or says how far it is past the time that most take."""
     if own is None:
         return Forecast()
     low, high = _bounds(own)
+    if elapsed_ms > high:
+        return Forecast(overdue_ms=elapsed_ms - high)
     times = (low, _likely(own), high)
     return Forecast(None, Span(*(max(0, part - elapsed_ms) for part in times)))
 

@@ -14,7 +14,7 @@ from windlass.domain.lifecycle.states import State
 
 Cause = Literal[
     "dependencies", "operator", "not_before", "backoff", "restored", "paused", "limits",
-    "no_worker", "busy", "unknown", "assigned", "running", "stopping",
+    "no_worker", "busy", "unknown", "assigned", "running", "stopping", "suspended",
 ]  # fmt: skip
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 WAITS: Final[frozenset[Cause]] = frozenset(CAUSES) - {"running", "stopping"}
@@ -38,6 +38,7 @@ TEXTS: Final[Mapping[Cause, str]] = {
     "assigned": "assigned to a worker, not started",
     "running": "running",
     "stopping": "told to stop",
+    "suspended": "waiting inside its function: for a time, a signal or an answer",
 }
 
 Interval = tuple[int, int]  # start, and end (exclusive)
@@ -168,4 +169,5 @@ _BY_STATE: Final[Mapping[int, Cause]] = {
     State.CANCELING.code: "stopping",
     State.TIMED_OUT.code: "stopping",
     State.RETRYING.code: "backoff",
+    State.SUSPENDED.code: "suspended",
 }

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from windlass.domain.access.secrets import secret_clauses
 from windlass.domain.config import Config
-from windlass.domain.job.forms import moment_ms
+from windlass.domain.job.forms import Duration, moment_ms
 from windlass.domain.job.function_version import asked_function
 from windlass.domain.job.job import (
     ALLOW_FAILURE,
     DEFAULT_NAMESPACE,
+    KEY_BINDS,
     MANUAL,
     OPTIONS,
     PREEMPTIBLE,
@@ -30,6 +31,7 @@ from windlass.domain.job.job import (
     normalise,
     with_times,
 )
+from windlass.domain.job.key_window import canonical_window
 from windlass.domain.job.retry_options import check_retries
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
@@ -54,6 +56,7 @@ from windlass.domain.matching.resources import canonical_resources
 from windlass.domain.matching.shapes import Shape, shape_digest
 from windlass.domain.tasks.kind import TaskKind
 from windlass.domain.tasks.media import timed_as
+from windlass.domain.tasks.references import FILE, RESULT, results_in, uploads_in
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.json_values import (
     DEPTH_LIMIT,
@@ -97,6 +100,8 @@ class ValidatedJob(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     template: JobTemplate
     body_digest: str | None = None  # of the whole spec; only for jobs with a key
+    refers: bool = False  # its arguments name results of other jobs
+    uploads: tuple[str, ...] = ()  # digests of uploaded files that its arguments name
 
     @property
     def shape(self) -> Shape:
@@ -148,6 +153,9 @@ _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
 _NO_MORE: Final = _more_of(JobSpec(task=""))
 _BACKSLASH: Final = ord("\\")
+_DOLLAR: Final = ord("$")
+_RESULT: Final = f'"{RESULT}"'.encode()
+_FILE: Final = f'"{FILE}"'.encode()
 
 
 class Validator:
@@ -183,6 +191,10 @@ class Validator:
                 raise not_json(error, field) from None
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(alone, body, field)
+            if _DOLLAR in body and (_RESULT in body or _FILE in body):
+                validated.append(self._validate_referring(spec, body, field, now))
+                last = self._last
+                continue
             planned, function = self._plan(spec, field) if tasks else (spec, None)
             if (
                 planned is spec
@@ -199,6 +211,22 @@ class Validator:
             validated.append(closely)
             last = self._last
         return validated
+
+    def _validate_referring(
+        self, spec: JobSpec, body: bytes, field: str, now: int | None
+    ) -> ValidatedJob:
+        """Validates a job that may get files, or results of other jobs, for which it waits too."""
+        needed = dict.fromkeys(results_in(spec.args, f"{field}.args"))
+        known = {*spec.after, *spec.after_any}
+        missing = tuple(job for job in needed if job not in known)
+        if missing:
+            spec = replace(spec, after=(*spec.after, *missing))
+        planned, function = self._plan(spec, field) if self._tasks else (spec, None)
+        made = self._look_closely(spec, planned, function, body, field, now)
+        uploads = tuple(dict.fromkeys(uploads_in(spec.args)))
+        if uploads:
+            made = replace(made, uploads=uploads, template=replace(made.template, plain=False))
+        return replace(made, refers=True) if needed else made
 
     def _look_closely(
         self,
@@ -251,6 +279,8 @@ class Validator:
             flags |= MANUAL
         if spec.preemptible:
             flags |= PREEMPTIBLE
+        if spec.key_for is not None:
+            flags |= KEY_BINDS
         plain = not named and _is_plain(spec)
         return JobTemplate(known.shape, known.digest, base, flags, timeout_ms, idle_ms, plain)
 
@@ -321,8 +351,9 @@ class Validator:
 
 
 def digest_of(spec: JobSpec) -> str:
-    """Returns a digest of the whole spec, by which a repeated one is recognised."""
-    return hashlib.sha256(encode_spec(spec)).hexdigest()[:32]
+    """Returns a digest of the spec, by which a repeated one is recognised."""
+    lasting = spec if spec.key_for is None else replace(spec, key_for=None)
+    return hashlib.sha256(encode_spec(lasting)).hexdigest()[:32]
 
 
 def _alone(spec: JobSpec) -> JobSpec:
@@ -436,6 +467,7 @@ def _check_more(spec: JobSpec, field: str) -> None:
     """Checks the options that most jobs do not have."""
     if spec.key is not None:
         check_name(f"{field}.key", spec.key)
+    canonical_window(spec.key_for, spec.key, f"{field}.key_for")
     for name, (low, high) in _BOUNDED:
         value = getattr(spec, name)
         if value is not None:
@@ -492,12 +524,14 @@ def check_workflow_options(
     key: str | None,
     priority: int | str | None,
     labels: Mapping[str, str],
+    key_for: Duration | None = None,
 ) -> None:
     """Raises `InvalidInput` for an option that no workflow can have, as `workflow.NAME`."""
     check_name("workflow.name", name)
     for option, value in (("namespace", namespace), ("key", key)):
         if value is not None:
             check_name(f"workflow.{option}", value)
+    canonical_window(key_for, key, "workflow.key_for")
     if priority is not None:
         parse_priority(priority, "workflow.priority")
     check_labels(labels, "workflow")

@@ -35,6 +35,7 @@ class State(StrEnum):
     CANCELED = "canceled", 10
     ABORTED = "aborted", 11
     REJECTED = "rejected", 12
+    SUSPENDED = "suspended", 13  # its function waits, and holds no slot meanwhile
 
 
 NEW_CODE: Final = 0
@@ -57,11 +58,19 @@ TRANSITIONS: Final[Mapping[State | None, frozenset[State]]] = MappingProxyType(
             }
         ),
         State.RUNNING: frozenset(
-            {State.COMPLETED, State.FAILED, State.TIMED_OUT, State.RETRYING, State.CANCELING}
+            {
+                State.COMPLETED,
+                State.FAILED,
+                State.TIMED_OUT,
+                State.RETRYING,
+                State.CANCELING,
+                State.SUSPENDED,
+            }
         ),
         State.CANCELING: frozenset({State.CANCELED, State.COMPLETED, State.FAILED}),
         State.TIMED_OUT: frozenset({State.RETRYING, State.FAILED, State.CANCELING}),
         State.RETRYING: frozenset({State.QUEUED, State.BLOCKED, State.FAILED, State.CANCELED}),
+        State.SUSPENDED: frozenset({State.QUEUED, State.BLOCKED, State.FAILED, State.CANCELED}),
         State.COMPLETED: frozenset(),
         State.FAILED: frozenset(),
         State.CANCELED: frozenset(),

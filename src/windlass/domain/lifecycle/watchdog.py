@@ -15,10 +15,12 @@ _UNDER_WAY: Final = tuple(
     state.code
     for state in (
         State.QUEUED, State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT,
-        State.RETRYING,
+        State.RETRYING, State.SUSPENDED,
     )
 )  # fmt: skip
-_UNTOLD: Final = (State.BLOCKED.code, State.QUEUED.code, State.RETRYING.code)
+_UNTOLD: Final = tuple(
+    state.code for state in (State.BLOCKED, State.QUEUED, State.RETRYING, State.SUSPENDED)
+)
 
 
 class Contradiction(StrEnum):

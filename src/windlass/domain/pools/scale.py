@@ -5,6 +5,7 @@ from math import lcm
 from typing import Final, NamedTuple
 
 MILLI: Final = 1_000  # places are counted in thousandths
+LONGER: Final = 4  # a job past its expected time takes at least this part of it more
 
 
 class Target(NamedTuple):
@@ -23,6 +24,7 @@ class Target(NamedTuple):
     guesses: frozenset[str] = frozenset()  # pools that might run it, as far as we know
     more: bool = False  # more jobs are queued than were counted
     obstacle: str = ""  # why no existing worker can run it
+    waited_ms: int = 0  # how long the oldest of its jobs has waited
 
     @property
     def work_ms(self) -> int:
@@ -32,6 +34,11 @@ class Target(NamedTuple):
         """Returns how many thousandths of places bring its latency under `target_ms`."""
         wanted = -(-self.work_ms * MILLI // target_ms)
         return min(max(wanted, min(self.queued, 1)), (self.queued + self.running) * MILLI)
+
+
+def left_ms(expected_ms: int, elapsed_ms: int) -> int:
+    """Returns how long a running job still takes; one past its time, a quarter more of it."""
+    return max(expected_ms - elapsed_ms, elapsed_ms // LONGER, 0)
 
 
 class Host(NamedTuple):

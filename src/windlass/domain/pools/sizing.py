@@ -100,15 +100,37 @@ def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], n
     wanted = -(-extra // (MILLI * scale.worker))
     if not one.known and not one.serving and any(_might(one, t) for t in targets):
         wanted = max(wanted, 1)  # only a real worker can show what this pool's workers are like
-    wanted = max(wanted, pool.min_workers - one.serving, 0)
+    behind = _behind(one, mine, hosts)
+    wanted = max(wanted, pool.min_workers - one.serving, behind.wanted, 0)
     start, limit = _limited(one, wanted, now)
     latency = latency_ms(scale.work, scale.reach)
     after = latency_ms(scale.work, scale.reach + start * scale.worker)
-    reason = limit or _reason(one, wanted, latency, mine)
+    reason = limit or _reason(one, wanted, latency, mine, behind)
     return Verdict(
         pool.name, start, wanted, work, jobs, scale.slots(work), latency, after,
         pool.target_latency_ms, reason,
     )  # fmt: skip
+
+
+class Behind(NamedTuple):
+    """How many workers real waits ask for, whatever the estimate says, and the longest wait."""
+
+    wanted: int = 0
+    waited_ms: int = 0
+
+
+def _behind(one: PoolNow, mine: Sequence[Target], hosts: Sequence[Host]) -> Behind:
+    """Doubles a pool while jobs that find no place have waited longer than its target."""
+    counts = {host.id: host.workers for host in hosts}
+    useful = longest = 0
+    for target in mine:
+        places = sum(room * counts.get(host, 0) for host, room in target.hosts.items())
+        homeless = target.queued - max(places - target.running, 0)
+        if homeless > 0 and target.waited_ms > one.pool.target_latency_ms:
+            useful += -(-homeless // target.pools[one.pool.name])
+            longest = max(longest, target.waited_ms)
+    online = one.serving - one.starting
+    return Behind(max(min(useful, max(online, 1) - one.starting), 0), longest)
 
 
 def _might(one: PoolNow, target: Target) -> bool:
@@ -195,11 +217,14 @@ def is_spent(one: PoolNow) -> bool:
     return bool(limit) and one.used_ms + (one.serving + one.leaving) * one.ending_ms >= limit
 
 
-def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target]) -> str:
+def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target], behind: Behind) -> str:
     pool = one.pool
     target = shown_duration(pool.target_latency_ms)
     if wanted and wanted == pool.min_workers - one.serving:
         return f"min_workers is {pool.min_workers}"
+    if wanted and wanted == behind.wanted and 0 <= latency <= pool.target_latency_ms:
+        waited = shown_duration(behind.waited_ms)
+        return f"jobs have waited for {waited}, over the target of {target}"
     if wanted:
         shown = "no worker can run it" if latency == NEVER else f"{shown_duration(latency)}"
         return f"estimated latency ({shown}) is over the target of {target}"

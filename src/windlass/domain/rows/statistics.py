@@ -1,7 +1,8 @@
-"""Run times and memory of attempts per shape: count, mean and quantiles from a histogram.
+"""Run times and memory of attempts per kind of work: quantiles from a histogram that fades.
 
 A histogram has eight buckets per octave, so values read from it are at most 9 % off. However long
-its history, it holds at most a few hundred numbers.
+its history, it holds at most a few hundred numbers. Values lose half of their weight in a day, and
+no past weighs more than a few hundred new values: work that has changed is known anew soon.
 """
 
 import math
@@ -12,8 +13,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 PER_OCTAVE: Final = 8
+HALF_LIFE_MS: Final = 86_400_000
+MOST_WEIGHT: Final = 200.0  # what all that was known weighs at most when values are added
+LEAST_WEIGHT: Final = 0.05  # a bucket that weighs less is forgotten
 
-_decode: Final = msgspec.json.Decoder(dict[int, int]).decode
+_decode: Final = msgspec.json.Decoder(dict[int, float]).decode
 
 
 class Measure(IntEnum):
@@ -23,16 +27,32 @@ class Measure(IntEnum):
     PEAK_MEMORY = 2  # bytes
 
 
-class StatisticsRow(NamedTuple):
-    """What a store keeps for one shape and measure; `buckets` is a JSON object."""
+class WorkKind(NamedTuple):
+    """A kind of work in a queue of a namespace."""
 
-    shape: int
+    namespace: str
+    queue: str
+    name: str
+
+
+class StatisticsRow(NamedTuple):
+    """What a store keeps for one kind and measure; `buckets` is a JSON object."""
+
+    namespace: str
+    queue: str
+    kind: str
     measure: int
-    seen: int  # how many values
-    total: int
+    seen: int  # how many values there ever were
+    weight: float  # of what is remembered
+    total: float  # the remembered values, each times its weight
     low: int
     high: int
+    updated_at: int
     buckets: str
+
+    @property
+    def of(self) -> WorkKind:
+        return WorkKind(self.namespace, self.queue, self.kind)
 
 
 class Usage(NamedTuple):
@@ -44,22 +64,23 @@ class Usage(NamedTuple):
 
 
 class Histogram(msgspec.Struct, frozen=True):
-    """Measured values, counted in buckets; sum, minimum and maximum are exact."""
+    """Measured values, counted in buckets by weight; `seen` counts all there ever were."""
 
-    count: int = 0
-    total: int = 0
+    seen: int = 0
+    weight: float = 0.0
+    total: float = 0.0
     low: int = 0
     high: int = 0
-    buckets: Mapping[int, int] = msgspec.field(default_factory=dict)
+    buckets: Mapping[int, float] = msgspec.field(default_factory=dict)
 
     @property
     def mean(self) -> float:
         """Returns the arithmetic mean; 0 before the first value."""
-        return self.total / self.count if self.count else 0.0
+        return self.total / self.weight if self.weight else 0.0
 
     def quantile(self, share: float) -> int:
         """Returns a value that about this share of values does not exceed; 0 if empty."""
-        left = math.ceil(share * self.count)
+        left = share * self.weight * (1 - 1e-9)
         for bucket in sorted(self.buckets):
             left -= self.buckets[bucket]
             if left <= 0:
@@ -68,7 +89,7 @@ class Histogram(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What we know about jobs of one shape; memory is None if it was not measured."""
+    """What we know about a kind of work; memory is None if it was not measured."""
 
     count: int
     mean_ms: float
@@ -77,6 +98,7 @@ class Summary(msgspec.Struct, frozen=True):
     p90_ms: int
     peak_memory: int | None = None  # the largest
     peak_memory_p90: int | None = None
+    kind: str = ""
 
 
 def bucket_of(value: int) -> int:
@@ -93,7 +115,7 @@ def gather(values: Iterable[int]) -> Histogram:
     """Returns the histogram of some values; negative ones (a clock set back) count as 0."""
     count = total = 0
     low, high = -1, 0
-    buckets: dict[int, int] = {}
+    buckets: dict[int, float] = {}
     for given in values:
         value = max(0, given)
         count, total = count + 1, total + value
@@ -101,18 +123,42 @@ def gather(values: Iterable[int]) -> Histogram:
         high = max(high, value)
         bucket = bucket_of(value)
         buckets[bucket] = buckets.get(bucket, 0) + 1
-    return Histogram(count, total, max(0, low), high, buckets)
+    return Histogram(count, count, total, max(0, low), high, buckets)
+
+
+def fade(known: Histogram, elapsed_ms: int) -> Histogram:
+    """Returns what is remembered after so long, as light as the past may be beside new values."""
+    factor = 0.5 ** (max(0, elapsed_ms) / HALF_LIFE_MS)
+    if known.weight * factor > MOST_WEIGHT:
+        factor = MOST_WEIGHT / known.weight
+    if factor == 1.0:
+        return known
+    kept = {b: w * factor for b, w in known.buckets.items() if w * factor >= LEAST_WEIGHT}
+    if not kept:
+        return Histogram(seen=known.seen)
+    share = sum(kept.values()) / known.weight
+    lowest, highest = min(kept), max(kept)
+    return Histogram(
+        known.seen,
+        known.weight * share,
+        known.total * share,
+        known.low if lowest == bucket_of(known.low) else middle_of(lowest),
+        known.high if highest == bucket_of(known.high) else middle_of(highest),
+        kept,
+    )
 
 
 def merge(one: Histogram, other: Histogram) -> Histogram:
     """Adds up two histograms; the order does not matter."""
-    if not one.count or not other.count:
-        return one if one.count else other
+    if not one.weight or not other.weight:
+        found = one if one.weight else other
+        return msgspec.structs.replace(found, seen=one.seen + other.seen)
     buckets = dict(one.buckets)
-    for bucket, count in other.buckets.items():
-        buckets[bucket] = buckets.get(bucket, 0) + count
+    for bucket, weight in other.buckets.items():
+        buckets[bucket] = buckets.get(bucket, 0) + weight
     return Histogram(
-        one.count + other.count,
+        one.seen + other.seen,
+        one.weight + other.weight,
         one.total + other.total,
         min(one.low, other.low),
         max(one.high, other.high),
@@ -120,33 +166,40 @@ def merge(one: Histogram, other: Histogram) -> Histogram:
     )
 
 
-def as_row(shape: int, measure: Measure, found: Histogram) -> StatisticsRow:
+def as_row(kind: WorkKind, measure: Measure, found: Histogram, now: int) -> StatisticsRow:
     """Returns the histogram as a store keeps it."""
-    body = msgspec.json.encode({str(b): found.buckets[b] for b in sorted(found.buckets)}).decode()
-    return StatisticsRow(shape, int(measure), found.count, found.total, found.low, found.high, body)
+    counts = {str(b): round(found.buckets[b], 4) for b in sorted(found.buckets)}
+    body = msgspec.json.encode(counts).decode()
+    return StatisticsRow(
+        *kind, int(measure), found.seen, float(found.weight), float(found.total), found.low,
+        found.high, now, body,
+    )  # fmt: skip
 
 
 def as_histogram(row: StatisticsRow) -> Histogram:
     """Returns the histogram that a store has kept."""
-    return Histogram(row.seen, row.total, row.low, row.high, _decode(row.buckets))
+    return Histogram(row.seen, row.weight, row.total, row.low, row.high, _decode(row.buckets))
 
 
-def summarise(rows: Iterable[StatisticsRow]) -> dict[int, Summary]:
-    """Returns what we know about each shape, from its rows; shapes without runs are absent."""
-    runs: dict[int, Histogram] = {}
-    memory: dict[int, Histogram] = {}
+def summarise(rows: Iterable[StatisticsRow]) -> dict[WorkKind, Summary]:
+    """Returns what we know about each kind, from its rows; kinds without runs are absent."""
+    runs: dict[WorkKind, Histogram] = {}
+    memory: dict[WorkKind, Histogram] = {}
     for row in rows:
-        (runs if row.measure == Measure.RUN_MS else memory)[row.shape] = as_histogram(row)
-    return {shape: _summary(runs[shape], memory.get(shape)) for shape in sorted(runs)}
+        found = as_histogram(row)
+        if found.weight:
+            (runs if row.measure == Measure.RUN_MS else memory)[row.of] = found
+    return {kind: _summary(kind, runs[kind], memory.get(kind)) for kind in sorted(runs)}
 
 
-def _summary(run: Histogram, memory: Histogram | None) -> Summary:
+def _summary(kind: WorkKind, run: Histogram, memory: Histogram | None) -> Summary:
     return Summary(
-        run.count,
+        run.seen,
         run.mean,
         run.quantile(0.1),
         run.quantile(0.5),
         run.quantile(0.9),
         None if memory is None else memory.high,
         None if memory is None else memory.quantile(0.9),
+        kind.name,
     )

@@ -43,6 +43,14 @@ class WorkerView(NamedTuple):
     leases: int
 
 
+class WaitingJob(NamedTuple):
+    """A ready job. It waits since `since`, unless it was tried before: then that is None."""
+
+    job: int
+    since: int | None
+    spec: bytes
+
+
 # A worker and how many leases it holds, with only what `explain` needs, since there may be very
 # many: id, name, status, slots, held, reason, static, dynamic.
 FleetRow: TypeAlias = tuple[int, str, int, int, int, str | None, str, str]

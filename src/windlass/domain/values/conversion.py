@@ -33,6 +33,8 @@ def convert(value: object, kind: type[T], field: str) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise _explain_misfit(kind, str(error), field) from None
+    except UnicodeEncodeError:  # Arguments of a command may hold bytes that are no text.
+        raise InvalidInput(field, "valid text", "a lone surrogate") from None
     except RecursionError:
         raise InvalidInput(field, "nested less deeply", "a very deep value") from None
 

@@ -227,12 +227,15 @@ async def _apply(
     closing = Closing(work)
     limit = work.config.result_limit
     await closing.learn([lease.job for r, _, lease in held if _may_retry(r.item, lease, limit)])
+    waits = await _ends_of_waits(work, held)
     started: list[tuple[int, int, int | None]] = []
     lost = Counter(report.worker.id for report, _, _ in held if _is_loss(report.item))
     for report, facts, lease in held:
         item = report.item
         shared = lost[report.worker.id] > 1 and _is_loss(item)
-        if isinstance(item, Finished):
+        if _suspends(item) and lease.state in (ASSIGNED, RUNNING):
+            closing.suspend(facts, lease, waits.get(lease.job, 0))
+        elif isinstance(item, Finished):
             _finish(closing, facts, lease, item, outcome, limit, shared)
         elif isinstance(item, Released):
             if item.unable:
@@ -248,6 +251,27 @@ async def _apply(
     if started:
         await work.tx.leases.start(started)
     await closing.write()
+
+
+async def _ends_of_waits(
+    work: Work, held: Sequence[tuple[AttemptReport, JobFacts, Lease]]
+) -> dict[int, int]:
+    """Returns until when the functions of suspended attempts wait; those that need not are absent.
+
+    The lock makes a signal that comes now wait until the job is where it can be found.
+    """
+    attempts = {lease.job: lease.attempt for r, _, lease in held if _suspends(r.item)}
+    if not attempts:
+        return {}
+    ends: dict[int, int] = {}
+    for step in await work.tx.steps.lock_pending(sorted(attempts)):
+        if step.attempt == attempts[step.job]:
+            ends[step.job] = min(step.due_at, ends.get(step.job, step.due_at))
+    return ends
+
+
+def _suspends(item: Item) -> bool:
+    return isinstance(item, Finished) and item.outcome == "suspended"
 
 
 def _is_loss(item: Item) -> bool:

@@ -22,7 +22,7 @@ OPEN: Final = tuple(
         state.code
         for state in (
             State.BLOCKED, State.QUEUED, State.ASSIGNED, State.RUNNING, State.TIMED_OUT,
-            State.RETRYING,
+            State.RETRYING, State.SUSPENDED,
         )
     )
 )  # fmt: skip

@@ -9,7 +9,12 @@ from windlass.engine.fleet import workers
 from windlass.engine.fleet.credentials import admit
 from windlass.engine.fleet.enrolment import Enrolment, check_enrolment
 from windlass.engine.sync.stopped import settle_stopped
-from windlass.engine.transaction.arguments import check_id, check_metadata, check_text
+from windlass.engine.transaction.arguments import (
+    check_id,
+    check_items,
+    check_metadata,
+    check_text,
+)
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 
@@ -26,6 +31,8 @@ class Workers:
         """Begins a new incarnation of a worker."""
         check_enrolment(enrolment)
         check_metadata(enrolment.metadata)
+        if enrolment.stopped is not None:
+            check_items("stopped.finished", enrolment.stopped.finished)
 
         async def step(work: Work) -> workers.Enrolled:
             admitted = await admit(work, enrolment)

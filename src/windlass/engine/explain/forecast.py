@@ -8,7 +8,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.rows.records import JobFacts, JobRecord
 from windlass.domain.rows.statistics import Summary
-from windlass.engine.history.statistics import summaries
+from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import Head, ReadTx
@@ -20,6 +20,7 @@ MOST: Final = 100  # jobs of a list that get a forecast
 MANY: Final = 500  # workers
 LASTS_MS: Final = 2_000
 ALIKE_MS: Final = 1_000  # jobs of a list that were submitted this close together share a line
+SAMPLE: Final = 30  # jobs from each end of a shape whose kinds stand for all
 PROFILES: Final = 16  # distinct workers whose other work we check
 
 
@@ -74,7 +75,8 @@ class Forecaster:
         self._active = active or ActiveWorkers()
         self._workers: list[ActiveWorker] = []
         self._heads: list[Head] = []
-        self._known: dict[int, Summary] = {}
+        self._kinds = Kinds(tx, catalog)
+        self._mixes: dict[int, Summary | None] = {}
         self._lines: dict[tuple[int, int], Line] = {}
 
     async def forecasts(self, views: Sequence[JobRecord]) -> dict[int, Forecast]:
@@ -85,24 +87,16 @@ class Forecaster:
         await self._read(wanted)
         return {view.facts.id: await self._of(view) for view in wanted}
 
-    async def summaries(self, shapes: Iterable[int]) -> dict[int, Summary]:
-        """Returns what jobs of these shapes took."""
-        return await summaries(self._tx, sorted(set(shapes)))
-
     async def _read(self, views: Sequence[JobRecord]) -> None:
         if any(view.lease is None for view in views):
             self._workers = await self._active.workers(self._tx, self._catalog)
             self._heads = await self._tx.places.heads()
             await self._catalog.know(self._tx, (head.shape for head in self._heads))
-        await self._learn(view.facts.shape for view in views)
-
-    async def _learn(self, shapes: Iterable[int]) -> None:
-        new = set(shapes) - self._known.keys()
-        self._known |= await self.summaries(new) if new else {}
+        await self._kinds.learn((view.facts.shape, view.spec) for view in views)
 
     async def _of(self, view: JobRecord) -> Forecast:
         facts, now = view.facts, self._tx.now
-        own = self._known.get(facts.shape)
+        own = self._kinds.of(facts.shape, view.spec)
         if view.lease is not None:
             return remaining(own, now - (view.lease.started_at or now))
         if self._catalog.paused(facts.shape):
@@ -123,15 +117,11 @@ class Forecaster:
         parts = await line_before(
             self._tx, self._catalog, facts, self._heads, [one.profile for one in able]
         )
-        await self._learn(shape for shape, _ in parts)
-        ahead = sum(count for _, count in parts)
-        # If nothing is ahead, the running jobs are likely of the same kind.
-        weighed = [(count, self._known.get(shape)) for shape, count in parts] or [(1, own)]
         return Line(
             slots=sum(one.slots for one in able),
             free=sum(max(0, one.slots - one.held) for one in able),
-            ahead=ahead,
-            mix=mixture((count, known) for count, known in weighed if known is not None),
+            ahead=sum(count for _, count in parts),
+            mix=await mix_of(self._tx, self._kinds, parts, own, self._mixes),
         )
 
 
@@ -142,18 +132,45 @@ async def outlooks(
     facts = [view.facts for view in views]
     await catalog.know(tx, [fact.shape for fact in facts])
     expected = await Forecaster(tx, catalog, active).forecasts(views)
-    known = await summaries(tx, sorted({fact.shape for fact in facts}))
+    kinds = Kinds(tx, catalog)
+    await kinds.learn((view.facts.shape, view.spec) for view in views)
     used = await tx.statistics.usage([fact.id for fact in facts])
     return {
         fact.id: Outlook(
             tx.now,
             expected.get(fact.id, Forecast()),
-            known.get(fact.shape),
+            kinds.of(fact.shape, view.spec),
             used[fact.id].peak_memory if fact.id in used else None,
             inherited_levels(catalog, fact),
         )
-        for fact in facts
+        for fact, view in zip(facts, views, strict=True)
     }
+
+
+async def mix_of(
+    tx: ReadTx,
+    kinds: Kinds,
+    parts: Sequence[tuple[int, int]],
+    own: Summary | None,
+    known: dict[int, Summary | None],
+) -> Summary | None:
+    """Returns how long the jobs of a line take, from samples of each shape; fills `known`.
+
+    If nothing is ahead, the running jobs are likely of the same kind as the job.
+    """
+    if not parts:
+        return own
+    for shape, _ in parts:
+        if shape not in known:
+            known[shape] = await typical(tx, kinds, shape, SAMPLE)
+    return mixture((count, mix) for shape, count in parts if (mix := known[shape]) is not None)
+
+
+async def typical(tx: ReadTx, kinds: Kinds, shape: int, most: int) -> Summary | None:
+    """Returns how long the ready jobs of a shape take on average, from its first and last ones."""
+    jobs = [(shape, one.spec) for one in await tx.views.ready_sample(shape, most)]
+    await kinds.learn(jobs)
+    return mixture((1, found) for job in jobs if (found := kinds.of(*job)) is not None)
 
 
 async def line_before(

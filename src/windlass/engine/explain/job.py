@@ -10,7 +10,7 @@ from typing import Final
 
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Cause, Estimate, Explanation, Step, Waiting
-from windlass.domain.explain.forecast import Line, forecast, mixture
+from windlass.domain.explain.forecast import Line, forecast
 from windlass.domain.explain.reasons import Group, entries, list_names
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
@@ -22,13 +22,14 @@ from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.dependencies import way_to_root, what_blocks
 from windlass.engine.explain.fleet import Fleet
-from windlass.engine.explain.forecast import PROFILES, line_before
+from windlass.engine.explain.forecast import PROFILES, line_before, mix_of
 from windlass.engine.explain.limits import limited
 from windlass.engine.explain.notes import deadlines_and_holds, rejection
 from windlass.engine.explain.pools import pools_for, workers_starting
 from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
 from windlass.engine.explain.restored import after_restore
-from windlass.engine.history.statistics import summaries
+from windlass.engine.explain.suspended import SUSPENDED, what_it_waits_for
+from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
@@ -113,6 +114,7 @@ class Explainer:
         queue = await self._queue(shape.queue)
         parts = [
             await self._blocked(view),
+            await self._waits_inside(view),
             self._not_yet(view),
             await after_restore(self._tx, self._catalog),
             _paused(queue),
@@ -170,8 +172,13 @@ class Explainer:
 
     # Time, queues, limits
 
+    async def _waits_inside(self, view: JobRecord) -> Reasons:
+        if view.state != SUSPENDED:
+            return Reasons()
+        return await what_it_waits_for(self._tx, view.facts.id, view.facts.attempt)
+
     def _not_yet(self, view: JobRecord) -> Reasons:
-        if view.not_before is None or view.not_before <= self._tx.now:
+        if view.not_before is None or view.not_before <= self._tx.now or view.state == SUSPENDED:
             return Reasons()
         left = view.not_before - self._tx.now
         until = format_moment(view.not_before)
@@ -244,10 +251,9 @@ class Explainer:
         await self._catalog.know(self._tx, (head.shape for head in heads))
         profiles = fleet.profiles(workers[:PROFILES])
         parts = await line_before(self._tx, self._catalog, facts, heads, profiles)
-        known = await summaries(self._tx, sorted({facts.shape, *(shape for shape, _ in parts)}))
-        own = known.get(facts.shape)
-        weighed = [(count, known.get(shape)) for shape, count in parts] or [(1, own)]
-        mix = mixture((count, one) for count, one in weighed if one is not None)
+        kinds = Kinds(self._tx, self._catalog)
+        own = await kinds.of_job(facts.shape, view.spec)
+        mix = await mix_of(self._tx, kinds, parts, own, {})
         slots, free = fleet.slots(workers)
         return Expected(Line(slots, free, sum(count for _, count in parts), mix), own)
 

@@ -17,14 +17,16 @@ from windlass.engine.fleet.capability import read_templates
 from windlass.ports.store import ReadTx
 
 RETRYING: Final = State.RETRYING.code
+SUSPENDED: Final = State.SUSPENDED.code
 MANY: Final = 1_000  # with more workers than this we do not search their past
 
 
 async def deadlines_and_holds(tx: ReadTx, view: JobRecord, fleet: Fleet) -> list[str]:
     """Returns notes on its deadlines, on suspicion, and on the worker reserved for it."""
     spec = decode_spec(view.spec)
-    late = "fails" if view.state == RETRYING else "is canceled"
-    ends = ((spec.start_before_ms, "is canceled unless it starts"),
+    late = "fails" if view.state in (RETRYING, SUSPENDED) else "is canceled"
+    start_before = None if view.state == SUSPENDED else spec.start_before_ms
+    ends = ((start_before, "is canceled unless it starts"),
             (spec.finish_before_ms, f"{late} unless it ends"))  # fmt: skip
     notes = []
     for at, what in ends:

@@ -29,8 +29,10 @@ from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.errors import NotFound
+from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.limits_past import Limits, full_times
+from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.verify.past import WorkerPast, apply_worker_event
@@ -82,6 +84,8 @@ class _TimeAccount:
         spans = spans_of(moves, facts.created_at, self._until)
         sums = split(spans, await self._held(), await self._needs_end())
         total = sum(sums.values())
+        if "running" in sums:
+            await self._compare()
         return TimeSpent(
             job=facts.id,
             state=str(STATE_BY_CODE[self._view.state]),
@@ -96,6 +100,16 @@ class _TimeAccount:
             ),
             notes=tuple(self._notes),
         )
+
+    async def _compare(self) -> None:
+        """Notes what jobs of its kind take, if that is known."""
+        kinds = Kinds(self._tx, self._catalog)
+        known = await kinds.of_job(self._view.facts.shape, self._view.spec)
+        if known is not None:
+            half, most = format_duration(known.p50_ms), format_duration(known.p90_ms)
+            self._notes.append(
+                f"jobs of its kind ({known.kind}) run {half}, 90 % of them at most {most}"
+            )
 
     async def _held(self) -> Held:
         """Returns when each cause held the job back while it was queued."""

@@ -8,13 +8,17 @@ one is told to stop. No job is assigned before all workers of the old epoch have
 from typing import Final, NamedTuple
 
 from windlass.domain.config import Config
+from windlass.domain.lifecycle.attempts import PER_EPOCH
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict
+from windlass.engine.transaction.arguments import LARGEST_COUNT
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.catalog import BACKUP
 
 EPOCH: Final = "epoch"
+LAST_EPOCH: Final = LARGEST_COUNT // PER_EPOCH - 1  # stores keep no higher attempt numbers
 HOLD: Final = "hold_until"
 HOLD_MS: Final = "hold_ms"  # how long, by the settings of the server that started last
 RETRY_MS: Final = 10_000
@@ -61,17 +65,20 @@ def _hold_ms(config: Config) -> int:
 
 def first_incarnation(work: Work) -> int:
     """Returns the lowest incarnation number of this epoch."""
-    return work.catalog.epoch * work.config.epoch_attempts + 1
+    return work.catalog.epoch * PER_EPOCH + 1
 
 
 def refuse_old_store(work: Work, worker: Worker, seen: int) -> Conflict:
-    """Returns the error for a worker that knows a newer epoch; stops assigning jobs."""
+    """Returns the error for a worker that knows a newer epoch; stops assigning jobs.
+
+    A worker that waits for approval can be anybody, so nothing stops because of what it says.
+    """
     catalog = work.catalog
     message = (
         f"worker {worker.name} has seen epoch {seen}, the store is at {catalog.epoch}: it was "
         "restored from an old backup. Stop its servers, run windlass db restored, start them again"
     )
-    if seen > catalog.seen_epoch:
+    if seen > catalog.seen_epoch and worker.status != WorkerStatus.PENDING_APPROVAL:
         catalog.seen_epoch = seen
         work.say(EventKind.LOOP, message, worker=worker.id)
     return Conflict("old_epoch", message, RETRY_MS)

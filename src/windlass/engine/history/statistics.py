@@ -1,4 +1,4 @@
-"""Collects run times and memory of attempts from the log, in chunks, off the hot path.
+"""Collects run times and memory by kind of work from the log, in chunks, off the hot path.
 
 The store keeps how far we have read, and a step that advances it excludes all others. So servers
 may run this side by side, and each completed job counts once.
@@ -7,23 +7,31 @@ may run this side by side, and each completed job counts once.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from windlass.domain.job.kinds import kinds_of
 from windlass.domain.rows.statistics import (
     Measure,
     StatisticsRow,
     Summary,
+    WorkKind,
     as_histogram,
     as_row,
+    fade,
     gather,
     merge,
     summarise,
 )
+from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx, WriteTx
+from windlass.ports.store import ReadTx
 from windlass.ports.store.records.statistics import Taken
 
 # By then the event is visible, and the log that says what was used has ended.
 SETTLED_MS: Final = 30_000
-SHAPES: Final = 1_000  # summaries read at once
+AT_ONCE: Final = 1_000  # kinds read at once
+FORGOTTEN_MS: Final = 60 * 86_400_000  # not seen for so long
+MOST_ROWS: Final = 20_000  # of all kinds; those seen longest ago go first
+
+Described = tuple[int, bytes]  # a job's shape and stored spec
 
 
 async def account(work: Work, events: int) -> int:
@@ -35,7 +43,7 @@ async def account(work: Work, events: int) -> int:
     if upto == position or not await statistics.move_on(position, upto):
         return 0
     if taken:
-        await _add(work.tx, taken)
+        await _add(work, taken)
     return upto - position
 
 
@@ -49,25 +57,62 @@ async def pass_over(work: Work, most: int) -> int:
     return target - position
 
 
-async def summaries(tx: ReadTx, shapes: Sequence[int]) -> dict[int, Summary]:
-    """Returns what we know about these shapes; those without a completed job are absent."""
-    found: dict[int, Summary] = {}
-    for start in range(0, len(shapes), SHAPES):
-        found |= summarise(await tx.statistics.of_shapes(shapes[start : start + SHAPES]))
-    return found
+class Kinds:
+    """What is known about kinds of work, read once in a snapshot for all that ask."""
+
+    def __init__(self, tx: ReadTx, catalog: Catalog) -> None:
+        self._tx = tx
+        self._catalog = catalog
+        self._known: dict[WorkKind, Summary | None] = {}
+
+    async def learn(self, jobs: Iterable[Described]) -> None:
+        """Reads what is known about the kinds of these jobs."""
+        pairs = list(jobs)
+        await self._catalog.know(self._tx, {shape for shape, _ in pairs})
+        found = {kind for shape, spec in pairs for kind in self._kinds(shape, spec)}
+        new = sorted(found - self._known.keys())
+        for start in range(0, len(new), AT_ONCE):
+            part = new[start : start + AT_ONCE]
+            self._known |= dict.fromkeys(part)
+            self._known |= summarise(await self._tx.statistics.of_kinds(part))
+
+    def of(self, shape: int, spec: bytes) -> Summary | None:
+        """Returns what is known about a job's narrowest kind that has a past."""
+        known = (self._known.get(kind) for kind in self._kinds(shape, spec))
+        return next((summary for summary in known if summary is not None), None)
+
+    async def of_job(self, shape: int, spec: bytes) -> Summary | None:
+        """Reads and returns what is known about the kind of one job."""
+        await self.learn([(shape, spec)])
+        return self.of(shape, spec)
+
+    def _kinds(self, shape: int, spec: bytes) -> list[WorkKind]:
+        needs = self._catalog.shapes[shape]
+        return [WorkKind(needs.namespace, needs.queue, name) for name in kinds_of(spec)]
 
 
-async def _add(tx: WriteTx, taken: Iterable[Taken]) -> None:
-    values: dict[tuple[int, Measure], list[int]] = {}
-    for shape, run_ms, peak_memory in taken:
-        values.setdefault((shape, Measure.RUN_MS), []).append(run_ms)
-        if peak_memory:
-            values.setdefault((shape, Measure.PEAK_MEMORY), []).append(peak_memory)
-    shapes = sorted({shape for shape, _ in values})
-    known = {(row.shape, row.measure): row for row in await tx.statistics.of_shapes(shapes)}
-    rows: list[StatisticsRow] = []
-    for (shape, measure), new in sorted(values.items()):
-        old = known.get((shape, int(measure)))
-        found = gather(new)
-        rows.append(as_row(shape, measure, merge(as_histogram(old), found) if old else found))
-    await tx.statistics.put(rows)
+async def _add(work: Work, taken: Sequence[Taken]) -> None:
+    await work.catalog.know(work.tx, {one.shape for one in taken})
+    values: dict[tuple[WorkKind, Measure], list[int]] = {}
+    for shape, run_ms, peak_memory, spec in taken:
+        needs = work.catalog.shapes[shape]
+        for name in kinds_of(spec):
+            kind = WorkKind(needs.namespace, needs.queue, name)
+            values.setdefault((kind, Measure.RUN_MS), []).append(run_ms)
+            if peak_memory:
+                values.setdefault((kind, Measure.PEAK_MEMORY), []).append(peak_memory)
+    kinds = sorted({kind for kind, _ in values})
+    rows = await work.tx.statistics.of_kinds(kinds)
+    known = {(row.of, Measure(row.measure)): row for row in rows}
+    written: list[StatisticsRow] = []
+    for (kind, measure), new in sorted(values.items()):
+        found, old = gather(new), known.get((kind, measure))
+        if old is not None:
+            found = merge(fade(as_histogram(old), work.now - old.updated_at), found)
+        written.append(as_row(kind, measure, found, work.now))
+    await work.tx.statistics.put(written)
+
+
+async def forget(work: Work) -> int:
+    """Removes what is known about work that has not been seen for long; returns how many rows."""
+    return await work.tx.statistics.forget(work.now - FORGOTTEN_MS, MOST_ROWS)

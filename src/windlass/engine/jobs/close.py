@@ -6,7 +6,9 @@ leases. We decide first and then write everything in one go with `write`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import msgspec
 
 from windlass.domain.job.job import QUARANTINED, decode_spec
 from windlass.domain.job.retry_options import policy_of
@@ -35,6 +37,7 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
+from windlass.domain.rows.steps import FOREVER
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.jobs.enqueue import make_ready
 from windlass.engine.jobs.inherit_rank import pass_on_ended
@@ -51,6 +54,10 @@ COMPLETED = State.COMPLETED.code
 FAILED = State.FAILED.code
 CANCELED = State.CANCELED.code
 REJECTED = State.REJECTED.code
+SUSPENDED = State.SUSPENDED.code
+
+EXCEPTION_LIMIT: Final = 128 * 1024  # bytes; workers send far less
+_encode: Final = msgspec.json.Encoder().encode
 
 
 class Failure(NamedTuple):
@@ -145,6 +152,15 @@ class Closing:
             self.fail(facts, lease, Failure(kind, message, blameless=True, back_off=back_off))
         else:
             self._return(facts, lease, reason)
+
+    def suspend(self, facts: JobFacts, lease: Lease, at: int) -> None:
+        """Ends an attempt whose function waits, until `at` or until it is resumed; 0: go on."""
+        lease = self.start(facts, lease)
+        self._move(facts, lease, RUNNING, SUSPENDED, None, not_before=at)
+        self._close_try(
+            facts, lease, SUSPENDED, None, facts.failed, facts.lost, facts.returned, facts.excluded
+        )
+        self._again.append((at, SUSPENDED, ticket_of(facts, lease)))
 
     def decline(self, facts: JobFacts, lease: Lease, reason: str | None, back_off: bool) -> None:
         """Ends an attempt whose worker cannot run such jobs: another worker gets it at once.
@@ -333,7 +349,7 @@ class Closing:
                 lease.attempt,
                 lease.worker,
                 lease.incarnation,
-                TIMED_OUT if state == TIMED_OUT else (FAILED if failure else QUEUED),
+                state if state in (TIMED_OUT, SUSPENDED) else (FAILED if failure else QUEUED),
                 failure.failure.code if failure else 0,
                 failure.exit_code if failure else None,
                 failure.message if failure else None,
@@ -365,7 +381,7 @@ class Closing:
                 failure.exit_code if failure else exit_code,
                 failure.message if failure else None,
                 reason,
-                result,
+                _exception(failure) if failure else result,
             )
         )
         self._facts.append(facts)
@@ -414,10 +430,13 @@ class Closing:
                 self._move_ticket(ticket, state, BLOCKED, "A dependency was retried")
             elif at > work.now:
                 later.append(Due(at, ticket.job, state, ticket))
-                work.effects.fall_due(at)
+                if at < FOREVER:
+                    work.effects.fall_due(at)
             else:
                 if state == RETRYING:
                     self._move_ticket(ticket, RETRYING, QUEUED, "Retried at once")
+                elif state == SUSPENDED:
+                    self._move_ticket(ticket, SUSPENDED, QUEUED, "Its wait is over")
                 ready.append(ticket)
         if later:
             await work.tx.places.add_due(later)
@@ -468,3 +487,15 @@ def ticket_of(facts: JobFacts, lease: Lease) -> Ticket:
         facts.limit,
         facts.excluded,
     )
+
+
+def _exception(failure: Failure) -> bytes | None:
+    """Returns the exception of a failed job, which is stored in the place of its result."""
+    told = failure.raised.exception
+    if told is None:
+        return None
+    try:
+        body = _encode(told)
+    except (TypeError, ValueError, RecursionError):  # no text that can be stored
+        return None
+    return body if len(body) <= EXCEPTION_LIMIT and rb"\u0000" not in body else None

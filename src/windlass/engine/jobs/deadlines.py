@@ -1,7 +1,7 @@
 """Deadlines: cancels jobs that did not start in time, fails those that did not end in time.
 
 A job that waits for its first start when `finish_before` passes is canceled: it has nothing that
-could time out. One that runs times out, and one that backs off fails.
+could time out. One that runs times out, and one that backs off or is suspended fails.
 
 Only jobs with a deadline have a row in its table, which is ordered by time, so the check costs
 nothing while there are none.
@@ -29,6 +29,7 @@ ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
 TIMED_OUT = State.TIMED_OUT.code
 RETRYING = State.RETRYING.code
+SUSPENDED = State.SUSPENDED.code
 FAILED = State.FAILED.code
 
 
@@ -101,19 +102,24 @@ async def end_late(work: Work) -> int:
     facts = await work.tx.jobs.lock(jobs)
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
     specs = await work.tx.jobs.specs(sorted(facts))
-    late = {job: why for job, fact in facts.items() if (why := _late(fact, specs[job], work.now))}
+    begun = await work.tx.steps.of_jobs(sorted(facts))  # only a job that started has steps
+    late = {
+        job: why
+        for job, fact in facts.items()
+        if (why := _late(fact, specs[job], job in begun, work.now))
+    }
     if late:
         await _end(work, [facts[job] for job in sorted(late)], late)
     await work.tx.deadlines.drop(passed)
     return len(passed)
 
 
-def _late(fact: JobFacts, spec: bytes, now: int) -> Late | None:
+def _late(fact: JobFacts, spec: bytes, begun: bool, now: int) -> Late | None:
     if not fact.is_open:
         return None
     known = _decode(spec)
     start_before, finish_before = moment_ms(known.start_before), moment_ms(known.finish_before)
-    return late_for(start_before, finish_before, bool(fact.failed or fact.lost), now)
+    return late_for(start_before, finish_before, bool(fact.failed or fact.lost or begun), now)
 
 
 async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) -> None:
@@ -122,11 +128,11 @@ async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) 
     leased = list(found.leased)
     for why in Late:
         waiting = [w for w in found.withdrawn if late[w.facts.id] is why and not _runs(w)]
-        backing_off = [w for w in waiting if w.state == RETRYING and why is Late.FINISH]
-        others = [w for w in waiting if w not in backing_off]
+        begun = [w for w in waiting if w.state in (RETRYING, SUSPENDED) and why is Late.FINISH]
+        others = [w for w in waiting if w not in begun]
         await end_waiting(work, others, why.reason, None)
         timeout = FailureClass.TIMEOUT.code
-        await end_waiting(work, backing_off, why.reason, None, FAILED, timeout)
+        await end_waiting(work, begun, why.reason, None, FAILED, timeout)
     kept = [gone for gone in found.withdrawn if _runs(gone)]
     if kept:
         leases = await work.tx.leases.lock([gone.facts.id for gone in kept])

@@ -11,6 +11,8 @@ from windlass.engine.transaction.unit_of_work import Work
 
 QUEUED = State.QUEUED.code
 RETRYING = State.RETRYING.code
+SUSPENDED = State.SUSPENDED.code
+OVER = {RETRYING: "Backoff over", SUSPENDED: "Its wait is over"}
 
 
 async def make_ready(work: Work, tickets: Sequence[Ticket]) -> None:
@@ -35,11 +37,11 @@ async def promote_due(work: Work, count: int) -> int:
         return 0
     await work.catalog.know(work.tx, (row.ticket.shape for row in rows))
     for row in rows:
-        if row.state == RETRYING:
+        if row.state in OVER:
             ticket = row.ticket
             work.move(
-                row.job, ticket.shape, ticket.workflow, ticket.attempt, RETRYING, QUEUED,
-                "Backoff over",
+                row.job, ticket.shape, ticket.workflow, ticket.attempt, row.state, QUEUED,
+                OVER[row.state],
             )  # fmt: skip
     await make_ready(work, [row.ticket for row in rows])
     return len(rows)

@@ -1,7 +1,8 @@
 """The scheduling loop: the safety net behind the event-driven path.
 
 Jobs move without it. It picks up what a crash or a lost notification left behind: intents, room
-under limits, jobs that are due, waiting syncs that were not woken.
+under limits, jobs that are due, signals that not all have been told of, waiting syncs that were
+not woken.
 """
 
 import msgspec
@@ -11,6 +12,7 @@ from windlass.engine.claim.reservations import review
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.lost_workers import refill_limits
 from windlass.engine.fleet.queues import adopt_leases
+from windlass.engine.steps.resume import deliver_open
 from windlass.engine.workflows.cascades import advance
 
 
@@ -39,6 +41,8 @@ class SchedulingLoop:
         engine = self._engine
         steps = 0
         while await engine.run(advance):
+            steps += 1
+        while await engine.run(deliver_open):
             steps += 1
         limits = await engine.run(refill_limits)
         promoted = await engine.due_jobs.move()

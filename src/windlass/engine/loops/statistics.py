@@ -5,7 +5,7 @@ from functools import partial
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.history.statistics import account, pass_over
+from windlass.engine.history.statistics import account, forget, pass_over
 
 MOST = 50_000  # events per round; if there are more, only the newest count
 
@@ -34,5 +34,7 @@ class StatisticsLoop:
         chunk = engine.config.chunk_rows
         while events < 2 * MOST and (some := await engine.run(partial(account, events=chunk))):
             events += some
+        if events:
+            await engine.run(forget)
         engine.counters.ran(self.name, now)
         return StatisticsReport(events, passed_over)

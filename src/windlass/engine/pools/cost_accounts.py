@@ -62,4 +62,8 @@ async def _spells(work: Work, pool_id: int, workers: list[int]) -> list[Spell]:
     if known != newest:
         await work.tx.catalog.set_meta(name, newest)
     load, mine = await work.tx.pools.load(1), frozenset(workers)
-    return ended + [Spell(*lease, work.now) for lease in load.leases if lease[0] in mine]
+    return ended + [
+        Spell(held.worker, held.shape, held.since, work.now)
+        for held in load.leases
+        if held.worker in mine
+    ]

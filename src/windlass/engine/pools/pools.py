@@ -23,7 +23,8 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.times import month_of
 from windlass.engine.engine import Engine
-from windlass.engine.pools.snapshot import MOST_COUNTED, MOST_SURVEYED, ShapeTotals, take_snapshot
+from windlass.engine.pools.snapshot import MOST_COUNTED, MOST_SURVEYED, Survey, take_snapshot
+from windlass.engine.pools.survey import HELD_AT_ONCE, survey_running, survey_waiting
 from windlass.engine.pools.targets import KnownPool
 from windlass.engine.transaction.arguments import check_metadata
 from windlass.engine.transaction.unit_of_work import Work
@@ -132,14 +133,20 @@ class Pools:
         useless = [known.pool.name for known in wanted if _is_useless(known, fleet)]
         return PlannedPools(fleet, size(fleet), useless)
 
-    async def survey(self) -> ShapeTotals:
-        """Returns the mean run times of waiting and running shapes, and counts of long queues."""
+    async def survey(self) -> Survey:
+        """Returns what waiting and running jobs are expected to take, and counts of long queues."""
         load = await self.engine.run(lambda work: work.tx.pools.load(MOST_COUNTED))
-        shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
-        found = await self.engine.jobs.statistics(sorted(shapes))
-        means = {shape: max(1, round(summary.mean_ms)) for shape, summary in found.items()}
+        read, catalog = self.engine.store.read, self.engine.catalog
+        waiting = {
+            shape: await read(partial(survey_waiting, catalog=catalog, shape=shape))
+            for shape, _ in load.ready
+        }
+        running: dict[int, int] = {}
+        for start in range(0, len(load.leases), HELD_AT_ONCE):
+            part = load.leases[start : start + HELD_AT_ONCE]
+            running |= await read(partial(survey_running, catalog=catalog, held=part))
         many = [shape for shape, count in load.ready if count == MOST_COUNTED]
-        return ShapeTotals(means, {shape: await self._depth(shape) for shape in many})
+        return Survey(waiting, running, {shape: await self._depth(shape) for shape in many})
 
     async def _depth(self, shape: int) -> int:
         """Counts ready jobs of a shape in chunks, so that other transactions run in between."""

@@ -18,7 +18,7 @@ from windlass.domain.pools.pools import (
 from windlass.domain.pools.sizing import Fleet, Member, PoolNow
 from windlass.domain.pools.templates import decode_pool, template_of
 from windlass.domain.values.times import month_of
-from windlass.engine.pools.targets import KnownPool, Targets, sort_workers
+from windlass.engine.pools.targets import KnownPool, Targets, WaitingWork, sort_workers
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.pools import Load
 
@@ -27,10 +27,16 @@ ROUNDS_TO_END: Final = 4  # told to stop, seen as stopped, ended, seen as ended
 MOST_SURVEYED: Final = 1_000_000  # ready jobs of one shape; we count no further
 
 
-class ShapeTotals(NamedTuple):
-    """Mean run times by shape, and counts of very many jobs, collected beforehand."""
+class Survey(NamedTuple):
+    """What was collected before the transaction, because reading it takes a while.
 
-    expected: Mapping[int, int]
+    `waiting` says by shape what its ready jobs will take, `running` the expected run time of
+    each job that a worker holds, if its kind is known, and `depths` how many jobs long queues
+    have.
+    """
+
+    waiting: Mapping[int, WaitingWork]
+    running: Mapping[int, int]
     depths: Mapping[int, int] = {}
 
 
@@ -51,11 +57,11 @@ class FleetSnapshot(NamedTuple):
         ]
 
 
-async def take_snapshot(work: Work, survey: ShapeTotals) -> FleetSnapshot:
+async def take_snapshot(work: Work, survey: Survey) -> FleetSnapshot:
     """Reads everything in this transaction, except what a survey collected before."""
-    tx, expected = work.tx, survey.expected
+    tx = work.tx
     load = _deepened(await tx.pools.load(MOST_COUNTED), survey.depths)
-    await work.catalog.know(tx, {s for s, _ in load.ready} | {s for _, s, _ in load.leases})
+    await work.catalog.know(tx, load.shapes)
     workers = {worker.id: worker for worker in await tx.workers.all()}
     living = await tx.pools.living()
     members: dict[int, list[PoolWorkerRow]] = {}
@@ -66,19 +72,10 @@ async def take_snapshot(work: Work, survey: ShapeTotals) -> FleetSnapshot:
     for cost in await tx.pools.costs(month_of(work.now)):
         used[cost.pool] = used.get(cost.pool, 0) + cost.ms
     found = sort_workers(work, workers, pools)
-    targets = Targets(work, pools, found, expected).gather(load, MOST_SURVEYED)
-    longest = {
-        known.pool.name: max(
-            (
-                expected.get(shape, known.pool.expected_ms)
-                for shape in _shapes_of(known, work, load)
-            ),
-            default=known.pool.expected_ms,
-        )
-        for known in pools
-    }
+    targets = Targets(work, pools, found, survey.waiting, survey.running)
+    longest = {known.pool.name: _longest(known, work, load, survey) for known in pools}
     now = [_pool_now(work.config, known, used, longest) for known in pools]
-    fleet = Fleet(work.now, targets, tuple(found.hosts), tuple(now))
+    fleet = Fleet(work.now, targets.gather(load, MOST_SURVEYED), tuple(found.hosts), tuple(now))
     return FleetSnapshot(fleet, pools, found.host_of)
 
 
@@ -117,6 +114,11 @@ def _pool_now(
     )
 
 
-def _shapes_of(known: KnownPool, work: Work, load: Load) -> set[int]:
-    shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
-    return {s for s in shapes if can_run(work.catalog.shapes[s], known.template.metadata) is None}
+def _longest(known: KnownPool, work: Work, load: Load, survey: Survey) -> int:
+    """Returns the longest expected run time of a job that workers of this pool may get."""
+    usual = known.pool.expected_ms
+    shapes = work.catalog.shapes
+    mine = {s for s in load.shapes if can_run(shapes[s], known.template.metadata) is None}
+    times = [survey.waiting[s].expect(usual) for s in mine if s in survey.waiting]
+    times += [survey.running.get(h.job, usual) for h in load.leases if h.shape in mine]
+    return max(times, default=usual)

@@ -22,7 +22,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.engine.claim.preemption import tell_to_stop
 from windlass.engine.fleet.workers import remove, set_status
-from windlass.engine.pools.snapshot import FleetSnapshot, ShapeTotals, take_snapshot
+from windlass.engine.pools.snapshot import FleetSnapshot, Survey, take_snapshot
 from windlass.engine.pools.targets import KnownPool
 from windlass.engine.pools.transitions import ACTOR, failed, move, say
 from windlass.engine.transaction.unit_of_work import Work
@@ -33,7 +33,7 @@ GONE_KEPT_MS: Final = 7 * 86_400_000
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-async def decide(work: Work, survey: ShapeTotals, tokens: Sequence[str]) -> list[Verdict]:
+async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verdict]:
     """Requests the workers that are missing, and drains those that are not needed."""
     for row in sorted(await work.tx.pools.all()):
         await work.tx.pools.lock(row.id)

@@ -8,7 +8,7 @@ from windlass.domain.job.capability import nearest
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.pools.pools import SERVING, Lifecycle, Pool, PoolRow, PoolState, PoolWorkerRow
-from windlass.domain.pools.scale import Host, Target
+from windlass.domain.pools.scale import Host, Target, left_ms
 from windlass.domain.pools.templates import Template, room_for
 from windlass.domain.rows.records import Worker
 from windlass.engine.transaction.catalog import Profile
@@ -46,6 +46,21 @@ class SortedWorkers(NamedTuple):
     hosts: Sequence[Host]
     kinds: Sequence[WorkerGroup]  # host by host
     host_of: Mapping[int, int]
+
+
+class WaitingWork(NamedTuple):
+    """What the ready jobs of a shape take on average, as far as their kinds are known.
+
+    `share` is the part of them whose kind has a past; the oldest waits since `since`.
+    """
+
+    mean_ms: float = 0.0
+    share: float = 0.0
+    since: int | None = None
+
+    def expect(self, usual_ms: int) -> int:
+        """Returns what a job takes; one of an unknown kind takes the usual time."""
+        return max(1, round(self.share * self.mean_ms + (1 - self.share) * usual_ms))
 
 
 class ShapeWork:
@@ -97,7 +112,8 @@ class Targets:
         work: Work,
         pools: Sequence[KnownPool],
         found: SortedWorkers,
-        expected: Mapping[int, int],
+        waiting: Mapping[int, WaitingWork],
+        running: Mapping[int, int],
     ) -> None:
         self._work = work
         self._catalog = work.catalog
@@ -105,7 +121,8 @@ class Targets:
         self._unwanted = [known for known in pools if not known.wanted]
         self._templates = {known.pool.name: known.template for known in pools}
         self._found = found
-        self._expected = expected
+        self._waiting = waiting
+        self._running = running
 
     def gather(self, load: Load, most: int) -> tuple[Target, ...]:
         """Returns one target for each combination of workers and pools, and their capacities."""
@@ -124,7 +141,7 @@ class Targets:
     def _count(self, load: Load, most: int) -> dict[int, ShapeWork]:
         """Counts what waits and may start, and what runs on workers that take jobs."""
         found: dict[int, ShapeWork] = {}
-        running = Counter(self._catalog.queue_of(shape) for _, shape, _ in load.leases)
+        running = Counter(self._catalog.queue_of(held.shape) for held in load.leases)
         for shape, count in load.ready:
             if self._catalog.paused(shape):
                 continue
@@ -135,11 +152,12 @@ class Targets:
             counts.queued = min(count, max(room - running[queue], 0)) if room else count
             counts.more = counts.queued >= most
             running[queue] += counts.queued
-        for worker, shape, since in load.leases:
-            if worker in self._found.host_of:
-                counts = found.setdefault(shape, ShapeWork())
+        for held in load.leases:
+            if held.worker in self._found.host_of:
+                counts = found.setdefault(held.shape, ShapeWork())
                 counts.running += 1
-                counts.running_ms += max(self._expect(shape) - (self._work.now - since), 0)
+                expected = self._running.get(held.job) or self._usual(held.shape)
+                counts.running_ms += left_ms(expected, self._work.now - held.since)
         return found
 
     def _target(self, shape: int, counts: ShapeWork) -> Target:
@@ -159,7 +177,7 @@ class Targets:
         return Target(
             "", counts.queued, counts.queued * self._expect(shape), counts.running,
             counts.running_ms, hosts, pools, frozenset(might), counts.more,
-            self._obstacle(shape) if nobody else "",
+            self._obstacle(shape) if nobody else "", self._waited(shape, counts),
         )  # fmt: skip
 
     def _needs(self, shape: int) -> tuple[Shape, int]:
@@ -199,9 +217,17 @@ class Targets:
         return best[1] if best else "there is no pool"
 
     def _expect(self, shape: int) -> int:
-        found = self._expected.get(shape)
-        if found is not None:
-            return max(found, 1)
+        return self._waiting.get(shape, WaitingWork()).expect(self._usual(shape))
+
+    def _waited(self, shape: int, counts: ShapeWork) -> int:
+        """Returns how long its oldest job has waited for a worker; 0 if a rate holds it back."""
+        since = self._waiting.get(shape, WaitingWork()).since
+        if since is None or not counts.queued or self._catalog.shapes[shape].rate is not None:
+            return 0
+        return max(0, self._work.now - since)
+
+    def _usual(self, shape: int) -> int:
+        """Returns what a job of an unknown kind takes, as its pool says."""
         needs = self._catalog.shapes[shape]
         able = (k.pool.expected_ms for k in self._pools if k.template.could_run(needs))
         return next(able, self._pools[0].pool.expected_ms if self._pools else 1)
@@ -219,4 +245,5 @@ def _join(one: Target, other: Target) -> Target:
         running=one.running + other.running,
         running_ms=one.running_ms + other.running_ms,
         more=one.more or other.more,
+        waited_ms=max(one.waited_ms, other.waited_ms),
     )

@@ -5,9 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from windlass.domain.job.dependency_graph import Named
+from windlass.domain.job.job import encode_spec
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.rows.records import JobFacts, KeyRow
+from windlass.domain.tasks.references import RESULT, replaced
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.engine.jobs.unique_keys import take_keys
 from windlass.engine.transaction.unit_of_work import Work
 
 
@@ -47,7 +50,7 @@ async def reserve(work: Work, drafts: Sequence[GraphJob]) -> None:
         draft.known = first.job if first is not row else 0
     if not rows:
         return
-    standing = await work.tx.jobs.claim_keys([rows[key] for key in sorted(rows)])
+    standing = await take_keys(work, rows)
     for draft in tied:
         spec = draft.job.spec
         if spec.key is None:
@@ -79,6 +82,7 @@ async def resolve(
         ids = {draft.id: draft.known or draft.id for draft in drafts}
         for draft in fresh:
             _find_ids(draft, ids, drafts, origins)
+    _settle_results(drafts, fresh, origins)
     outside: dict[int, JobFacts] = {}
     tied = _more_than_named(fresh)
     parents = {d.job.spec.parent for d in tied if d.job.spec.parent is not None}
@@ -92,6 +96,28 @@ async def resolve(
         await _follow_successors(work, fresh, outside)
     await _hold_limits(work, tied)
     return outside
+
+
+def _settle_results(
+    drafts: Sequence[GraphJob], fresh: Sequence[GraphJob], origins: Mapping[int, int]
+) -> None:
+    """Writes ids into the arguments of jobs that get results of others, instead of names."""
+    referring = [draft for draft in fresh if draft.job.refers]
+    if not referring:
+        return
+    ids = {d.job.spec.name: d.known or d.id for d in drafts if d.job.spec.name is not None}
+
+    def settled(job: int | str) -> dict[str, int]:
+        if isinstance(job, str):
+            return {RESULT: ids[job]}
+        again = origins.get(job)
+        return {RESULT: job if again is None else drafts[again].known or drafts[again].id}
+
+    for draft in referring:
+        spec = draft.job.spec
+        args = replaced(spec.args, RESULT, settled)
+        alone = msgspec.structs.replace(spec, args=args, after=(), after_any=(), workflow=None)
+        draft.job = msgspec.structs.replace(draft.job, body=encode_spec(alone))
 
 
 async def _follow_successors(

@@ -204,6 +204,8 @@ class _RowBatch:
             fact = outside.get(job)
             if fact is not None and not fact.is_open:
                 if not has_failed(fact):
+                    if draft.job.refers:  # so that retention keeps its result
+                        edges[job].append(edge)
                     continue
                 unsatisfied = True
             edges[job].append(edge)

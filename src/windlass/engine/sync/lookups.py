@@ -1,9 +1,10 @@
-"""Resolves names in arguments: `{"$lookup": NAME}` becomes an artifact at assignment.
+"""Resolves references in arguments when a job is assigned: names, and results of other jobs.
 
-`@JOB/ARTIFACT` is an artifact of a job that this one waits for (`upstream_files.py`). We store the
-result with the attempt, so that a lost answer is sent again unchanged, while a retry resolves
-again. A job with an unknown name is rejected by a separate transaction, after the one that made
-the lease, because jobs are locked before leases.
+`{"$lookup": NAME}` becomes an artifact, `@JOB/ARTIFACT` is one of a job that this one waits for
+(`upstream_files.py`), and `{"$result": JOB}` the result of a job (`results.py`). We store what
+names stand for with the attempt, so that a lost answer is sent again unchanged, while a retry
+resolves again. A job with an unknown name, or without a result that it needs, is rejected by a
+separate transaction, after the one that made the lease, because jobs are locked before leases.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,44 +15,49 @@ import msgspec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.files import Dynamic, NameRow
 from windlass.domain.rows.records import Lease
+from windlass.domain.tasks.references import LOOKUP, RESULT, references_in, replaced
 from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.sync.results import Filled, Results
 from windlass.engine.sync.upstream_files import UPSTREAM, find_upstream
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.wire.sync import Assignment
 
-_MARK: Final = b'"$lookup"'
+_MARKS: Final = tuple(f'"{kind}"'.encode() for kind in (LOOKUP, RESULT))
 _BYTE: Final = ord("$")
-_KEY: Final = "$lookup"
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def has_names(spec: bytes) -> bool:
-    """Returns whether a spec may have names to resolve."""
+    """Returns whether a spec may have references to resolve."""
     # For most specs, searching for one byte is enough, at a tenth of the time of the full mark.
-    return _BYTE in spec and _MARK in spec
+    return _BYTE in spec and (_MARKS[0] in spec or _MARKS[1] in spec)
 
 
 async def resolve(work: Work, granted: Sequence[Assignment]) -> list[Assignment]:
-    """Returns these with their names resolved; leaves out those that must be rejected."""
+    """Returns these with their references resolved; leaves out those that must be rejected."""
+    specs = {a.job: _decode(a.spec) for a in granted if has_names(bytes(a.spec))}
+    results = await Results.read(work.tx, specs.values())
     resolved: list[Assignment] = []
     rows: list[Dynamic] = []
     for assignment in granted:
-        job, attempt, body = assignment.job, assignment.attempt, bytes(assignment.spec)
-        spec = _decode(body) if _MARK in body else {}
-        wanted = sorted(set(names_in(spec.get("args"))))
-        if not wanted:
+        job, attempt, spec = assignment.job, assignment.attempt, specs.get(assignment.job)
+        if spec is None:
             resolved.append(assignment)
             continue
-        values = await _find(work, spec, wanted)
+        wanted = sorted(set(names_in(spec.get("args"))))
+        values = await _find(work, spec, wanted) if wanted else {}
         missing = [name for name in wanted if name not in values]
-        if missing:
-            _give_up(work, job, attempt, missing)
+        filled = results.fill(spec, work.config.results_limit)
+        problem = _unknown(missing) if missing else filled.problem
+        if problem is not None:
+            work.effects.unresolved.append((job, attempt, problem))
             continue
-        rows.append(Dynamic(job, attempt, _encode(values)))
-        filled = msgspec.Raw(_encode(filled_in(spec, values)))
-        resolved.append(msgspec.structs.replace(assignment, spec=filled))
+        if values or filled.files:
+            rows.append(Dynamic(job, attempt, _encode({**values, **filled.files})))
+        whole = msgspec.Raw(_encode(filled_in(spec, values, filled)))
+        resolved.append(msgspec.structs.replace(assignment, spec=whole))
     await work.tx.files.put_dynamic(rows)
     return resolved
 
@@ -72,18 +78,24 @@ async def resolve_again(
 ) -> dict[int, bytes]:
     """Returns the specs of attempts that are sent again, resolved as the first time."""
     again = dict(specs)
-    marked = [lease for lease in leases if _MARK in specs[lease.job]]
+    marked = [lease for lease in leases if has_names(specs[lease.job])]
     if not marked:
         return again
     rows = await work.tx.files.dynamic([lease.job for lease in marked])
+    read = {lease.job: _decode(specs[lease.job]) for lease in marked}
+    results = await Results.read(work.tx, read.values())
     for lease in marked:
-        spec, row = _decode(specs[lease.job]), rows.get(lease.job)
+        spec, row = read[lease.job], rows.get(lease.job)
         wanted = sorted(set(names_in(spec.get("args"))))
-        if row is not None and row.attempt == lease.attempt:
-            again[lease.job] = _encode(filled_in(spec, _decode(row.body)))
-        elif wanted:
+        known = row is not None and row.attempt == lease.attempt
+        filled = results.fill(spec, work.config.results_limit)
+        problem = _unknown(wanted) if wanted and not known else filled.problem
+        if problem is not None:
             del again[lease.job]
-            _give_up(work, lease.job, lease.attempt, wanted)
+            work.effects.unresolved.append((lease.job, lease.attempt, problem))
+        else:
+            values = _decode(row.body) if row is not None and known else {}
+            again[lease.job] = _encode(filled_in(spec, values, filled))
     return again
 
 
@@ -104,38 +116,28 @@ async def reject_unresolved(work: Work, unresolved: Sequence[tuple[int, int, str
 
 def names_in(value: object) -> Iterator[str]:
     """Yields every name that is looked up in a JSON value."""
-    if isinstance(value, dict):
-        if _is_lookup(value):
-            yield value[_KEY]
-        else:
-            for item in value.values():
-                yield from names_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from names_in(item)
+    return (name for name in references_in(value, LOOKUP) if isinstance(name, str))
 
 
-def filled_in(spec: dict[str, Any], values: Mapping[str, object]) -> dict[str, Any]:
-    """Returns a spec with its names replaced by their values."""
-    return {**spec, "args": _fill(spec.get("args"), values)}
+def filled_in(
+    spec: dict[str, Any], values: Mapping[str, object], results: Filled
+) -> dict[str, Any]:
+    """Returns a spec with its references replaced by what they stand for."""
+    args = spec.get("args")
+    if values:
+        args = replaced(args, LOOKUP, lambda name: _value(name, values))
+    if results.values:  # last: what results hold is not looked at
+        args = replaced(args, RESULT, lambda job: results.values.get(job, {RESULT: job}))
+    return {**spec, "args": args}
 
 
-def _fill(value: Any, values: Mapping[str, object]) -> Any:
-    if isinstance(value, dict):
-        if _is_lookup(value):
-            return values[value[_KEY]]
-        return {name: _fill(item, values) for name, item in value.items()}
-    return [_fill(item, values) for item in value] if isinstance(value, list) else value
-
-
-def _is_lookup(value: dict[str, Any]) -> bool:
-    return len(value) == 1 and isinstance(value.get(_KEY), str)
+def _value(name: Any, values: Mapping[str, object]) -> object:
+    return values[name] if isinstance(name, str) else {LOOKUP: name}
 
 
 def _artifact(row: NameRow) -> dict[str, object]:
     return {"name": row.name, "job": row.job, "artifact": row.artifact, "sha256": row.sha256}
 
 
-def _give_up(work: Work, job: int, attempt: int, missing: Sequence[str]) -> None:
-    why = f"no artifact has the name {', '.join(missing)}"
-    work.effects.unresolved.append((job, attempt, why))
+def _unknown(names: Sequence[str]) -> str:
+    return f"no artifact has the name {', '.join(names)}"

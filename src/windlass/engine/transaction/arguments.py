@@ -13,6 +13,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
 
 LARGEST: Final = 2**62
+LARGEST_COUNT: Final = 2**31 - 1  # as stores keep attempts, and count jobs
 TEXT_LIMIT: Final = 1_000
 METADATA_LIMIT: Final = 256 * 1024
 
@@ -54,32 +55,38 @@ def check_metadata(metadata: Mapping[str, object], field: str = "metadata") -> N
         raise InvalidInput(field, "text without NUL characters", "a NUL character")
 
 
-def check_sync(request: SyncRequest, longest_wait_ms: int) -> None:
+def check_sync(request: SyncRequest, longest_wait_ms: int, last_epoch: int) -> None:
     """Raises `InvalidInput` for an invalid sync."""
     if not _is_number(request.wait_ms, 0) or request.wait_ms > longest_wait_ms:
         expected = f"from 0 to the heartbeat interval ({longest_wait_ms})"
         raise InvalidInput("wait_ms", expected, request.wait_ms)
-    for field in ("want", "seq", "received", "incarnation"):
+    for field in ("seq", "received", "incarnation"):
         value = getattr(request, field)
         if not _is_number(value, 0):
             raise InvalidInput(field, f"an integer from 0 to {LARGEST}", value)
+    for field, most in (("want", LARGEST_COUNT), ("epoch", last_epoch)):
+        value = getattr(request, field)
+        if not _is_number(value, 0, most):
+            raise InvalidInput(field, f"an integer from 0 to {most}", value)
     for field in ("started", "finished", "released", "held"):
         items = getattr(request, field)
         if items:
-            _check_items(field, items)
+            check_items(field, items)
     if request.metadata is not None:
         check_metadata(request.metadata)
 
 
-def _check_items(field: str, items: Sequence[_Item]) -> None:
+def check_items(field: str, items: Sequence[_Item]) -> None:
+    """Raises `InvalidInput` unless each of these can be an attempt."""
     for index, item in enumerate(items):
-        if not (0 < item.job <= LARGEST and 0 < item.attempt <= LARGEST):
+        if not (0 < item.job <= LARGEST and 0 < item.attempt <= LARGEST_COUNT):
             check_id(f"{field}[{index}].job", item.job)
-            check_id(f"{field}[{index}].attempt", item.attempt)
+            expected = f"an integer from 1 to {LARGEST_COUNT}"
+            raise InvalidInput(f"{field}[{index}].attempt", expected, item.attempt)
 
 
-def _is_number(value: object, least: int) -> bool:
-    return type(value) is int and least <= value <= LARGEST
+def _is_number(value: object, least: int, most: int = LARGEST) -> bool:
+    return type(value) is int and least <= value <= most
 
 
 def _is_unicode(text: str) -> bool:

@@ -11,7 +11,7 @@ from windlass.engine.verify.findings import Findings, Violation
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.order import check_order
 from windlass.engine.verify.placement import check_indices
-from windlass.engine.verify.places import check_places, check_suspects
+from windlass.engine.verify.places import check_places, check_suspects, check_suspended
 from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check
@@ -69,6 +69,7 @@ def _conclude(replay: Replay) -> list[Violation]:
     compare(known, past, found)
     check_places(known, past, found)
     check_suspects(known, found)
+    check_suspended(known, found)
     check_counts(known, past, found)
     check_schedules(known, past, found)
     check_order(known, found)

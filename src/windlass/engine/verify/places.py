@@ -6,6 +6,7 @@ from typing import NamedTuple
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.rows.records import JobFacts, Lease, Ticket
+from windlass.domain.rows.steps import StepState
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import JobPast, Past
@@ -13,6 +14,7 @@ from windlass.ports.store import Snapshot
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
+SUSPENDED = State.SUSPENDED.code
 
 
 class JobInPlace(NamedTuple):
@@ -60,6 +62,14 @@ def check_places(known: SnapshotIndex, past: Past, found: Findings) -> None:
         place = seen.get(wait.job, "no place")
         if wait.is_running and place != "leases":
             found.add("S20", f"has a wait for its run, but is in {place}", wait.job)
+
+
+def check_suspended(known: SnapshotIndex, found: Findings) -> None:
+    """L3: what a suspended job waits for is stored, so that something will continue it."""
+    pending = {(s.job, s.attempt) for s in known.snapshot.steps if s.state == StepState.PENDING}
+    for due in known.snapshot.due:
+        if due.state == SUSPENDED and (due.job, due.ticket.attempt) not in pending:
+            found.add("L3", "is suspended, but waits for nothing", due.job)
 
 
 def check_suspects(known: SnapshotIndex, found: Findings) -> None:

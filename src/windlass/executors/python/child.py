@@ -33,6 +33,7 @@ from windlass.executors.python.messages import (
     PACKET_LIMIT,
     PAGE_BYTES,
     STOPPED,
+    Alive,
     Answer,
     Ask,
     Call,
@@ -48,7 +49,7 @@ from windlass.executors.python.messages import (
     decode_packet,
     frame,
 )
-from windlass.tasks.current import Canceled, Current, enter
+from windlass.tasks.current import JOBS, Canceled, Current, enter
 
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
 FLUSH_PAUSE_S: Final = 0.0005
@@ -196,10 +197,11 @@ class Server:
             if found.is_async and not (call.variables or self.alone):
                 return Redirect(call.seq)
             self._enter(call)
+            args, kwargs = found.arguments(call)
             self._working = True
             if self._ending:
                 raise Canceled
-            value: Any = found.function(*call.args, **call.kwargs)
+            value: Any = found.function(*args, **kwargs)
             if found.is_async:
                 value = self.run_async(value)
             self._working = False
@@ -210,7 +212,7 @@ class Server:
             enter(None, alone=True)
             if self._shadowed:
                 self._forget_secrets()
-        return ended(call, value)
+        return ended(call, found, value)
 
     def run_async(self, call: Coroutine[Any, Any, object]) -> object:
         """Runs an async function that shares its process with no other."""
@@ -280,6 +282,9 @@ class Server:
     def progress(self, seq: int, value: object) -> None:
         self._send(Progress(seq, msgspec.json.encode(value)))
 
+    def alive(self, seq: int) -> None:
+        self._send(Alive(seq))
+
     def log(self, seq: int, text: str) -> None:
         if seq == self._page[CURRENT]:  # A thread may outlive the job that started it.
             sys.stderr.write(text)
@@ -287,11 +292,11 @@ class Server:
     def canceled(self, seq: int) -> bool:
         return bool(self._page[STOPPED] == seq)
 
-    def ask(self, seq: int, body: bytes) -> Answer:
+    def ask(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
         """Threads of a function ask one at a time, and nothing else uses this channel."""
         with self._asking:
             self._asked += 1
-            self._send(Ask(seq, self._asked, body))
+            self._send(Ask(seq, self._asked, body, what))
             while data := self._connection.recv(PACKET_LIMIT):
                 for found in self._frames.feed(data):
                     for order in decode_orders(found):
@@ -299,8 +304,8 @@ class Server:
                             return order
             raise Canceled
 
-    async def ask_async(self, seq: int, body: bytes) -> Answer:
-        return self.ask(seq, body)  # its loop is the function's own, and may wait
+    async def ask_async(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
+        return self.ask(seq, body, what)  # its loop is the function's own, and may wait
 
 
 def _last(report: Done | Failed | Redirect) -> Last:

@@ -16,6 +16,7 @@ from windlass.executors.python.functions import Functions, Unfit, ended, raised
 from windlass.executors.python.messages import (
     LOOK_OUT_S,
     NAP_S,
+    Alive,
     Answer,
     Ask,
     Call,
@@ -29,7 +30,7 @@ from windlass.executors.python.messages import (
     decode_orders,
     frame,
 )
-from windlass.tasks.current import Canceled, Current, enter, find_current
+from windlass.tasks.current import JOBS, Canceled, Current, enter, find_current
 
 FLUSH_AT: Final = 65_536  # characters that a job may write before they are sent
 OUTBOX_LIMIT: Final = 1_048_576  # bytes that may wait for the agent before writers wait too
@@ -117,7 +118,8 @@ class Server(asyncio.Protocol):
             found = self._functions.find(call.function, call.version)
             if not found.is_async:
                 raise Unfit(f"expected {call.function} to be an async function, as it was before")
-            report: Report = ended(call, await found.function(*call.args, **call.kwargs))
+            args, kwargs = found.arguments(call)
+            report: Report = ended(call, found, await found.function(*args, **kwargs))
         except asyncio.CancelledError as error:
             report = raised(call, Canceled() if seq in self._stopped else error)
         except BaseException as error:
@@ -150,6 +152,9 @@ class Server(asyncio.Protocol):
     def progress(self, seq: int, value: object) -> None:
         self._say(Progress(seq, msgspec.json.encode(value)))
 
+    def alive(self, seq: int) -> None:
+        self._loop.call_soon_threadsafe(self._say, Alive(seq))
+
     def log(self, seq: int, text: str) -> None:
         with self._lock:
             self._written.setdefault(seq, []).append(text)
@@ -164,19 +169,19 @@ class Server(asyncio.Protocol):
     def canceled(self, seq: int) -> bool:
         return seq in self._stopped
 
-    def ask(self, seq: int, body: bytes) -> Answer:
+    def ask(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
         """Lets a thread wait for an answer; the loop itself must not."""
         if threading.current_thread() is threading.main_thread():
             raise Conflict("async", "await the async form of this in async functions")
-        asking = asyncio.run_coroutine_threadsafe(self.ask_async(seq, body), self._loop)
+        asking = asyncio.run_coroutine_threadsafe(self.ask_async(seq, body, what), self._loop)
         return asking.result()
 
-    async def ask_async(self, seq: int, body: bytes) -> Answer:
+    async def ask_async(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
         self._asked += 1
         number = self._asked
         answer: asyncio.Future[Answer] = self._loop.create_future()
         self._answers[number] = answer
-        self._say(Ask(seq, number, body))
+        self._say(Ask(seq, number, body, what))
         try:
             return await answer
         finally:

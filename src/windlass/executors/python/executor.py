@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.functions import function_key
 from windlass.domain.tasks.python import Importable, NotAllowed, read_args
@@ -200,8 +201,8 @@ class PythonExecutor:
         self._seq += 1
         granted = context.granted or NOTHING
         call = Call(
-            self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
-            dict(context.secrets), granted.variables, granted.cpus, context.version,
+            self._seq, context.job, shown_attempt(context.attempt), context.workflow, function,
+            args, kwargs, dict(context.secrets), granted.variables, granted.cpus, context.version,
         )  # fmt: skip
         noting = None if key is None else partial(self.missing.note, key)
         job = Job(call, context, self._ticks, noting)

@@ -3,28 +3,43 @@
 import errno
 import importlib
 import inspect
-import math
+import os
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
-from windlass.domain.values.errors import Conflict
+from windlass.domain.tasks.references import FILE
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
+from windlass.executors.python.exceptions import exception_info, text_of, type_name
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
+from windlass.tasks.local_files import LocalFile
 from windlass.tasks.outcomes import Abort, Retry
+from windlass.tasks.steps import Suspended, WaitTimeout
 from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
 WHY_LIMIT: Final = 200  # of a reason that becomes metadata
 MOST_NAMES: Final = 50  # of the classes of an exception
+SUSPENDED: Final = "suspended"  # in the place of a failure: the function waits
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
-_encode: Final = msgspec.json.Encoder().encode
+RESULT_LIMIT: Final = 64 * 1024 * 1024
+
+
+def _named(value: object) -> dict[str, str]:
+    """Returns what stands for a file that a function returns."""
+    if isinstance(value, LocalFile):
+        return {FILE: os.path.abspath(value.path)}
+    raise TypeError(f"{type(value).__name__} cannot be encoded")
+
+
+_encode: Final = msgspec.json.Encoder(enc_hook=_named).encode
 
 
 class Unfit(Exception):
@@ -40,11 +55,22 @@ class Missing(Unfit):
 
 
 class FoundFunction(NamedTuple):
-    """A function that may be called."""
+    """A function that may be called; `is_silent`: nothing says that it returns anything."""
 
     function: Callable[..., Any]
     is_async: bool
+    task: Task[..., Any]
+    is_silent: bool
     version: str | None
+
+    def arguments(self, call: Call) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """Returns the arguments of a call as annotated; raises `Unfit`."""
+        if not call.args and not call.kwargs:
+            return (), {}
+        try:
+            return self.task.codec.decode(call.args, call.kwargs)
+        except InvalidInput as error:
+            raise Unfit(f"{call.function}: {error.message}") from None
 
 
 class Functions:
@@ -66,16 +92,23 @@ class Functions:
 
 def _find(path: str) -> FoundFunction:
     module_name, _, name = path.partition(":")
-    target: Any = _import(module_name)
+    return find_in(_import(module_name), path, name)
+
+
+def find_in(module: object, path: str, name: str) -> FoundFunction:
+    """Returns the marked function of this name in a module; raises `Unfit`."""
+    target: Any = module
     for part in name.split("."):
         target = getattr(target, part, None)
         if target is None:
-            why = f"{module_name} has no {name}"
+            why = f"{path.partition(':')[0]} has no {name}"
             raise Missing(f"expected {path} to exist on this worker: {why}", why)
     if not isinstance(target, Task):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
-    is_async = inspect.iscoroutinefunction(target.function)
-    return FoundFunction(target.function, is_async, target.version)
+    function = target.function
+    silent = getattr(function, "__annotations__", {}).get("return") in (None, "None")
+    is_async = inspect.iscoroutinefunction(function)
+    return FoundFunction(function, is_async, target, silent, target.version)
 
 
 def _import(name: str) -> object:
@@ -98,33 +131,26 @@ def _import(name: str) -> object:
 
 def describe(error: BaseException) -> str:
     """Returns an exception in one line: its type and its message."""
-    kind = type(error)
-    name = kind.__qualname__
-    if kind.__module__ not in ("builtins", "__main__"):
-        name = f"{kind.__module__}.{name}"
-    try:
-        text = str(error)
-    except Exception:  # An exception that cannot be shown must not hide that it happened.
-        text = "(its message cannot be shown)"
+    name, text = type_name(type(error)), text_of(error)
     return f"{name}: {text}"[:MESSAGE_LIMIT] if text else name
 
 
-def ended(call: Call, value: object) -> Done | Failed:
+def ended(call: Call, found: FoundFunction, value: object) -> Done | Failed:
     """Returns what to say of a call that returned `value`."""
-    if value is None:
+    if value is None and found.is_silent:
         return Done(call.seq)
     try:
-        result = _encode(value)
+        encoded = found.task.codec.encode_result(value)
+        body = None if encoded is None else _encode(encoded)
+        if body is None or len(body) <= RESULT_LIMIT:
+            return Done(call.seq, body)
+        why = f"expected {call.function} to return at most {RESULT_LIMIT} bytes, got {len(body)}: "
+        why += "write them to a file below windlass.current().scratch, and return its Path"
+    except InvalidInput as error:
+        why = error.message
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        return _not_json(call, str(error))
-    if b"null" in result and _holds_infinite(value):
-        return _not_json(call, "a number that is not finite")
-    return Done(call.seq, result)
-
-
-def _not_json(call: Call, why: str) -> Failed:
-    message = f"expected {call.function} to return a JSON value, got {why}"
-    return Failed(call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT])
+        why = f"expected {call.function} to return a JSON value, got {error}"
+    return Failed(call.seq, FailureClass.CONFIGURATION, why[:MESSAGE_LIMIT])
 
 
 def raised(call: Call, error: BaseException) -> Failed:
@@ -132,13 +158,18 @@ def raised(call: Call, error: BaseException) -> Failed:
     if isinstance(error, Unfit):
         why = error.why[:WHY_LIMIT] if isinstance(error, Missing) else None
         return _misfit(call, str(error), why)
+    error = _unwound(error)
+    if isinstance(error, Suspended):
+        return Failed(call.seq, SUSPENDED, str(error))
     if isinstance(error, Canceled):
         return Failed(call.seq, FailureClass.CANCELED, "stopped")
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         message = f"{call.function} called sys.exit({error.code!r})"
-        names = Raised(names_of(error))
-        return Failed(call.seq, FailureClass.EXECUTION, message[:MESSAGE_LIMIT], code, raised=names)
+        raised = told(error)
+        return Failed(
+            call.seq, FailureClass.EXECUTION, message[:MESSAGE_LIMIT], code, raised=raised
+        )
     if isinstance(error, Retry | Abort):
         return _decided(call, error)
     own = error.__traceback__
@@ -146,7 +177,7 @@ def raised(call: Call, error: BaseException) -> Failed:
     traceback.print_exception(error.with_traceback(own.tb_next if own is not None else None))
     if isinstance(error, TypeError) and not inside:
         return _misfit(call, f"expected arguments that {call.function} takes: {error}")
-    return Failed(call.seq, failure_of(error), describe(error), raised=Raised(names_of(error)))
+    return Failed(call.seq, failure_of(error), describe(error), raised=told(error))
 
 
 def _decided(call: Call, error: Retry | Abort) -> Failed:
@@ -159,8 +190,13 @@ def _decided(call: Call, error: Retry | Abort) -> Failed:
     text = str(error) or (describe(cause) if cause is not None else describe(error))
     asks: Literal["retry", "abort"] = "retry" if isinstance(error, Retry) else "abort"
     after_ms = error.after_ms if isinstance(error, Retry) else None
-    raised = Raised(names_of(error), asks, after_ms)
+    raised = msgspec.structs.replace(told(error), asks=asks, after_ms=after_ms)
     return Failed(call.seq, failure, text[:MESSAGE_LIMIT], raised=raised)
+
+
+def told(error: BaseException) -> Raised:
+    """Returns what the server learns of an exception."""
+    return Raised(names_of(error), exception=exception_info(error))
 
 
 def names_of(error: BaseException) -> tuple[str, ...]:
@@ -180,6 +216,19 @@ def names_of(error: BaseException) -> tuple[str, ...]:
     return tuple(name for name in names if len(name) <= NAME_LIMIT)[:MOST_NAMES]
 
 
+def _unwound(error: BaseException) -> BaseException:
+    """Returns the `Suspended` or `Canceled` in a group: a task group wraps what its tasks raise."""
+    while isinstance(error, BaseExceptionGroup):
+        for kind in (Canceled, Suspended):
+            found = error.subgroup(kind)
+            if found is not None:
+                error = found.exceptions[0]
+                break
+        else:
+            return error
+    return error
+
+
 def _misfit(call: Call, message: str, missing: str | None = None) -> Failed:
     return Failed(
         call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT], misfit=True, missing=missing
@@ -190,6 +239,8 @@ def failure_of(error: BaseException) -> FailureClass:
     """Returns the class of an exception, by its type alone."""
     if isinstance(error, MemoryError):
         return FailureClass.RESOURCE
+    if isinstance(error, WaitTimeout):
+        return FailureClass.EXECUTION  # Another attempt would find the same.
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror | socket.herror):
         return FailureClass.NETWORK
     if isinstance(error, OSError):
@@ -211,13 +262,3 @@ def _below(error: BaseException, name: str) -> BaseException:
             break
         frames = frames.tb_next
     return error.with_traceback(frames)
-
-
-def _holds_infinite(value: object) -> bool:
-    if isinstance(value, float):
-        return not math.isfinite(value)
-    if isinstance(value, Mapping):
-        return any(_holds_infinite(item) for item in value.values())
-    if isinstance(value, list | tuple | set | frozenset):
-        return any(_holds_infinite(item) for item in value)
-    return False

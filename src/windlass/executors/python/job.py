@@ -8,9 +8,12 @@ from typing import Final, Protocol
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.limits import over_limit
+from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
+    Alive,
     Answer,
     Ask,
     Call,
@@ -22,11 +25,15 @@ from windlass.executors.python.messages import (
 )
 from windlass.executors.python.process import exit_text
 from windlass.ports.executor import Exit, JobContext, Result
+from windlass.tasks.current import SCRATCH
+from windlass.tasks.steps import STEP
 from windlass.wire.jobs import SubmitRequest
+from windlass.wire.steps import StepRequest
 
 COMPLETED: Final = Result()
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+_FILE: Final = f'"{FILE}"'.encode()
 _decode: Final = msgspec.json.decode
 
 
@@ -110,21 +117,31 @@ class Job:
             self.context.log(report.data)
         elif isinstance(report, Progress):
             self.context.progress(_decode(report.value))
+        elif isinstance(report, Alive):
+            self.context.alive()
 
     def ask(self, ask: Ask, child: Answering) -> None:
-        """Submits jobs for the function; the answer goes to its process."""
-        task = asyncio.get_running_loop().create_task(self._ask(ask, child))
+        """Submits jobs or stores a step for the function; the answer goes to its process."""
+        task = asyncio.get_running_loop().create_task(self.answer(ask, child))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _ask(self, ask: Ask, child: Answering) -> None:
+    async def answer(self, ask: Ask, child: Answering) -> None:
+        """Does what the function asked for, and sends the answer."""
+        if ask.body == SCRATCH:
+            child.send(Answer(ask.number, msgspec.json.encode(str(self.context.scratch))))
+            return
         try:
-            request = msgspec.json.decode(ask.body, type=SubmitRequest)
-            reply = await self.context.submit(request)
+            if ask.what == STEP:
+                step = msgspec.json.decode(ask.body, type=StepRequest)
+                reply: object = await self.context.step(step)
+            else:
+                request = msgspec.json.decode(ask.body, type=SubmitRequest)
+                reply = await self.context.submit(request)
         except WindlassError as error:
             child.send(Answer(ask.number, msgspec.json.encode(error.describe()), True))
         except msgspec.MsgspecError as error:
-            misfit = InvalidInput("jobs", "jobs as they are submitted", str(error))
+            misfit = InvalidInput(ask.what, "what the agent understands", str(error))
             child.send(Answer(ask.number, msgspec.json.encode(misfit.describe()), True))
         else:
             child.send(Answer(ask.number, msgspec.json.encode(reply)))
@@ -134,11 +151,14 @@ def done_result(report: Done) -> Result:
     """Returns the result of a call that returned."""
     if report.result is None:
         return COMPLETED
-    return Result(result=_decode(report.result))
+    body = report.result
+    return Result(result=_decode(body), size=len(body), leaves_files=_FILE in body)
 
 
 def failed_result(job: Job, report: Failed) -> Result:
     """Returns the result of a call that raised, or was stopped."""
+    if report.failure == SUSPENDED:
+        return Result(outcome="suspended")
     if report.missing is not None:
         return job.missing(report.missing)
     if report.failure != FailureClass.CANCELED:

@@ -50,7 +50,7 @@ class Stop(msgspec.Struct, array_like=True, frozen=True, tag=3):
 
 
 class Answer(msgspec.Struct, array_like=True, frozen=True, tag=4):
-    """What came of an `Ask`: a `SubmitReply` as JSON, or the body of an error."""
+    """What came of an `Ask`: the reply as JSON, or the body of an error."""
 
     number: int
     body: bytes
@@ -109,11 +109,21 @@ class Ready(msgspec.Struct, array_like=True, frozen=True, tag=6):
 
 
 class Ask(msgspec.Struct, array_like=True, frozen=True, tag=7):
-    """It wants jobs to be submitted: a `SubmitRequest` as JSON. `number` comes back."""
+    """It asks for something, as JSON: "jobs" for a `SubmitRequest`, "step" for a `StepRequest`.
+
+    `number` comes back.
+    """
 
     seq: int
     number: int
     body: bytes
+    what: str = "jobs"
+
+
+class Alive(msgspec.Struct, array_like=True, frozen=True, tag=9):
+    """It is still at work."""
+
+    seq: int
 
 
 class Last(msgspec.Struct, array_like=True, frozen=True, tag=8):
@@ -125,7 +135,7 @@ class Last(msgspec.Struct, array_like=True, frozen=True, tag=8):
 
 
 Order = Call | Spilled | Stop | Answer | Expect
-Report = Done | Failed | Progress | Log | Redirect | Ready | Ask | Last
+Report = Done | Failed | Progress | Log | Redirect | Ready | Ask | Last | Alive
 
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_orders: Final = msgspec.msgpack.Decoder(list[Order]).decode

@@ -8,6 +8,7 @@ from windlass.ports.store.core.leases import LeasesRead, LeasesWrite
 from windlass.ports.store.core.limits import LimitsRead, LimitsWrite
 from windlass.ports.store.core.log import LogRead, LogWrite
 from windlass.ports.store.core.places import PlacesRead, PlacesWrite
+from windlass.ports.store.core.steps import StepsRead, StepsWrite
 from windlass.ports.store.core.workflows import WorkflowsRead, WorkflowsWrite
 from windlass.ports.store.fleet.access import AccessRead, AccessWrite
 from windlass.ports.store.fleet.catalog import CatalogRead, CatalogWrite
@@ -16,6 +17,7 @@ from windlass.ports.store.fleet.pools import PoolsRead, PoolsWrite
 from windlass.ports.store.fleet.workers import WorkersRead, WorkersWrite
 from windlass.ports.store.records.audit import AuditRead, AuditWrite
 from windlass.ports.store.records.files import FilesRead, FilesWrite
+from windlass.ports.store.records.inbox import InboxRead, InboxWrite
 from windlass.ports.store.records.retention import RetentionRead, RetentionWrite
 from windlass.ports.store.records.schedules import (
     ReactionsRead,
@@ -81,7 +83,11 @@ class ReadTx(Protocol):
     @property
     def deadlines(self) -> DeadlinesRead: ...
     @property
+    def steps(self) -> StepsRead: ...
+    @property
     def pools(self) -> PoolsRead: ...
+    @property
+    def inbox(self) -> InboxRead: ...
 
 
 class WriteTx(ReadTx, Protocol):
@@ -126,4 +132,8 @@ class WriteTx(ReadTx, Protocol):
     @property
     def deadlines(self) -> DeadlinesWrite: ...
     @property
+    def steps(self) -> StepsWrite: ...
+    @property
     def pools(self) -> PoolsWrite: ...
+    @property
+    def inbox(self) -> InboxWrite: ...

@@ -8,10 +8,10 @@ from windlass.api.events import moment_since
 from windlass.domain.access.actions import Action
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.values.times import format_moment
-from windlass.server.http.binding import Cursor
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.wire.access import AuditEntry, AuditList
+from windlass.wire.numbers import Cursor
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 

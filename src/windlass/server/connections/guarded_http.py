@@ -76,7 +76,8 @@ class GuardedHttp(HttpToolsProtocol):
             return
         # Behind the last chunk of a body there may be headers too.
         since = self._begun_at if self._stage is Stage.HEADERS else self._body_at
-        if self._received - since > self._header_bytes:
+        is_long = self._received - since > self._header_bytes
+        if is_long or len(self.headers) > self._limits.header_count:
             self.refuse(HEADERS_TOO_LARGE)
 
     def on_message_begin(self) -> None:
@@ -115,6 +116,8 @@ class GuardedHttp(HttpToolsProtocol):
         self._count(refusal.reason)
         self._refusal = refusal
         self._seen, self._since = refusal, self.loop.time()
+        if self._stage is Stage.HEADERS:
+            self.headers.clear()  # They are large as objects, and the client may linger.
         waits = self.is_busy
         if waits and (refusal is not BODY_TOO_SLOW or self.cycle.response_started):
             self.transport.abort()

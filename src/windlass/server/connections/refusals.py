@@ -33,6 +33,7 @@ class Reason(StrEnum):
     CONNECTIONS_PER_CALLER = "connections_per_caller"
     REQUESTS_PER_CALLER = "requests_per_caller"
     COSTLY_PER_CALLER = "costly_per_caller"
+    SIGN_INS = "sign_ins"
 
 
 Count = Callable[[Reason], None]

@@ -1,7 +1,6 @@
 """Finds out who calls: every request but the health checks presents a token or a session."""
 
 from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
 
 from windlass.server.http.asgi import Scope
 from windlass.server.http.origin import SAFE_METHODS
@@ -19,12 +18,15 @@ def bearer(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
 
 
 def cookie_of(header: str, name: str) -> str:
-    """Returns the value of a cookie; empty if there is none."""
-    try:
-        found = SimpleCookie(header).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+    """Returns the value of a cookie; empty if there is none.
+
+    Ours need no quotes. The parser of the standard library takes seconds for a long header.
+    """
+    for pair in header.split(";"):
+        found, _, value = pair.partition("=")
+        if found.strip() == name:
+            return value.strip()
+    return ""
 
 
 def with_session(scope: Scope, callers: SignedCallers) -> Scope:

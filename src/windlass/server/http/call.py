@@ -11,6 +11,7 @@ from windlass.engine.fleet.credentials import worker_token_name
 from windlass.server.connections.guarded_http import CONNECTION
 from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected
 from windlass.server.http.authentication import bearer
+from windlass.server.http.callers import source_of
 from windlass.server.http.token_watch import TokenWatch
 from windlass.server.services import Services
 
@@ -50,6 +51,11 @@ class Call:
     def has_token(self) -> bool:
         """Whether the request presents a token, valid or not."""
         return bearer(self._scope["headers"]) is not None
+
+    @property
+    def source(self) -> str:
+        """The address that the request comes from."""
+        return source_of(self._scope)
 
     async def identify(self) -> Identity | None:
         """Returns the caller as the store knows it now, not as it was some seconds ago."""

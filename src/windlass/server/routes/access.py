@@ -9,7 +9,7 @@ from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.names import check_name
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment
-from windlass.server.http.binding import Body, Id
+from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.wire.access import (
@@ -21,6 +21,7 @@ from windlass.wire.access import (
     TokenList,
     TokenRequest,
 )
+from windlass.wire.numbers import Id
 from windlass.wire.workers import Changed
 
 routes = Routes("/api/v1", "access")

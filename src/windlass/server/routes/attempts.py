@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from windlass.api.children import Children
 from windlass.api.rights import authorize
+from windlass.api.steps.attempt import AttemptSteps
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import Resource
 from windlass.domain.values.errors import NotFound
@@ -15,6 +16,7 @@ from windlass.server.http.routes import Routes
 from windlass.server.routes.files import Attempt, Number, Size, download
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.workers import Changed
 
 LOG_CHUNK_LIMIT: Final = 16 * 1024 * 1024
@@ -71,6 +73,16 @@ async def submit_children(
     """Submits jobs that the running job adds to its own workflow."""
     holder = _holder(call, worker, incarnation, job, attempt)
     return await Children(call.services.engine).submit(holder, data)
+
+
+@routes.post("/steps", needs=Action.RUN_STEPS)
+async def step(
+    call: Call, worker: Number, job: Number, attempt: Attempt, incarnation: Number,
+    data: Body[StepRequest],
+) -> StepReply:  # fmt: skip
+    """Stores a step of the running function, or begins what it waits for."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    return await AttemptSteps(call.services.engine).step(holder, data)
 
 
 @routes.get("/inputs/{source:int}/{name:path}", needs=Action.READ_INPUTS, media_type=BINARY)

@@ -17,11 +17,11 @@ from windlass.engine.history.read_events import (
     number_before,
     number_before_last,
 )
-from windlass.server.http.binding import Cursor, Id
 from windlass.server.http.call import Call
 from windlass.server.http.replies import EVENTS, ServerSentEvent, Stream
 from windlass.server.http.routes import Routes
 from windlass.server.services import Services
+from windlass.wire.numbers import Cursor, Id
 
 CHUNK = 500
 IDLE_MS = 250

@@ -6,9 +6,9 @@ from windlass.domain.access.actions import Action
 from windlass.domain.access.may import sees
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.server.http.binding import Id
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
+from windlass.wire.numbers import Id
 
 routes = Routes("/api/v1", "explain")
 

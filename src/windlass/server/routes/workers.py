@@ -14,11 +14,12 @@ from windlass.engine.access import digest_of
 from windlass.engine.fleet.credentials import CODE_REFUSED
 from windlass.engine.fleet.enrolment import ANYONE, Enrolment
 from windlass.ports.store import ReadTx
-from windlass.server.http.binding import Body, Id
+from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.server.services import Services
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, LeaveRequest
+from windlass.wire.numbers import Id
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import Changed, WorkerInfo, WorkerList
 
@@ -75,6 +76,7 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
         log_limit=config.log_limit,
         epoch=done.epoch,
         drain_limit_ms=config.drain_limit_ms,
+        result_limit=config.result_limit,
     )
 
 

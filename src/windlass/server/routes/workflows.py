@@ -3,11 +3,12 @@
 from windlass.api.parse import workflow_filter
 from windlass.domain.access.actions import Action
 from windlass.domain.rows.views import JobFilter
-from windlass.server.http.binding import Body, Cursor, Id
+from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.server.routes.jobs import PageSize, Seconds
 from windlass.wire.jobs import JobList
+from windlass.wire.numbers import Cursor, Id
 from windlass.wire.schedules import ReactionList
 from windlass.wire.workflows import (
     CanceledWorkflow,

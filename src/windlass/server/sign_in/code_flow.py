@@ -1,7 +1,8 @@
 """Signs a browser in: authorization code with PKCE, and a session in a cookie.
 
 Between the two steps, a cookie of the browser holds the state, the nonce and the verifier, so
-that any server can take the second step, and an anonymous caller makes us store nothing.
+that any server can take the second step, and an anonymous caller makes us store nothing. The state
+is signed: without one of ours, nobody makes us ask the provider.
 """
 
 import base64
@@ -9,7 +10,6 @@ import hashlib
 import hmac
 import os
 import re
-from collections import OrderedDict
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urlencode
@@ -24,11 +24,11 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock, Secrets
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.provider import Metadata, ProviderAway
+from windlass.server.sign_in.rates import SignInRate
 from windlass.server.sign_in.signatures import verify
+from windlass.server.sign_in.states import States
 
 BEGUN: Final = "windlass_sign_in"
-BEGUN_SECONDS: Final = 600  # how long somebody may take to sign in
-STATES_KEPT: Final = 10_000  # used states that are remembered, against replays
 NEXT_LIMIT: Final = 1_000
 _LOCAL: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")  # a path of this server, nothing else
 _BEGUN: Final = re.compile(r"[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}\.[^;, ]*")
@@ -57,13 +57,23 @@ class _Tokens(msgspec.Struct, frozen=True):
 class CodeFlow:
     """The two steps of a browser's sign-in."""
 
-    def __init__(self, callers: SignedCallers, oidc: Oidc, secrets: Secrets, clock: Clock) -> None:
+    def __init__(
+        self,
+        callers: SignedCallers,
+        oidc: Oidc,
+        *,
+        states: States,
+        rate: SignInRate,
+        secrets: Secrets,
+        clock: Clock,
+    ) -> None:
         self._callers = callers
         self._oidc = oidc
+        self._states = states
         self._secrets = secrets
         self._clock = clock
         self._secret = _read_secret(oidc.client_secret_file)
-        self._used: OrderedDict[str, None] = OrderedDict()
+        self.rate = rate
 
     async def begin(self, to: str) -> Begun:
         """Returns the address of the provider's page."""
@@ -72,7 +82,8 @@ class CodeFlow:
         found = await self._callers.provider(self._oidc.issuer).metadata()
         if not found.authorization_endpoint or not found.token_endpoint:
             raise ProviderAway("it has no authorization_endpoint or token_endpoint")
-        state, nonce, verifier = (self._secrets.secret() for _ in range(3))
+        state = await self._states.issue()
+        nonce, verifier = self._secrets.secret(), self._secrets.secret()
         asked = urlencode({
             "response_type": "code",
             "client_id": self._oidc.client_id,
@@ -92,16 +103,16 @@ class CodeFlow:
         if not _BEGUN.fullmatch(cookie):
             raise Unauthorized(NOT_BEGUN)
         expected, nonce, verifier, to = cookie.split(".", 3)
-        if not hmac.compare_digest(expected, state) or state in self._used:
+        same = hmac.compare_digest(expected, state)
+        if not same or not await self._states.accept(state):
             raise Unauthorized(NOT_BEGUN)
-        self._used[state] = None
-        if len(self._used) > STATES_KEPT:
-            self._used.popitem(last=False)
         if issuer is not None and issuer != self._oidc.issuer:
             raise Unauthorized("the answer is of another identity provider")
         to = _unquoted(to)
         provider = self._callers.provider(self._oidc.issuer)
-        token = await self._redeem(await provider.metadata(), code, verifier)
+        found = await provider.metadata()
+        with self.rate:
+            token = await self._redeem(found, code, verifier)
         try:
             claims = await verify(token, provider)
             now_s = self._clock.now_ms() / 1000

@@ -11,7 +11,8 @@ from windlass.server.http.authentication import cookie_of
 from windlass.server.http.call import Call
 from windlass.server.http.replies import Complete
 from windlass.server.http.routes import EACH, Routes
-from windlass.server.sign_in.code_flow import BEGUN, BEGUN_SECONDS, CodeFlow
+from windlass.server.sign_in.code_flow import BEGUN, CodeFlow
+from windlass.server.sign_in.states import LIFETIME_SECONDS
 from windlass.wire.access import LoginSettings, WhoAmI
 
 NO_STORE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
@@ -33,8 +34,9 @@ async def login_settings(call: Call) -> LoginSettings:
 async def login(call: Call, to: str = "/") -> Complete:
     """Sends a browser to the identity provider."""
     oidc, flow = _web(call)
+    flow.rate.enter(call.source)
     begun = await flow.begin(to)
-    cookie = _cookie(oidc, _begun_name(oidc), begun.cookie, BEGUN_SECONDS)
+    cookie = _cookie(oidc, _begun_name(oidc), begun.cookie, LIFETIME_SECONDS)
     return _redirect(begun.url, [cookie])
 
 
@@ -44,6 +46,7 @@ async def callback(
 ) -> Complete:
     """Takes a browser back from the identity provider, and opens its session."""
     oidc, flow = _web(call)
+    flow.rate.enter(call.source)
     if error or not code:
         shown = error[:100] if error.isprintable() else ""
         raise Unauthorized(f"the identity provider refused the sign-in: {shown or 'no code'}")

@@ -17,6 +17,7 @@ from windlass.store.memory.core.leases import MemoryLeases
 from windlass.store.memory.core.limits import MemoryLimits
 from windlass.store.memory.core.log import MemoryLog
 from windlass.store.memory.core.places import MemoryPlaces
+from windlass.store.memory.core.steps import MemorySteps
 from windlass.store.memory.core.workflows import MemoryWorkflows
 from windlass.store.memory.fleet.access import MemoryAccess
 from windlass.store.memory.fleet.catalog import MemoryCatalog
@@ -25,6 +26,7 @@ from windlass.store.memory.fleet.pools import MemoryPools
 from windlass.store.memory.fleet.workers import MemoryWorkers
 from windlass.store.memory.records.audit import MemoryAudit
 from windlass.store.memory.records.files import MemoryFiles
+from windlass.store.memory.records.inbox import MemoryInbox
 from windlass.store.memory.records.retention import MemoryRetention
 from windlass.store.memory.records.schedules import (
     MemoryReactions,
@@ -63,7 +65,9 @@ class MemoryTx(NamedTuple):
     placement: MemoryPlacement
     statistics: MemoryStatistics
     deadlines: MemoryDeadlines
+    steps: MemorySteps
     pools: MemoryPools
+    inbox: MemoryInbox
 
 
 class Shared:
@@ -190,5 +194,7 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         placement=MemoryPlacement(tables),
         statistics=MemoryStatistics(tables),
         deadlines=MemoryDeadlines(tables),
+        steps=MemorySteps(tables),
         pools=MemoryPools(tables),
+        inbox=MemoryInbox(tables),
     )

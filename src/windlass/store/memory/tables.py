@@ -6,7 +6,8 @@ from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.events import Event
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -27,6 +28,7 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.store.memory.table import Journal, Order, SortedTable, Table
 
@@ -87,14 +89,20 @@ class Tables:
         self.token_ids: Table[str, int] = Table(journal)  # digest
         self.audit: SortedTable[int, AuditRow] = SortedTable(journal, lambda row: (row.id,))
         self.codes: Table[str, Code] = Table(journal)
+        self.inbox: SortedTable[int, InboxRow] = SortedTable(journal, lambda row: (row.id,))
+        self.job_aliases: SortedTable[int, JobAlias] = SortedTable(journal, lambda row: (row.job,))
         self.logs: SortedTable[Order, LogRow] = SortedTable(
             journal, lambda row: (row.job, row.attempt)
         )
         # Artifacts of one job, by attempt and name.
         self.artifacts: Table[int, dict[tuple[int, str], ArtifactRow]] = Table(journal)
         self.names: Table[tuple[str, str], NameRow] = Table(journal)
+        self.uploads: Table[tuple[str, str], UploadRow] = Table(journal)  # (namespace, sha256)
         self.progress: Table[int, Progress] = Table(journal)
         self.dynamic: Table[int, Dynamic] = Table(journal)
+        # Steps of one job, by key.
+        self.steps: Table[int, dict[str, StepRow]] = Table(journal)
+        self.signals: SortedTable[int, SignalRow] = SortedTable(journal, lambda row: (row.id,))
         self.baseline: SortedTable[Order, BaselineRow] = SortedTable(
             journal, lambda row: (row.kind, row.id)
         )
@@ -107,14 +115,14 @@ class Tables:
         self.reactions: SortedTable[int, ReactionRow] = SortedTable(journal, lambda row: (row.id,))
 
     def _add_statistics(self, journal: Journal) -> None:
-        self.statistics: SortedTable[Order, StatisticsRow] = SortedTable(
-            journal, lambda row: (row.shape, row.measure)
-        )
+        # By namespace, queue, kind and measure.
+        self.statistics: Table[tuple[str, str, str, int], StatisticsRow] = Table(journal)
         self.usage: Table[int, Usage] = Table(journal)
         self.deadlines: SortedTable[tuple[int, int], tuple[int, int]] = SortedTable(
             journal, lambda row: row
         )
         # By worker and digest.
+        self.past_workers: Table[int, tuple[int, str]] = Table(journal)
         self.past_metadata: Table[tuple[int, str], PastMetadata] = Table(journal)
 
     def _add_placement(self, journal: Journal) -> None:

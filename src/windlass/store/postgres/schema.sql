@@ -19,6 +19,8 @@ CREATE SEQUENCE pool_ids;
 CREATE SEQUENCE pool_worker_ids;
 CREATE SEQUENCE run_ids;
 CREATE SEQUENCE reaction_ids;
+CREATE SEQUENCE signal_ids;
+CREATE SEQUENCE inbox_ids;
 
 -- Written when a job is submitted and when an attempt closes. Half of each page stays free
 -- and no column that an end writes has an index, so that the second write is a HOT update.
@@ -348,6 +350,17 @@ CREATE TABLE names (
 );
 CREATE INDEX names_sha256 ON names (sha256);
 
+CREATE TABLE uploads (
+    size bigint NOT NULL,
+    used_at bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    sha256 text COLLATE "C" NOT NULL,
+    content_type text NOT NULL,
+    created_by text NOT NULL,
+    PRIMARY KEY (namespace, sha256)
+);
+CREATE INDEX uploads_sha256 ON uploads (sha256);
+
 CREATE TABLE progress (
     job bigint PRIMARY KEY,
     at bigint NOT NULL,
@@ -360,6 +373,45 @@ CREATE TABLE dynamic (
     attempt integer NOT NULL,
     body bytea NOT NULL
 );
+
+-- What functions have done so far, and what they wait for.
+CREATE TABLE steps (
+    job bigint NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    asked_at bigint NOT NULL,
+    until bigint,
+    ended_at bigint,
+    signal bigint,
+    attempt integer NOT NULL,
+    kind smallint NOT NULL,
+    state smallint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    name text COLLATE "C",
+    actor text,
+    body bytea,
+    value bytea,
+    PRIMARY KEY (job, key)
+);
+CREATE INDEX steps_waiting ON steps (namespace, name, job)
+    WHERE kind = {step.signal} AND state = {step_state.pending};
+CREATE INDEX steps_asked ON steps (job)
+    WHERE kind = {step.question} AND state = {step_state.pending};
+
+CREATE TABLE signals (
+    id bigint PRIMARY KEY,
+    at bigint NOT NULL,
+    is_open smallint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    actor text,
+    payload bytea NOT NULL,
+    UNIQUE (namespace, name, key)
+);
+CREATE INDEX signals_name ON signals (namespace, name, id);
+CREATE INDEX signals_at ON signals (at);
+-- Those that waiting jobs may not have been told of.
+CREATE INDEX signals_open ON signals (id) WHERE is_open = 1;
 
 -- Where a replay begins once the oldest events are gone.
 CREATE TABLE baseline (
@@ -378,8 +430,8 @@ CREATE TABLE bad_ends (
 
 CREATE INDEX jobs_workflow ON jobs (workflow, id) WHERE workflow IS NOT NULL;
 CREATE INDEX keys_job ON keys (job);
--- Jobs that back off; planned ones may be many.
-CREATE INDEX due_retrying ON due (job) WHERE state = {state.retrying};
+-- Jobs that back off or are suspended; planned ones may be many.
+CREATE INDEX due_unplanned ON due (job) WHERE state <> {state.queued};
 
 -- Templates, each version a row that never changes.
 CREATE TABLE templates (
@@ -502,13 +554,17 @@ CREATE TABLE namespace_weights (
 -- What completed attempts took, per shape and measure; buckets is a JSON object.
 CREATE TABLE statistics (
     values_seen bigint NOT NULL,
-    total bigint NOT NULL,
+    weight double precision NOT NULL,
+    total double precision NOT NULL,
     low bigint NOT NULL,
     high bigint NOT NULL,
-    shape integer NOT NULL,
+    updated_at bigint NOT NULL,
     measure smallint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    queue text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
     buckets text NOT NULL,
-    PRIMARY KEY (shape, measure)
+    PRIMARY KEY (namespace, queue, kind, measure)
 ) WITH (fillfactor = 50);
 
 -- What a job's newest attempt took of its machine, where that is known.
@@ -532,6 +588,12 @@ CREATE TABLE past_metadata (
     digest text COLLATE "C" NOT NULL,
     dynamic text NOT NULL,
     PRIMARY KEY (worker, digest)
+);
+
+-- The names of removed workers, for the history of their jobs.
+CREATE TABLE past_workers (
+    id bigint PRIMARY KEY,
+    name text COLLATE "C" NOT NULL
 );
 
 -- Pools, and what they do at the moment.
@@ -583,3 +645,31 @@ CREATE TABLE pool_costs (
 CREATE INDEX tokens_worker ON tokens (worker) WHERE worker > 0;
 CREATE INDEX tokens_session ON tokens (expires_at) WHERE kind = 'session';
 CREATE INDEX codes_expired ON codes (expires_at, digest);
+
+-- What users submitted in transactions of their own; servers turn it into jobs. The ids in `jobs`
+-- are taken already: users know them before their commit.
+CREATE TABLE inbox (
+    id bigint PRIMARY KEY DEFAULT nextval('inbox_ids'),
+    at bigint NOT NULL,
+    jobs bigint[] NOT NULL,
+    submitted_by text NOT NULL,
+    namespaces text[] NOT NULL,
+    body text NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0);
+-- Finds the row of a job that others name: ids ascend.
+CREATE INDEX inbox_last_job ON inbox ((jobs[cardinality(jobs)]));
+
+-- Jobs from `inbox` whose key another job had: that one stands for them.
+CREATE TABLE job_aliases (
+    job bigint PRIMARY KEY,
+    became bigint NOT NULL,
+    at bigint NOT NULL
+);
+CREATE INDEX job_aliases_at ON job_aliases (at, job);
+
+-- Roles of the database that may submit in their transactions; see functions/allow_submit.sql.
+CREATE TABLE submitters (
+    role text COLLATE "C" PRIMARY KEY,
+    namespaces text[] NOT NULL -- empty: all
+);

@@ -15,6 +15,7 @@ from windlass.store.postgres.core.leases import PostgresLeases
 from windlass.store.postgres.core.limits import PostgresLimits
 from windlass.store.postgres.core.log import PostgresLog
 from windlass.store.postgres.core.places import PostgresPlaces
+from windlass.store.postgres.core.steps import PostgresSteps
 from windlass.store.postgres.core.workflows import PostgresWorkflows
 from windlass.store.postgres.failures import RETRY, describe, is_lost, raise_as_unavailable
 from windlass.store.postgres.fleet.access import PostgresAccess
@@ -25,6 +26,7 @@ from windlass.store.postgres.fleet.workers import PostgresWorkers
 from windlass.store.postgres.outcome import was_committed
 from windlass.store.postgres.records.audit import PostgresAudit
 from windlass.store.postgres.records.files import PostgresFiles
+from windlass.store.postgres.records.inbox import PostgresInbox
 from windlass.store.postgres.records.retention import PostgresRetention
 from windlass.store.postgres.records.schedules import (
     PostgresReactions,
@@ -66,7 +68,9 @@ class PostgresTx(NamedTuple):
     placement: PostgresPlacement
     statistics: PostgresStatistics
     deadlines: PostgresDeadlines
+    steps: PostgresSteps
     pools: PostgresPools
+    inbox: PostgresInbox
 
 
 class Transactions:
@@ -271,5 +275,7 @@ class Transactions:
             PostgresPlacement(session),
             PostgresStatistics(session),
             PostgresDeadlines(session),
+            PostgresSteps(session),
             PostgresPools(session),
+            PostgresInbox(session),
         )

@@ -33,6 +33,7 @@ from windlass.domain.rows.records import (
     WorkflowAbout,
     WorkflowRow,
 )
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Marked
 from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible
@@ -77,6 +78,8 @@ as_reservation = maker(Reservation)
 as_run = maker(RunRow)
 as_schedule = maker(ScheduleRow)
 as_shape = maker(ShapeRow)
+as_signal = maker(SignalRow)
+as_step = maker(StepRow)
 as_template = maker(TemplateRow)
 as_ticket = maker(Ticket)
 as_worker = maker(Worker)

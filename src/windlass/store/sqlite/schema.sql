@@ -303,6 +303,16 @@ CREATE TABLE names (
     PRIMARY KEY (namespace, name)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE uploads (
+    namespace TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    content_type TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    used_at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, sha256)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE progress (
     job INTEGER PRIMARY KEY,
     attempt INTEGER NOT NULL,
@@ -315,6 +325,49 @@ CREATE TABLE dynamic (
     attempt INTEGER NOT NULL,
     body BLOB NOT NULL
 ) STRICT;
+
+-- What functions have done so far, and what they wait for.
+CREATE TABLE steps (
+    job INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    kind INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    asked_at INTEGER NOT NULL,
+    until INTEGER,
+    ended_at INTEGER,
+    namespace TEXT NOT NULL,
+    name TEXT,
+    signal INTEGER,
+    actor TEXT,
+    body BLOB,
+    value BLOB,
+    PRIMARY KEY (job, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX steps_waiting ON steps (namespace, name, job)
+WHERE kind = {step.signal} AND state = {step_state.pending};
+
+CREATE INDEX steps_asked ON steps (job) WHERE kind = {step.question} AND state = {step_state.pending};
+
+CREATE TABLE signals (
+    id INTEGER PRIMARY KEY,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    key TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    is_open INTEGER NOT NULL,
+    actor TEXT,
+    payload BLOB NOT NULL,
+    UNIQUE (namespace, name, key)
+) STRICT;
+
+CREATE INDEX signals_name ON signals (namespace, name, id);
+
+CREATE INDEX signals_at ON signals (at);
+
+-- Those that waiting jobs may not have been told of.
+CREATE INDEX signals_open ON signals (id) WHERE is_open = 1;
 
 -- Where a replay begins once the oldest events are gone.
 CREATE TABLE baseline (
@@ -349,6 +402,7 @@ CREATE TABLE events (
                 WHEN {state.canceling} THEN {transitions.from_canceling}
                 WHEN {state.timed_out} THEN {transitions.from_timed_out}
                 WHEN {state.retrying} THEN {transitions.from_retrying}
+                WHEN {state.suspended} THEN {transitions.from_suspended}
                 ELSE 0
             END >> to_state
         ) & 1
@@ -386,13 +440,15 @@ CREATE INDEX artifacts_sha256 ON artifacts (sha256);
 
 CREATE INDEX names_sha256 ON names (sha256);
 
+CREATE INDEX uploads_sha256 ON uploads (sha256);
+
 -- Jobs that ended without completing, of which there are few.
 CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > {state.completed};
 
 CREATE INDEX jobs_workflow ON jobs (workflow) WHERE workflow IS NOT NULL;
 
--- Jobs that back off; planned ones may be many.
-CREATE INDEX due_retrying ON due (job, shape) WHERE state = {state.retrying};
+-- Jobs that back off or are suspended; planned ones may be many.
+CREATE INDEX due_unplanned ON due (job, shape, state) WHERE state <> {state.queued};
 
 CREATE INDEX keys_job ON keys (job);
 
@@ -520,14 +576,18 @@ CREATE TABLE namespace_weights (
 
 -- What completed attempts took, per shape and measure; buckets is a JSON object.
 CREATE TABLE statistics (
-    shape INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    kind TEXT NOT NULL,
     measure INTEGER NOT NULL,
     values_seen INTEGER NOT NULL,
-    total INTEGER NOT NULL,
+    weight REAL NOT NULL,
+    total REAL NOT NULL,
     low INTEGER NOT NULL,
     high INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
     buckets TEXT NOT NULL,
-    PRIMARY KEY (shape, measure)
+    PRIMARY KEY (namespace, queue, kind, measure)
 ) STRICT, WITHOUT ROWID;
 
 -- What a job's newest attempt took of its machine, where that is known.
@@ -552,6 +612,12 @@ CREATE TABLE past_metadata (
     dynamic TEXT NOT NULL,
     PRIMARY KEY (worker, digest)
 ) STRICT, WITHOUT ROWID;
+
+-- The names of removed workers, for the history of their jobs.
+CREATE TABLE past_workers (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL
+) STRICT;
 
 -- Pools, and what they do at the moment.
 CREATE TABLE pools (
@@ -612,3 +678,22 @@ BEGIN
     SELECT RAISE(ABORT, 'the newest event must stay: the numbering goes on from it');
 END;
 
+
+-- What users submitted in transactions of their own; the holder of the file turns it into jobs. The
+-- ids in `jobs` (JSON) are taken from `sequences` already. `namespaces` is JSON too.
+CREATE TABLE inbox (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    jobs TEXT NOT NULL,
+    submitted_by TEXT NOT NULL,
+    namespaces TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+
+-- Jobs from `inbox` whose key another job had: that one stands for them.
+CREATE TABLE job_aliases (
+    job INTEGER PRIMARY KEY,
+    became INTEGER NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX job_aliases_at ON job_aliases (at, job);

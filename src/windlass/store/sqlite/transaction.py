@@ -10,6 +10,7 @@ from windlass.store.sqlite.core.leases import SqliteLeases
 from windlass.store.sqlite.core.limits import SqliteLimits
 from windlass.store.sqlite.core.log import SqliteLog
 from windlass.store.sqlite.core.places import SqlitePlaces
+from windlass.store.sqlite.core.steps import SqliteSteps
 from windlass.store.sqlite.core.workflows import SqliteWorkflows
 from windlass.store.sqlite.fleet.access import SqliteAccess
 from windlass.store.sqlite.fleet.catalog import SqliteCatalog
@@ -18,6 +19,7 @@ from windlass.store.sqlite.fleet.pools import SqlitePools
 from windlass.store.sqlite.fleet.workers import SqliteWorkers
 from windlass.store.sqlite.records.audit import SqliteAudit
 from windlass.store.sqlite.records.files import SqliteFiles
+from windlass.store.sqlite.records.inbox import SqliteInbox
 from windlass.store.sqlite.records.retention import SqliteRetention
 from windlass.store.sqlite.records.schedules import (
     SqliteReactions,
@@ -53,7 +55,9 @@ class SqliteTx(NamedTuple):
     placement: SqlitePlacement
     statistics: SqliteStatistics
     deadlines: SqliteDeadlines
+    steps: SqliteSteps
     pools: SqlitePools
+    inbox: SqliteInbox
 
 
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
@@ -82,5 +86,7 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         placement=SqlitePlacement(connection),
         statistics=SqliteStatistics(connection),
         deadlines=SqliteDeadlines(connection),
+        steps=SqliteSteps(connection, sequences),
         pools=SqlitePools(connection, sequences),
+        inbox=SqliteInbox(connection, sequences),
     )

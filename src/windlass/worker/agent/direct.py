@@ -10,6 +10,7 @@ from windlass.engine.fleet.enrolment import Enrolment
 from windlass.ports.gateway import Holder
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 
 
@@ -38,6 +39,7 @@ class Files(Protocol):
 
 
 Submit = Callable[[Holder, SubmitRequest], Awaitable[SubmitReply]]
+Step = Callable[[Holder, StepRequest], Awaitable[StepReply]]
 
 
 class DirectGateway:
@@ -49,10 +51,12 @@ class DirectGateway:
         files: Files,
         log_limit: int | None = None,
         submit: Submit | None = None,
+        step: Step | None = None,
     ) -> None:
         self.woken: Callable[[], None] | None = None  # called when a job may come at once
         self._engine = engine
         self._submit = submit
+        self._step = step
         self._log_limit = engine.config.log_limit if log_limit is None else log_limit
         self.append_log = files.append_log
         self.end_log = files.end_log
@@ -78,6 +82,12 @@ class DirectGateway:
         if self._submit is None:
             raise Conflict("no_submit", "this worker has no way to submit jobs")
         return await self._submit(holder, request)
+
+    async def step(self, holder: Holder, request: StepRequest) -> StepReply:
+        """Stores a step of the function, or begins what it waits for."""
+        if self._step is None:
+            raise Conflict("no_steps", "this worker has no way to store steps")
+        return await self._step(holder, request)
 
     def interrupt(self, worker: int) -> None:
         """Makes the engine answer the worker's open sync now."""
@@ -109,4 +119,5 @@ async def enrol_with(engine: Engine, request: EnrolRequest, log_limit: int) -> E
         term_grace_ms=config.term_grace_ms,
         log_limit=log_limit,
         drain_limit_ms=config.drain_limit_ms,
+        result_limit=config.result_limit,
     )

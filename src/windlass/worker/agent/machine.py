@@ -11,7 +11,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from windlass.domain.matching.isolation import WEAKEST
+from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.code.missing import MissingFunctions
 from windlass.executors.python.code.store import CodeStore, search_path
@@ -32,16 +32,26 @@ from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.isolation.container.leftovers import end_outside
 from windlass.worker.isolation.container.mode import ContainerMode
+from windlass.worker.isolation.job_users import JobUsers
 from windlass.worker.isolation.mode import IsolationMode, Program, Wish
 from windlass.worker.isolation.modes import Modes
-from windlass.worker.isolation.place import PASSABLE, UserPlace, readable_by_all
+from windlass.worker.isolation.own_files import (
+    OPEN,
+    OWN_FILES,
+    SIGNALS,
+    Hiding,
+    choose_hiding,
+    hide,
+    present,
+    signals_kept_by,
+)
+from windlass.worker.isolation.place import PASSABLE, readable_by_all
 from windlass.worker.isolation.sandbox import SandboxMode, Visible
-from windlass.worker.isolation.uids import Uids, parse_range
 from windlass.worker.isolation.user import UserMode
-from windlass.worker.isolation.visible import visible_folders
+from windlass.worker.isolation.visible import own_python, visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient
-from windlass.worker.keeper.kept_process import KeptProcess
+from windlass.worker.keeper.kept_process import KeptProcess, RunAs
 from windlass.worker.keeper.leftovers import kill_leftovers
 from windlass.worker.keeper.scratch import Scratch
 
@@ -116,10 +126,9 @@ class LocalMachine:
         self._has_cgroup = cgroup is not None
         self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
         self._scratch = Scratch(self._state.scratch, self._keeper.remove)
-        self._place = UserPlace(self._state.path) if os.geteuid() == 0 else None
-        self._uids = Uids(parse_range(options.uids))
+        self._users = JobUsers(self._state.path, options.uids)
         self._socket = JobSocket(self._state.path)
-        self._user_socket = None if self._place is None else JobSocket(self._place.path, True)
+        self._user_socket: JobSocket | None = None  # for jobs that run as other users
         self.index_use = IndexUse(options.pins)
         self.isolation = Modes()
         self.containers = ContainerMode(
@@ -170,22 +179,23 @@ class LocalMachine:
         await self.isolation.clear_leftovers()
         with self._state.writing():
             self._keeper.start()
-            self._scratch.prepare()
+            for scratch in (self._scratch, *self.isolation.scratch.values()):
+                scratch.prepare()
             self._socket.open()
             if self._user_socket is not None:
                 self._user_socket.open()
+        self._keep_jobs_out()
 
     async def close(self) -> None:
         """Ends every process and lets go of the state directory."""
         await self._close_executors()
         self._keeper.close()
+        self._keeper.drop_walls()
         await self.isolation.close()
         await self._socket.close()
-        self._uids.close()
         if self._user_socket is not None:
             await self._user_socket.close()
-        if self._place is not None:
-            self._place.close()
+        self._users.close()
         if self._code is not None:
             self._code.close()
         self._state.close()
@@ -193,42 +203,45 @@ class LocalMachine:
     async def _find_modes(self) -> None:
         """Finds out how jobs can be isolated here."""
         options = self._options
+        users = self._users
         with self._state.writing():
-            code = self._make_code_folder()
+            lacking = users.open()
+            code = self._make_code_folder(lacking is None)
         visible = visible_folders((*options.shares, code), (self._state.path, *options.hides))
-        with self._state.writing():
-            if self._place is not None:
-                own = self.isolation.scratch["user"] = Scratch(
-                    self._place.scratch, self._keeper.remove, PASSABLE
-                )
-                own.prepare()
+        if lacking is None:
+            self.isolation.other_users = MODES[1:] if users.is_root else ("user",)
+            self._user_socket = JobSocket(users.place.path, True)
+            own = Scratch(users.place.scratch, self._keeper.remove, PASSABLE)
+            self.isolation.scratch["user"] = own
+        if users.namespace >= 0:
+            self._keeper.use_users(users.namespace)
         candidates: list[IsolationMode] = [
-            UserMode(self._uids),
-            SandboxMode(visible, self._state.path / FILTER, self._uids),
+            UserMode(users.uids, lacking),
+            SandboxMode(visible, self._state.path / FILTER, users.uids),
         ]
         if options.isolation == self.containers.name:
             candidates.append(self.containers)  # Else it is asked when there is time.
         await self.isolation.look(options.isolation, candidates)
-        self._keep_code(code, visible)
+        self._keep_code(code, visible, lacking is None)
 
-    def _make_code_folder(self) -> Path:
+    def _make_code_folder(self, has_users: bool) -> Path:
         """Makes the folder for the code of functions, which jobs only read."""
-        if self._place is None:
+        if not has_users:
             self._code = TemporaryFolder(CODE_START)
             return self._code.path
-        self._place.open()
-        folder = self._place.path / "code"
+        folder = self._users.place.path / "code"
         folder.mkdir(mode=PASSABLE, exist_ok=True)
         folder.chmod(PASSABLE)
         return folder
 
-    def _keep_code(self, folder: Path, visible: Visible) -> None:
+    def _keep_code(self, folder: Path, visible: Visible, has_users: bool) -> None:
         """Lets functions import one version of their code, of files that jobs can read anyway."""
-        mode, as_root = self.isolation.default, self._place is not None
+        mode = self.isolation.default
+        others = has_users and mode in self.isolation.other_users
 
         def readable(file: str) -> bool:
             shown = mode in ("process", "user") or visible.shows(file)
-            return shown and (mode == "process" or not as_root or readable_by_all(file))
+            return shown and (not others or readable_by_all(file))
 
         base = self._keeper.base.get(PYTHON_PATH)
         for executor in self._executors.values():
@@ -236,6 +249,24 @@ class LocalMachine:
                 path = search_path(executor.import_path or base, sys.path)
                 executor.keep_code(CodeStore(folder, path, readable))
                 executor.missing.changed = self._functions_changed
+
+    def _keep_jobs_out(self) -> None:
+        """Keeps jobs that have the worker's user apart, and away from Windlass's own files."""
+        modes, options = self.isolation, self._options
+        if options.trusts_jobs:
+            modes.walls = {OWN_FILES: OPEN, SIGNALS: OPEN}
+            return
+        folders = present((self._state.path, *options.hides))
+        hiding = choose_hiding(folders)
+        needed = (self._state.scratch, self._socket.path, *own_python())
+        try:
+            hide(self._keeper, hiding.way, folders, [path for path in needed if path is not None])
+        except OSError as error:
+            hiding = Hiding(OPEN, error.strerror or str(error))
+        modes.walls = {OWN_FILES: hiding.way, SIGNALS: signals_kept_by()}
+        modes.plain = RunAs(apart=True, kept_out=hiding.way != OPEN)
+        if hiding.reason and modes.default == WEAKEST:
+            log.warning("own_files_open_to_jobs", reason=hiding.reason)
 
     async def _close_executors(self) -> None:
         """Closes them while the keeper can still answer; it ends whatever they leave."""
@@ -275,7 +306,7 @@ class LocalMachine:
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             self._options.secrets, self._socket, self.index_use, self.isolation,
-            self._user_socket, self._options.limits,
+            self._user_socket, self._options.limits, reply.result_limit,
         )  # fmt: skip
         self._attach()
         return AttemptStarter(context, self._executors)
@@ -318,7 +349,10 @@ class LocalMachine:
     ) -> KeptProcess:
         """Starts a process for no job in particular; it sees `env` beside what all jobs see."""
         if self.isolation.default == WEAKEST:
-            process = self._keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin)
+            process = self._keeper.spawn(
+                argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin,
+                run_as=self.isolation.plain,
+            )  # fmt: skip
         else:
             process = await self._spawn_confined(argv, dict(env), limits, stdin)
         await process.changed()

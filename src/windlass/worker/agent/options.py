@@ -24,7 +24,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     they hold. `isolation` is the weakest mode in which it runs jobs, or `auto`; `uids` are those of
     jobs if it is root. `shares` are folders that jobs in a sandbox can read, `hides` those that
     they must not see. `limits` are the most that a job may use. `container_engine` is `auto`,
-    `off`, or the engine that runs the containers of jobs.
+    `off`, or the engine that runs the containers of jobs. If it `trusts_jobs`, those in the mode
+    `process` can do all that its user can, such as use sudo.
     """
 
     name: str
@@ -47,3 +48,4 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     hides: tuple[Path, ...] = ()
     limits: JobLimits | None = None
     container_engine: str = "off"
+    trusts_jobs: bool = False

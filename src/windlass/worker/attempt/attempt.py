@@ -12,18 +12,21 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.matching.indices import GPUS
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.ports.executor import Executor, Granted, Limits, Process, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt import children
 from windlass.worker.attempt.context import AgentContext, SubmitSocket
-from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.files.files import Files
 from windlass.worker.attempt.limits import combined
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
+from windlass.worker.attempt.output import steps
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.output.progress import Progress
@@ -106,7 +109,7 @@ class Attempt:
         self._task: asyncio.Task[None] | None = None
         self._progress: Progress | None = None
         self._asked = 0  # how often it has submitted jobs
-        self._env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(attempt)}
+        self._env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(shown_attempt(attempt))}
         if spec.workflow is not None:
             self._env["WINDLASS_WORKFLOW"] = str(spec.workflow)
         self.granted: Granted | None = None
@@ -137,7 +140,7 @@ class Attempt:
         """Runs it."""
         self._timers.start()
         begin: Begin | None = getattr(self._executor, "begin", None)
-        if begin is None or self.granted is not None or self.alone:
+        if begin is None or self.granted is not None or self.alone or self._spec.has_files:
             self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
@@ -220,7 +223,7 @@ class Attempt:
             self._confinement = self._confine()
             self._processes = Processes(
                 self._context.keeper, self.job, self.log, self._attach, self._confinement,
-                self._unless_stopped,
+                self._unless_stopped, self._context.isolation.plain,
             )  # fmt: skip
         return await self._processes.spawn(
             argv,
@@ -252,10 +255,7 @@ class Attempt:
         self._timers.note_activity()
         if self._mask is not None:
             value = self._mask.value(value)
-        if self._progress is None:
-            context = self._context
-            self._progress = Progress(context.gateway, self._holder(), context.clock)
-        self._progress.tell(value)
+        self._progress_made().tell(value)
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:
         """Places an artifact of another job at `path` in the scratch directory."""
@@ -280,6 +280,21 @@ class Attempt:
         return await children.submit(
             context.gateway, context.clock, self._holder(), request, self._asked
         )
+
+    async def step(self, request: StepRequest) -> StepReply:
+        """Stores a step of the function, or begins what it waits for."""
+        self._timers.note_activity()
+        context = self._context
+        if self._mask is not None:
+            request = steps.conceal(request, self._mask)
+        return await steps.ask(
+            context.gateway, context.clock, self._holder(), request, lambda: self._why is not None
+        )
+
+    def alive(self) -> None:
+        """Puts off the idle timeout, here and at the server."""
+        self._timers.note_activity()
+        self._progress_made().note_alive()
 
     # Stopping
 
@@ -316,7 +331,7 @@ class Attempt:
     async def _run(self) -> None:
         report: Report | None = None
         try:
-            report = self._conclude(await self._execute())
+            report = self._conclude(await self._execute(self._carried_out()))
         except asyncio.CancelledError:
             report = self._conclude(UNSTOPPED)
         finally:
@@ -328,14 +343,21 @@ class Attempt:
         if self._over or self._task is not None:
             return
         self._exited = self._why is None
-        if self._log is None:
+        if self._log is None and not result.leaves_more(self._context.result_limit):
             self._end(self._conclude(result))
         else:
-            self._task = asyncio.get_running_loop().create_task(self._settle_logged(result))
+            self._task = asyncio.get_running_loop().create_task(self._settle_later(result))
 
-    async def _settle_logged(self, result: Result) -> None:
+    async def _kept(self, result: Result) -> Result:
+        """Returns the result with large parts and files of it as artifacts."""
+        self._exited = self._exited or self._why is None
+        if self._exited and result.leaves_more(self._context.result_limit):
+            return await self._files_made().keep(result, self._mask)
+        return result
+
+    async def _settle_later(self, result: Result) -> None:
         try:
-            await self._log_known()
+            result = await self._execute(self._kept(result))
         finally:
             self._end(self._conclude(result))
         await self._finish_log()
@@ -365,33 +387,37 @@ class Attempt:
             waiting = asyncio.get_running_loop().create_task(processes.wait_over())
             waiting.add_done_callback(lambda _: free(self.key))
 
-    async def _log_known(self) -> None:
-        if self._log is not None:
-            await self._log.known()
-
     async def _finish_log(self) -> None:
         if self._log is not None:
             peak = 0 if self._processes is None else self._processes.peak_memory
             await self._log.finish(peak, lost=self._why == "lost")
 
-    async def _execute(self) -> Result:
-        """Runs the executor; turns what it raises into a result."""
+    async def _carried_out(self) -> Result:
+        """Runs the executor, with what it needs in place."""
+        if self._assignment.indices is not None:
+            await self._take_indices(self._assignment.indices)
+        if self._spec.has_files:
+            self._spec.args = await self._files_made().fill(self._spec.args)
+        return await self._kept(await self._executor.run(self))
+
+    async def _execute(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Returns the result of this work; turns what it raises into one."""
         try:
-            if self._assignment.indices is not None:
-                await self._take_indices(self._assignment.indices)
-            result = await self._executor.run(self)
+            result = await work
         except Fenced as error:
             if self._why is None:
                 self.stop("released", error.message)
             return Result(outcome="failed", message=error.message)
         except (StoreUnavailable, Overloaded) as error:
+            self._exited = False
             return self._postpone(error)
         except Exception as error:
             if not isinstance(error, WindlassError | OSError):
                 log.exception("executor_failed", task=self._executor.task, job=self.job)
-            return result_of(error, ran=self._processes is not None)
-        self._exited = self._why is None
-        await self._log_known()
+            return result_of(error, ran=self._exited or self._processes is not None)
+        self._exited = self._exited or self._why is None
+        if self._log is not None:
+            await self._log.known()
         return result
 
     async def _take_indices(self, indices: Mapping[str, tuple[str, ...]]) -> None:
@@ -447,8 +473,14 @@ class Attempt:
     @property
     def _socket(self) -> SubmitSocket:
         context = self._context
-        shared = None if self.isolation == WEAKEST else context.user_socket
+        shared = context.user_socket if self.isolation in context.isolation.other_users else None
         return shared or context.socket
+
+    def _progress_made(self) -> Progress:
+        if self._progress is None:
+            context = self._context
+            self._progress = Progress(context.gateway, self._holder(), context.clock)
+        return self._progress
 
     def _log_made(self) -> AttemptLog:
         if self._log is None:

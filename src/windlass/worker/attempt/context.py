@@ -75,3 +75,4 @@ class AgentContext(NamedTuple):
     isolation: Modes
     user_socket: SubmitSocket | None = None  # for jobs that run as other users
     limits: JobLimits | None = None  # the most that a job may use
+    result_limit: int = 1024 * 1024  # larger results are kept as artifacts

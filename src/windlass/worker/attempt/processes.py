@@ -10,7 +10,7 @@ from windlass.ports.executor import Limits, Process
 from windlass.worker.attempt.context import Keeper
 from windlass.worker.isolation.confined_process import ConfinedProcess, Tail
 from windlass.worker.isolation.mode import Confinement, Program, Settles
-from windlass.worker.keeper.kept_process import Ended, KeptProcess
+from windlass.worker.keeper.kept_process import AS_WORKER, Ended, KeptProcess, RunAs
 
 Wrapping = Callable[[Coroutine[Any, Any, Program]], Awaitable[Program]]
 
@@ -22,11 +22,13 @@ async def _at_once(wrapping: Coroutine[Any, Any, Program]) -> Program:
 class Processes:
     """Hands their output to `on_output`, or to `on_pipe` where there is much of it.
 
-    They run in `confinement`, if there is one. `waiting` waits for it to make them ready.
+    They run in `confinement`; if there is none, as `plain` says. `waiting` waits for it to make
+    them ready.
     """
 
     __slots__ = (
-        "_confinement", "_job", "_keeper", "_on_output", "_on_pipe", "_started", "_waiting",
+        "_confinement", "_job", "_keeper", "_on_output", "_on_pipe", "_plain", "_started",
+        "_waiting",
     )  # fmt: skip
 
     def __init__(
@@ -37,7 +39,9 @@ class Processes:
         on_pipe: Callable[[int], None],
         confinement: Confinement | None = None,
         waiting: Wrapping = _at_once,
+        plain: RunAs = AS_WORKER,
     ) -> None:
+        self._plain = plain
         self._keeper = keeper
         self._waiting = waiting
         self._confinement = confinement
@@ -61,7 +65,9 @@ class Processes:
 
         It sees `env` beside the base of all jobs. With `make` the keeper makes the folder `cwd`.
         """
-        program = Program(argv=tuple(argv), env=env, cwd=str(cwd), make=make, limits=limits)
+        program = Program(
+            argv=tuple(argv), env=env, cwd=str(cwd), make=make, limits=limits, run_as=self._plain
+        )
         if self._confinement is not None:
             program = await self._waiting(self._confinement.wrap(program))
         listen, stdout = os.pipe() if capture else (-1, None)

@@ -17,11 +17,12 @@ from windlass.domain.matching.isolation import (
     strongest,
 )
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.worker.isolation.job_users import try_users
 from windlass.worker.isolation.mode import Confinement, IsolationMode
 from windlass.worker.isolation.process import ProcessMode
 from windlass.worker.isolation.sandbox import SandboxMode, Visible
-from windlass.worker.isolation.uids import DEFAULT_RANGE, Uids, parse_range
 from windlass.worker.isolation.user import UserMode
+from windlass.worker.keeper.kept_process import AS_WORKER
 from windlass.worker.keeper.scratch import Scratch
 
 AUTO: Final = "auto"  # the first of `AUTOMATIC` that works here
@@ -36,9 +37,9 @@ async def find_modes() -> "Modes":
     """Returns what this machine can do for a worker of this user, without starting one."""
     modes = Modes()
     with tempfile.TemporaryDirectory(prefix="windlass-") as folder:
-        uids = Uids(parse_range(DEFAULT_RANGE))
+        uids, lacking = try_users()
         filter_file = Path(folder) / "system-calls"
-        candidates = (UserMode(uids), SandboxMode(Visible(), filter_file, uids))
+        candidates = (UserMode(uids, lacking), SandboxMode(Visible(), filter_file, uids))
         await modes.look(WEAKEST, candidates)
     return modes
 
@@ -50,13 +51,16 @@ class Modes:
         self.default = default
         self.lacking: Mapping[Isolation, str] = {}  # why it cannot do the others
         self.scratch: dict[Isolation, Scratch] = {}  # where a mode needs folders of its own
+        self.other_users: Collection[Isolation] = ()  # modes in which jobs are not our user
+        self.plain = AS_WORKER  # how programs are started in the weakest mode
+        self.walls: dict[str, str] = {}  # what these cannot get at, for people
         self._leaving: set[asyncio.Task[None]] = set()
         self._offered: dict[Isolation, IsolationMode] = {WEAKEST: ProcessMode()}
 
     @property
     def metadata(self) -> dict[str, Any]:
         """What the server is told, for matching."""
-        return {OFFERED: self.names, DEFAULT: self.default}
+        return {OFFERED: self.names, DEFAULT: self.default, **self.walls}
 
     @property
     def offered(self) -> Collection[Isolation]:

@@ -1,4 +1,4 @@
-"""Where other users find what is theirs, if the worker is root and gives jobs uids of their own.
+"""Where other users find what is theirs, if the worker gives jobs uids of their own.
 
 The worker's state directory is closed to them, and it may be below a home directory that is
 closed as well.
@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +19,21 @@ YOUNG_S: Final = 60  # a worker that has just made its folder may not have locke
 PASSABLE: Final = 0o711  # others can pass through a folder, but not list it
 
 
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 class UserPlace:
     """A folder for the scratch directories of jobs and the socket by which they submit others.
 
     Others can pass through it, but not list it.
     """
 
-    def __init__(self, state: Path, root: Path = ROOT) -> None:
+    def __init__(
+        self, state: Path, root: Path = ROOT, remove: Callable[[Path], None] = _remove
+    ) -> None:
         self._root = root
+        self._remove = remove
         self._held: int | None = None
         self.path = root / hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
 
@@ -47,7 +55,7 @@ class UserPlace:
 
     def close(self) -> None:
         """Removes it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._remove(self.path)
         if self._held is not None:
             os.close(self._held)
             self._held = None
@@ -61,7 +69,7 @@ class UserPlace:
                 settled = folder.stat().st_mtime < self.path.stat().st_mtime - YOUNG_S
                 held = _lock(folder) if settled else None
                 if held is not None:
-                    shutil.rmtree(folder, ignore_errors=True)
+                    self._remove(folder)
                     os.close(held)
 
 

@@ -11,6 +11,7 @@ gives each attempt a uid of its own, as the mode `user` does, and needs no user 
 import asyncio
 import os
 import shutil
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,7 @@ from windlass.worker.isolation.system_calls import filter_program
 from windlass.worker.isolation.uids import Uids
 from windlass.worker.isolation.user import home_of
 from windlass.worker.keeper.kept_process import RunAs, SpawnFailed
-from windlass.worker.keeper.processes import find_program
+from windlass.worker.keeper.launch import find_program
 
 SYSTEM: Final = (
     "/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/opt", "/sbin", "/sys",
@@ -123,6 +124,11 @@ class SandboxMode:
         """Does nothing: a sandbox ends with bubblewrap, and that with its keeper."""
 
     @property
+    def gains_nothing(self) -> bool:
+        """Whether bubblewrap is no setuid program, which could not be kept apart."""
+        return not os.stat(self._bwrap).st_mode & stat.S_ISUID
+
+    @property
     def filter(self) -> str:
         """The file that bubblewrap finds open."""
         return str(self._filter_file)
@@ -210,11 +216,15 @@ class Sandbox:
         limits = program.limits or NO_LIMITS
         words = (*mode.words(self._wish, program.cwd, limits.disk_bytes), "--")
         words += (*mode.become(self._uid), *mode.limit(limits.processes))
+        files = ((FILTER_FD, mode.filter),)
+        run_as = RunAs(
+            self._uid, files, nested=True, status=STATUS_FD, apart=mode.gains_nothing
+        )  # fmt: skip
         return replace(
             program,
             argv=(*words, *program.argv),
             env={**program.env, **home},
-            run_as=RunAs(self._uid, ((FILTER_FD, mode.filter),), nested=True, status=STATUS_FD),
+            run_as=run_as,
         )
 
     def _check_program(self, program: Program) -> None:

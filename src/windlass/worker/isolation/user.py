@@ -1,7 +1,5 @@
 """The mode `user`: the programs of each attempt run under a uid that nothing else has."""
 
-import os
-
 from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import Isolation
@@ -9,20 +7,19 @@ from windlass.worker.isolation.mode import Confinement, Program, Wish
 from windlass.worker.isolation.uids import Uids
 from windlass.worker.keeper.kept_process import RunAs
 
-NOT_ROOT = "the worker does not run as root"
-
 
 class UserMode:
     """Implements `IsolationMode`."""
 
     name: Isolation = "user"
 
-    def __init__(self, uids: Uids) -> None:
+    def __init__(self, uids: Uids, lacking: str | None = None) -> None:
         self._uids = uids
+        self._lacking = lacking
 
     async def why_not(self) -> str | None:
-        """Only root can start programs as others."""
-        return NOT_ROOT if os.geteuid() != 0 else self._uids.check()
+        """Only root, and who has subordinate uids, can start programs as others."""
+        return self._lacking or self._uids.check()
 
     def enter(self, wish: Wish) -> Confinement:
         """Takes a uid for the attempt."""
@@ -43,7 +40,7 @@ class OwnUser:
     async def wrap(self, program: Program) -> Program:
         """Returns the program with another user; its scratch directory is that user's home."""
         env = {**program.env, **home_of(self._uid, self._home)}
-        return replace(program, env=env, run_as=RunAs(user=self._uid))
+        return replace(program, env=env, run_as=RunAs(user=self._uid, apart=True))
 
     async def leave(self) -> None:
         """Gives the uid back; the keeper has killed its processes."""

@@ -18,11 +18,16 @@ def visible_folders(shared: Iterable[Path], hidden: Iterable[Path]) -> Visible:
     visible, unless it holds somebody's home.
     """
     here = Path.cwd()
-    found = [Path(sys.prefix), Path(sys.base_prefix), SOURCES]
+    found = list(own_python())
     found += [Path(entry) for entry in sys.path if entry and Path(entry) != here]
     found += [] if _holds_home(here) else [here]
     found += shared
     return Visible(_outermost(found), tuple(path.absolute() for path in hidden))
+
+
+def own_python() -> tuple[Path, ...]:
+    """Returns the folders of the Python that runs the worker, and of Windlass."""
+    return Path(sys.prefix), Path(sys.base_prefix), SOURCES
 
 
 def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
@@ -37,5 +42,5 @@ def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 def _holds_home(folder: Path) -> bool:
     """Returns whether a home is this folder or in it."""
-    home = Path(os.environ.get("HOME", "/"))
+    home = Path(os.path.realpath(os.environ.get("HOME", "/")))
     return home.is_relative_to(folder) or Path("/home").is_relative_to(folder)

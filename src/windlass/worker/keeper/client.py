@@ -25,6 +25,7 @@ from windlass.worker.keeper.kept_process import (
     RunAs,
     SpawnFailed,
 )
+from windlass.worker.keeper.walls.walls import CLOSED, USERS, VIEW
 
 FDS_PER_FRAME = 100
 OWN = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "USER")  # all it sees
@@ -70,6 +71,7 @@ class KeeperClient:
         self._received: deque[int] = deque()
         self._scheduled = False
         self._writing = False
+        self._walls: list[tuple[tuple[Any, ...], tuple[int, ...]]] = []  # for each keeper
 
     def start(self) -> None:
         """Starts the keeper's process."""
@@ -89,6 +91,36 @@ class KeeperClient:
         self._sock = ours
         asyncio.get_running_loop().add_reader(ours.fileno(), self._receive)
         self.send(("base", self.base))
+        for message, fds in self._walls:
+            self._send_with(message, fds)
+
+    def hide_by_view(self, user: int, mounts: int) -> None:
+        """Starts programs that are kept out in these namespaces; takes over the descriptors."""
+        self._add_wall(("wall", VIEW), (user, mounts))
+
+    def close_folders(self, closed: Sequence[str], kept: Sequence[str]) -> None:
+        """Closes folders to programs that are kept out, but for those in `kept`."""
+        self._add_wall(("wall", CLOSED, list(closed), list(kept)))
+
+    def use_users(self, users: int) -> None:
+        """Starts programs of other users in this namespace."""
+        self._add_wall(("wall", USERS), (os.dup(users),))
+
+    def drop_walls(self) -> None:
+        """Closes the descriptors of namespaces; there is no keeper after this."""
+        for _, fds in self._walls:
+            for fd in fds:
+                os.close(fd)
+        self._walls.clear()
+
+    def _add_wall(self, message: tuple[Any, ...], fds: tuple[int, ...] = ()) -> None:
+        self._walls.append((message, fds))
+        if self._sock is not None:
+            self._send_with(message, fds)
+
+    def _send_with(self, message: tuple[Any, ...], fds: tuple[int, ...]) -> None:
+        self._fds += [os.dup(fd) for fd in fds]
+        self.send(message)
 
     def close(self) -> None:
         """Disconnects: the keeper kills everything and ends."""

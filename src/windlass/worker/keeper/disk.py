@@ -4,10 +4,10 @@ The standard library only: the keeper imports this file.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from windlass.worker.keeper import processes
 from windlass.worker.keeper.group import Group
+from windlass.worker.keeper.launch import launch
 
 EVERY_S = 1.0
 
@@ -19,8 +19,13 @@ class DiskMeter:
         self._null = null
         self._running: dict[int, tuple[Group, int]] = {}  # by pid
 
-    def look_at(self, group: Group, now: float, env: Mapping[str, str]) -> int:
-        """Starts to measure the group's folder if it is time to; returns the pid, or 0."""
+    def look_at(
+        self, group: Group, now: float, env: Mapping[str, str], enter: Callable[[], None] | None
+    ) -> int:
+        """Starts to measure the group's folder if it is time to; returns the pid, or 0.
+
+        The process that measures calls `enter` first.
+        """
         if not (group.allowed.disk and group.cwd) or now - group.disk_at < EVERY_S:
             return 0
         if any(one is group for one, _ in self._running.values()):
@@ -29,7 +34,8 @@ class DiskMeter:
         listen, tell = os.pipe()
         command = ["du", "-sx", "--block-size=1", "--", group.cwd]
         try:
-            pid = processes.launch(command, env, (self._null, tell, self._null))
+            streams = (self._null, tell, self._null)
+            pid = launch(command, env, streams, prepare=enter)
         except OSError:
             os.close(listen)
             return 0

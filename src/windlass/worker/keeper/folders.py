@@ -4,6 +4,7 @@ The standard library only: the keeper imports this file.
 """
 
 import os
+from contextlib import suppress
 
 
 def enter(path: str, make: bool, user: int | None) -> None:
@@ -13,13 +14,21 @@ def enter(path: str, make: bool, user: int | None) -> None:
     except FileNotFoundError:
         if not make:
             raise
-        os.mkdir(path, 0o700)
+        make_folder(path)
         os.chdir(path)
     if make and user is not None:
-        _hand_over(path, user)
+        hand_over(path, user)
 
 
-def _hand_over(path: str, user: int) -> None:
+def make_folder(path: str) -> None:
+    """Makes a folder that is closed to other users, if it is not there."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+
+
+def hand_over(path: str, user: int) -> None:
     """Gives a folder to another user, with what the agent has put there."""
     os.chown(path, user, user)
     for folder, folders, files in os.walk(path):
@@ -27,6 +36,19 @@ def _hand_over(path: str, user: int) -> None:
             place = f"{folder}/{name}"
             if os.lstat(place).st_uid == os.getuid():
                 os.chown(place, user, user, follow_symlinks=False)
+
+
+def take_back(path: str) -> None:
+    """Takes a folder back with all that is in it; nobody else may use it at that time.
+
+    What somebody else has put there stays as it is.
+    """
+    me, group = os.geteuid(), os.getegid()
+    os.chown(path, me, group, follow_symlinks=False)
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            with suppress(PermissionError):
+                os.chown(f"{folder}/{name}", me, group, follow_symlinks=False)
 
 
 def holds_something(path: str) -> bool:

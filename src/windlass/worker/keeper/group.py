@@ -9,7 +9,8 @@ import signal
 
 from windlass.worker.keeper import processes
 from windlass.worker.keeper.cgroups import Box
-from windlass.worker.keeper.processes import Allowed, Start, signal_group
+from windlass.worker.keeper.launch import Allowed, Start
+from windlass.worker.keeper.processes import signal_group
 
 STATUS = re.compile(rb'"child-pid"\s*:\s*(\d+)')
 

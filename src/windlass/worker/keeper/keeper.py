@@ -30,12 +30,14 @@ from typing import Any
 from windlass.worker.keeper import processes
 from windlass.worker.keeper.cgroups import Boxes
 from windlass.worker.keeper.disk import DiskMeter
-from windlass.worker.keeper.folders import enter, holds_something
+from windlass.worker.keeper.folders import holds_something
 from windlass.worker.keeper.group import Group
 from windlass.worker.keeper.guard import fork_keeper
+from windlass.worker.keeper.launch import Allowed, Parents, Start, launch, pinned
 from windlass.worker.keeper.outside import end_all, find_root, place_of, start_ender
-from windlass.worker.keeper.processes import Allowed, Start, boottime
+from windlass.worker.keeper.processes import boottime
 from windlass.worker.keeper.record import Record
+from windlass.worker.keeper.walls.walls import Walls
 from windlass.worker.keeper.watch import passed, usage_of
 
 FENCED = -1  # in place of an errno: the deadline has passed, nothing may be started
@@ -64,6 +66,9 @@ class Keeper:
         self._pipes: dict[int, Group] = {}  # by the pipe's descriptor
         self._helpers: set[int] = set()
         self._inner: dict[int, tuple[Group, Any]] = {}  # whose leader has ended, by pid
+        self._returning: dict[int, tuple[Group, Any]] = {}  # by the pid that returns its folder
+        self._walls = Walls()
+        self._parents = Parents()
         self._base: dict[str, str] = {}
         self._inbox = bytearray()
         self._fds: deque[int] = deque()
@@ -130,8 +135,7 @@ class Keeper:
             return WATCH_S
         if not self._groups:
             return -1
-        groups = self._groups.values()
-        if any(group.watched for group in groups):
+        if any(group.watched for group in self._groups.values()):
             return WATCH_S
         return min(TICK_S, max(0.0, self._soft - boottime()))
 
@@ -172,6 +176,8 @@ class Keeper:
             self._remove(message[1])
         elif kind == "base":
             self._base = message[1]
+        elif kind == "wall":
+            self._walls.add(*message[1:], self._fds)
 
     def _stop(self, number: int, grace: float) -> None:
         """Sends SIGTERM to the group and SIGKILL after the grace; without grace at once."""
@@ -185,9 +191,9 @@ class Keeper:
 
     def _remove(self, path: str) -> None:
         """Removes a folder, however large, in a process of its own."""
-        streams = (self._null, self._null, self._null)
+        rm, enter = ["rm", "-rf", "--", path], self._walls.entering_users
         try:
-            self._helpers.add(processes.launch(["rm", "-rf", "--", path], self._base, streams))
+            self._helpers.add(launch(rm, self._base, (self._null,) * 3, prepare=enter))
         except OSError:
             pass  # It is tried again when the agent starts anew.
 
@@ -202,8 +208,9 @@ class Keeper:
         try:
             if boottime() >= self._soft:
                 raise OSError(FENCED, "no server has answered for too long")
+            prepare, finish = self._walls.steps(start, cwd, make)
             if cwd is not None:
-                enter(cwd, make, start.user)
+                self._walls.go_to(cwd, make, start)
             pipe, write = opened = [*os.pipe()]
             status, told = os.pipe() if start.status else (-1, -1)
             opened += [fd for fd in (status, told) if fd >= 0]
@@ -211,10 +218,11 @@ class Keeper:
             stdin = given[0] if fds & 1 else self._null
             stdout = given[-1] if fds & 2 else write
             boxed = nullcontext() if self._boxes is None else self._boxes.inside()
-            with processes.pinned(cpus), boxed as box:
+            with pinned(cpus), boxed as box:
                 # Limits of a container are not those of the program that asks for it.
                 plain = start._replace(allowed=Allowed()) if start.outside else start
-                pid = processes.launch(argv, full, (stdin, stdout, write), plain, told)
+                streams = (stdin, stdout, write)
+                pid = launch(argv, full, streams, plain, told, prepare, finish, self._parents)
             if box is not None and not start.outside:
                 box.limit(start.allowed.memory, start.allowed.processes)
         except (OSError, ValueError) as error:
@@ -289,9 +297,12 @@ class Keeper:
                 self._end_user(group.user)
                 self._untidy = True
             _, status, usage = os.wait4(pid, 0)
+            self._parents.end(pid)
             self._helpers.discard(pid)
             self._disk.ended(pid)
-            if pid in self._inner:
+            if pid in self._returning:
+                self._report(*self._returning.pop(pid))
+            elif pid in self._inner:
                 self._report(*self._inner.pop(pid), usage)
             elif group is not None:
                 group.code = os.waitstatus_to_exitcode(status)
@@ -300,10 +311,15 @@ class Keeper:
     def _end_user(self, user: int | None) -> None:
         """Kills what is left of a user that no other group has."""
         if user is not None and all(group.user != user for group in self._groups.values()):
-            processes.kill_user(user)
+            processes.kill_user(user, self._walls.enter_users)
 
     def _end_leader(self, group: Group, usage: Any) -> None:
         """Reports the end of a group, but of a nested one only when the inner process is gone."""
+        shared = any(other.user == group.user for other in self._groups.values())
+        if not shared and (helper := self._walls.return_folder(group.user, group.cwd)):
+            self._helpers.add(helper)
+            self._returning[helper] = group, usage
+            return
         pid = group.inner_pid()
         try:
             if pid:
@@ -387,7 +403,7 @@ class Keeper:
             over = passed(group.allowed, usage_of(self._root_of(group)), group.box, group.layered)
             if over:
                 self._kill(group, over)
-            measuring = self._disk.look_at(group, now, self._base)
+            measuring = self._disk.look_at(group, now, self._base, self._walls.entering_users)
             if measuring:
                 self._helpers.add(measuring)
 

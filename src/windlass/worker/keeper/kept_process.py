@@ -43,6 +43,8 @@ class RunAs(NamedTuple):
     nested: bool = False
     status: int = 0
     outside: str = ""
+    apart: bool = False
+    kept_out: bool = False
 
 
 AS_WORKER = RunAs()

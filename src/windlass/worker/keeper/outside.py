@@ -12,7 +12,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from windlass.worker.keeper.processes import arguments_of, boottime, launch
+from windlass.worker.keeper.launch import launch
+from windlass.worker.keeper.processes import arguments_of, boottime
 
 if TYPE_CHECKING:
     import subprocess

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from windlass.worker.keeper.cgroups import Box
-from windlass.worker.keeper.processes import PAGE, TICKS, Allowed
+from windlass.worker.keeper.launch import Allowed
+from windlass.worker.keeper.processes import PAGE, TICKS
 
 CPU_TIMES = slice(11, 15)  # of /proc/PID/stat, after the name: its own, and of reaped children
 RESIDENT = 21

@@ -3,8 +3,11 @@
 import json
 import os
 import signal
+import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +16,8 @@ import trustme
 
 import windlass
 from tests.cli.program import Program
+from tests.support.running import run
+from tests.support.waiting import until
 from windlass.cli.commands.maintenance.certificates import judge_expiry
 from windlass.domain.values.errors import Unreachable
 
@@ -25,6 +30,9 @@ class Secured(NamedTuple):
     authority: Path
     stranger: Path
     pid: int
+    ca: trustme.CA
+    certificate: Path
+    key: Path
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +45,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     issued.private_key_pem.write_to_path(key)
     for number, blob in enumerate(issued.cert_chain_pems):
         blob.write_to_path(certificate, append=number > 0)
+    for path in (certificate, key):  # room for another one of the same size
+        path.write_bytes(path.read_bytes() + b"\n" * 20)
     ca.cert_pem.write_to_path(authority)
     trustme.CA().cert_pem.write_to_path(stranger)
     program = Program(folder / "data")
@@ -45,7 +55,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     with program.running("server", *place, "--listen", "127.0.0.1:0", *tls) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]
-        yield Secured(program, address, authority, stranger, process.pid)
+        yield Secured(program, address, authority, stranger, process.pid, ca, certificate, key)
     assert process.returncode == 0
 
 
@@ -84,10 +94,45 @@ def test_a_certificate_is_renewed_in_time(until: str, state: str, said: str) -> 
 
 
 def test_a_hangup_reloads_the_certificate_and_ends_nothing(secured: Secured) -> None:
+    """Also files that look unchanged: the server compares sizes and times by itself."""
+    trust = ssl.create_default_context(cafile=secured.authority)
+
+    def serial() -> str:
+        _, _, place = secured.address.partition("//")
+        with ssl_connection(place, trust) as connection:
+            return str((connection.getpeercert() or {})["serialNumber"])
+
+    before = serial()
+    issued = secured.ca.issue_cert("127.0.0.1")
+    _replace_unnoticed(secured.key, issued.private_key_pem.bytes())
+    chain = b"".join(blob.bytes() for blob in issued.cert_chain_pems)
+    _replace_unnoticed(secured.certificate, chain)
+    assert serial() == before
     os.kill(secured.pid, signal.SIGHUP)
-    listed = secured.program.text("jobs", "--json", "--tls-ca", str(secured.authority))
-    assert listed
-    os.kill(secured.pid, 0)
+
+    async def is_new() -> bool:
+        return serial() != before
+
+    run(until("the new certificate is in use", is_new, 5))
+    assert secured.program.text("jobs", "--json", "--tls-ca", str(secured.authority))
+
+
+def _replace_unnoticed(path: Path, content: bytes) -> None:
+    """Writes a file whose size and time stay the same."""
+    old = path.stat()
+    assert len(content) <= old.st_size
+    path.write_bytes(content.ljust(old.st_size, b"\n"))
+    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+
+
+@contextmanager
+def ssl_connection(place: str, trust: ssl.SSLContext) -> Iterator[ssl.SSLSocket]:
+    host, _, port = place.partition(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=10) as plain,
+        trust.wrap_socket(plain, server_hostname=host) as connection,
+    ):
+        yield connection
 
 
 def test_a_program_trusts_whom_the_environment_names(

@@ -22,6 +22,10 @@ class JobsRead(Protocol):
 
     async def specs(self, ids: Sequence[int]) -> dict[int, bytes]: ...
 
+    async def results(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Returns the results of those of these jobs that have one, as JSON."""
+        ...
+
     async def attempts(self, ids: Sequence[int]) -> dict[int, list[Attempt]]:
         """Returns the recorded attempts of each job, ascending by number."""
         ...
@@ -78,4 +82,8 @@ class JobsWrite(JobsRead, Protocol):
         """Inserts keys that are new; returns what now stands for each (namespace, key)."""
         ...
 
-    async def point_key(self, namespace: str, key: str, job: int) -> None: ...
+    async def retake_keys(
+        self, rows: Sequence[KeyRow], instead_of: Sequence[int]
+    ) -> dict[tuple[str, str], KeyRow]:
+        """Rewrites keys that still stand for the job in `instead_of`; returns what now stands."""
+        ...

@@ -15,11 +15,24 @@ def position_name(pool: int) -> str:
     return f"pool_{pool}_seq"
 
 
+class HeldJob(NamedTuple):
+    """A job that a worker holds, since it was started or else given to it."""
+
+    worker: int
+    shape: int
+    since: int
+    job: int
+
+
 class Load(NamedTuple):
-    """What there is to do: ready jobs by shape, and (worker, shape, since when) of leases."""
+    """What there is to do: ready jobs by shape, and the jobs that workers hold."""
 
     ready: list[tuple[int, int]]
-    leases: list[tuple[int, int, int]]
+    leases: list[HeldJob]
+
+    @property
+    def shapes(self) -> set[int]:
+        return {shape for shape, _ in self.ready} | {held.shape for held in self.leases}
 
 
 class Spell(NamedTuple):

@@ -6,7 +6,8 @@ from windlass.domain.access.tokens import Code, Token
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -26,6 +27,7 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 
 
@@ -54,8 +56,11 @@ class Snapshot(NamedTuple):
     logs: tuple[LogRow, ...] = ()
     artifacts: tuple[ArtifactRow, ...] = ()
     names: tuple[NameRow, ...] = ()
+    uploads: tuple[UploadRow, ...] = ()
     progress: tuple[Progress, ...] = ()
     dynamic: tuple[Dynamic, ...] = ()
+    steps: tuple[StepRow, ...] = ()
+    signals: tuple[SignalRow, ...] = ()
     baseline: tuple[BaselineRow, ...] = ()
     templates: tuple[TemplateRow, ...] = ()
     schedules: tuple[ScheduleRow, ...] = ()
@@ -67,9 +72,12 @@ class Snapshot(NamedTuple):
     usage: tuple[Usage, ...] = ()
     deadlines: tuple[tuple[int, int], ...] = ()  # at, job
     past_metadata: tuple[PastMetadata, ...] = ()
+    past_workers: tuple[tuple[int, str], ...] = ()  # id and name of removed ones
     rates: tuple[RateRow, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     namespace_weights: tuple[tuple[str, int], ...] = ()
     pools: tuple[PoolRow, ...] = ()
     pool_workers: tuple[PoolWorkerRow, ...] = ()
     pool_costs: tuple[CostRow, ...] = ()
+    inbox: tuple[InboxRow, ...] = ()
+    job_aliases: tuple[JobAlias, ...] = ()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 
 
 class Taken(NamedTuple):
@@ -12,6 +12,7 @@ class Taken(NamedTuple):
     shape: int
     run_ms: int
     peak_memory: int
+    spec: bytes
 
 
 class Looked(NamedTuple):
@@ -36,8 +37,8 @@ class StatisticsRead(Protocol):
         """Returns how far events are accounted for."""
         ...
 
-    async def of_shapes(self, shapes: Sequence[int]) -> list[StatisticsRow]:
-        """Returns them ascending by shape and measure."""
+    async def of_kinds(self, kinds: Sequence[WorkKind]) -> list[StatisticsRow]:
+        """Returns them ascending by namespace, queue, kind and measure."""
         ...
 
     async def usage(self, jobs: Sequence[int]) -> dict[int, Usage]: ...
@@ -55,7 +56,14 @@ class StatisticsWrite(StatisticsRead, Protocol):
         ...
 
     async def put(self, rows: Sequence[StatisticsRow]) -> None:
-        """Inserts or replace, by shape and measure."""
+        """Inserts or replaces, by namespace, queue, kind and measure."""
+        ...
+
+    async def forget(self, before: int, keep: int) -> int:
+        """Removes rows not updated since `before`, and the oldest beyond `keep`.
+
+        Returns how many.
+        """
         ...
 
     async def put_usage(self, row: Usage) -> None:

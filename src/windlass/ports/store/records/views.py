@@ -1,17 +1,21 @@
 """The role of a transaction that brings rows together to be shown. It takes no locks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import JobRecord, RateRow
-from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WorkerView
+from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WaitingJob, WorkerView
 
 
 class ViewsRead(Protocol):
     """Jobs and workers as people see them."""
 
     async def job(self, job: int) -> JobRecord | None: ...
+
+    async def worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
+        """Returns the names of these workers, also of those that were removed."""
+        ...
 
     async def some(self, ids: Sequence[int]) -> list[JobRecord]:
         """Returns these jobs, in this order and without unknown ones, as lists show them."""
@@ -39,6 +43,13 @@ class ViewsRead(Protocol):
 
     async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
         """Counts ready jobs of these shapes before (rank, job), up to `most`."""
+        ...
+
+    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
+        """Returns the first and the last ready jobs of a shape, up to `most` of each.
+
+        They come in the order in which they would be taken.
+        """
         ...
 
     async def holders(self, limit: int, most: int) -> list[int]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from windlass.domain.lifecycle.states import ACTIVE
 from windlass.domain.pools.pools import CostRow, Lifecycle, PoolRow, PoolWorkerRow
 from windlass.domain.rows.events import EventKind
-from windlass.ports.store.fleet.pools import Load, Span, Spell, position_name
+from windlass.ports.store.fleet.pools import HeldJob, Load, Span, Spell, position_name
 from windlass.store.memory.tables import Tables
 
 HELD = frozenset(state.code for state in ACTIVE)
@@ -93,7 +93,7 @@ class MemoryPools:
         for ticket in self._tables.ready:
             counts[ticket.shape] = min(counts.get(ticket.shape, 0) + 1, most)
         leases = sorted(
-            (lease.worker, job.facts.shape, lease.started_at or lease.assigned_at)
+            HeldJob(lease.worker, job.facts.shape, lease.started_at or lease.assigned_at, lease.job)
             for lease in self._tables.leases
             if (job := self._tables.jobs.get(lease.job)) is not None
         )

@@ -53,6 +53,7 @@ class MemoryRetention:
             tables.progress.pop(job)
             tables.dynamic.pop(job)
             tables.usage.pop(job)
+            tables.steps.pop(job)
         for key in [row for row in tables.keys if row.job in gone]:
             tables.keys.pop((key.namespace, key.key))
 

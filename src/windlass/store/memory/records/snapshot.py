@@ -30,8 +30,16 @@ def take_snapshot(tables: Tables) -> Snapshot:
         logs=tuple(tables.logs.between((), None)),
         artifacts=tuple(sorted(row for rows in tables.artifacts for row in rows.values())),
         names=tuple(sorted(tables.names)),
+        uploads=tuple(sorted(tables.uploads)),
         progress=tuple(sorted(tables.progress)),
         dynamic=tuple(sorted(tables.dynamic)),
+        steps=tuple(
+            sorted(
+                (row for rows in tables.steps for row in rows.values()),
+                key=lambda row: (row.job, row.key),
+            )
+        ),
+        signals=tuple(tables.signals.between((), None)),
         baseline=tuple(tables.baseline.between((), None)),
         templates=tuple(sorted(tables.templates)),
         schedules=tuple(sorted(tables.schedules, key=lambda row: row.id)),
@@ -42,13 +50,16 @@ def take_snapshot(tables: Tables) -> Snapshot:
         rates=tuple(sorted(tables.rates)),
         reservations=tuple(sorted(tables.reservations)),
         namespace_weights=tuple(sorted(tables.namespace_weights)),
-        statistics=tuple(tables.statistics.between((), None)),
+        statistics=tuple(sorted(tables.statistics)),
         usage=tuple(sorted(tables.usage)),
         deadlines=tuple(tables.deadlines.between((), None)),
         past_metadata=tuple(sorted(tables.past_metadata)),
+        past_workers=tuple(sorted(tables.past_workers)),
         pools=tuple(sorted(tables.pools, key=lambda row: row.id)),
         pool_workers=tuple(tables.pool_workers.between((), None)),
         pool_costs=tuple(sorted(tables.pool_costs)),
+        inbox=tuple(tables.inbox.between((), None)),
+        job_aliases=tuple(tables.job_aliases.between((), None)),
     )
 
 

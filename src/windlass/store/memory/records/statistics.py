@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import EventKind
-from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.ports.store.records.statistics import Looked, Taken
 from windlass.store.memory.tables import Tables
 
@@ -31,7 +31,7 @@ class MemoryStatistics:
                 used = self._tables.usage.get(event.job)
                 peak = used.peak_memory if used and used.attempt == event.attempt else 0
                 run_ms = job.finished_at - job.started_at
-                taken.append(Taken(job.facts.shape, run_ms, peak))
+                taken.append(Taken(job.facts.shape, run_ms, peak, job.spec))
         return Looked(upto, taken)
 
     async def move_on(self, frm: int, to: int) -> bool:
@@ -45,12 +45,23 @@ class MemoryStatistics:
         known = self._tables.meta.get(POSITION)
         return 0 if known is None else known[1]
 
-    async def of_shapes(self, shapes: Sequence[int]) -> list[StatisticsRow]:
-        return [row for row in self._tables.statistics.between((), None) if row.shape in shapes]
+    async def of_kinds(self, kinds: Sequence[WorkKind]) -> list[StatisticsRow]:
+        wanted = set(kinds)
+        return sorted(row for row in self._tables.statistics if row.of in wanted)
 
     async def put(self, rows: Sequence[StatisticsRow]) -> None:
         for row in rows:
-            self._tables.statistics.put((row.shape, row.measure), row)
+            self._tables.statistics.put((*row.of, row.measure), row)
+
+    async def forget(self, before: int, keep: int) -> int:
+        rows = sorted(
+            self._tables.statistics,
+            key=lambda row: (-row.updated_at, *row.of, row.measure),
+        )
+        gone = [row for n, row in enumerate(rows) if n >= keep or row.updated_at < before]
+        for row in gone:
+            self._tables.statistics.pop((*row.of, row.measure))
+        return len(gone)
 
     async def put_usage(self, row: Usage) -> None:
         self._tables.usage.put(row.job, row)

@@ -5,13 +5,20 @@ from itertools import chain, islice
 
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import FleetRow
+from windlass.domain.rows.records import (
+    Attempt,
+    JobFacts,
+    JobRecord,
+    Lease,
+    RateRow,
+    ShapeRow,
+    Worker,
+)
+from windlass.domain.rows.views import FleetRow, WaitingJob
 from windlass.store.job_filters import (
     BAD_CODES,
     BLOCKED,
     QUEUED,
-    RETRYING,
     Candidate,
     Source,
     Standing,
@@ -49,7 +56,7 @@ class MemoryViews(Views):
             Source.JOBS: lambda: (row.facts.id for row in tables.jobs),
             Source.LEASES: lambda: (row.job for row in tables.leases),
             Source.WAITS: lambda: (row.job for row in tables.waits),
-            Source.DUE: lambda: (row.job for row in tables.due if row.state == RETRYING),
+            Source.DUE: lambda: (row.job for row in tables.due if row.state != QUEUED),
             Source.BAD: lambda: (
                 row.facts.id for row in tables.jobs if row.facts.state in BAD_CODES
             ),
@@ -99,8 +106,10 @@ class MemoryViews(Views):
         return found
 
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
-        found = (self._tables.workers.get(worker) for worker in ids)
-        return {row.id: row.name for row in found if row is not None}
+        present = (self._tables.workers.get(worker) for worker in ids)
+        past = (self._tables.past_workers.get(worker) for worker in ids)
+        names = {row[0]: row[1] for row in past if row is not None}
+        return names | {row.id: row.name for row in present if row is not None}
 
     async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
         return await self._files.logs(ids)
@@ -140,6 +149,15 @@ class MemoryViews(Views):
         )
         return sum(1 for _ in islice(found, most))
 
+    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
+        jobs = [ticket.job for ticket in self._tables.ready if ticket.shape == shape]
+        rows = [self._tables.jobs.get(job) for job in dict.fromkeys(jobs[:most] + jobs[-most:])]
+        return [
+            WaitingJob(row.facts.id, None if _tried(row.facts) else row.facts.age_from, row.spec)
+            for row in rows
+            if row is not None
+        ]
+
     async def holders(self, limit: int, most: int) -> list[int]:
         return sorted(row.job for row in self._tables.leases if row.limit == limit)[:most]
 
@@ -153,3 +171,7 @@ class MemoryViews(Views):
 
     async def _counters(self) -> Mapping[str, int]:
         return await self._log.counters()
+
+
+def _tried(facts: JobFacts) -> bool:
+    return bool(facts.failed or facts.lost or facts.returned)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store.fleet.pools import Load, Span, Spell, position_name
+from windlass.ports.store.fleet.pools import HeldJob, Load, Span, Spell, position_name
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 
@@ -75,7 +75,7 @@ class PostgresPools:
     async def load(self, most: int) -> Load:
         ready = [(shape, n) for shape, n in await self._session.fetch("ready_load", most)]
         leased = await self._session.fetch("leased_load")
-        return Load(ready, [(worker, shape, since) for worker, shape, since in leased])
+        return Load(ready, list(map(HeldJob._make, leased)))
 
     async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
         if not workers:

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION read_claimed(
 BEGIN
     SELECT array_agg(j.timeout_ms ORDER BY u.place), array_agg(j.idle_ms ORDER BY u.place),
            array_agg(j.spec ORDER BY u.place),
-           bool_or(position('"$lookup"'::bytea IN j.spec) > 0)
+           bool_or(has_references(j.spec))
     INTO timeouts, idles, specs, unfit
     FROM unnest(ids) WITH ORDINALITY AS u (job, place) JOIN jobs j ON j.id = u.job;
 END $$;

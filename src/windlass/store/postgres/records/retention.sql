@@ -39,6 +39,8 @@ WITH gone AS MATERIALIZED (
     DELETE FROM dynamic t USING gone g WHERE t.job = g.job
 ), usage_gone AS (
     DELETE FROM usage t USING gone g WHERE t.job = g.job
+), steps_gone AS (
+    DELETE FROM steps t USING gone g WHERE t.job = g.job
 ), bad_ends_gone AS (
     DELETE FROM bad_ends t USING gone g WHERE t.job = g.job
 )

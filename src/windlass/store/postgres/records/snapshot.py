@@ -6,7 +6,8 @@ from windlass.domain.access.tokens import Code
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -20,6 +21,7 @@ from windlass.domain.rows.records import (
     WorkflowAbout,
 )
 from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Snapshot
 from windlass.store.postgres.core.leases import leases_of
@@ -27,6 +29,7 @@ from windlass.store.postgres.core.places import due_of, tickets_of, waits_of
 from windlass.store.postgres.core.workflows import workflows_of
 from windlass.store.postgres.fleet.access import tokens_of
 from windlass.store.postgres.fleet.workers import workers_of
+from windlass.store.postgres.records.inbox import inbox_of
 from windlass.store.postgres.session import Rows, Session
 from windlass.store.spans import as_key
 
@@ -65,8 +68,11 @@ async def take_snapshot(session: Session) -> Snapshot:
         logs=tuple(map(LogRow._make, await fetch("all_logs"))),
         artifacts=tuple(map(ArtifactRow._make, await fetch("all_artifacts"))),
         names=tuple(map(NameRow._make, await fetch("names", None))),
+        uploads=tuple(map(UploadRow._make, await fetch("uploads", None))),
         progress=tuple(map(Progress._make, await fetch("all_progress"))),
         dynamic=tuple(map(Dynamic._make, await fetch("all_dynamic"))),
+        steps=tuple(map(StepRow._make, await fetch("all_steps"))),
+        signals=tuple(map(SignalRow._make, await fetch("all_signals"))),
         baseline=tuple(map(BaselineRow._make, await fetch("all_baseline"))),
         templates=tuple(map(TemplateRow._make, await fetch("all_templates"))),
         schedules=tuple(map(ScheduleRow._make, await fetch("all_schedules"))),
@@ -80,10 +86,13 @@ async def take_snapshot(session: Session) -> Snapshot:
         statistics=tuple(map(StatisticsRow._make, await fetch("all_statistics"))),
         usage=tuple(map(Usage._make, await fetch("all_usage"))),
         deadlines=tuple((at, job) for at, job in await fetch("all_deadlines")),
+        past_workers=tuple((r[0], r[1]) for r in await fetch("past_workers")),
         past_metadata=tuple(map(PastMetadata._make, await fetch("past_metadata", 0))),
         pools=tuple(map(PoolRow._make, await fetch("all_pools_by_id"))),
         pool_workers=tuple(map(PoolWorkerRow._make, await fetch("all_pool_workers"))),
         pool_costs=tuple(map(CostRow._make, await fetch("all_pool_costs"))),
+        inbox=tuple(inbox_of(await fetch("all_inbox"))),
+        job_aliases=tuple(map(JobAlias._make, await fetch("all_job_aliases"))),
     )
 
 

@@ -39,11 +39,16 @@ SELECT statement FROM (VALUES
     ('namespace_weights', EXISTS (SELECT FROM namespace_weights)),
     ('all_statistics', EXISTS (SELECT FROM statistics)),
     ('all_usage', EXISTS (SELECT FROM usage)),
+    ('all_steps', EXISTS (SELECT FROM steps)),
+    ('all_signals', EXISTS (SELECT FROM signals)),
     ('all_deadlines', EXISTS (SELECT FROM deadlines)),
     ('past_metadata', EXISTS (SELECT FROM past_metadata)),
+    ('past_workers', EXISTS (SELECT FROM past_workers)),
     ('all_pools_by_id', EXISTS (SELECT FROM pools)),
     ('all_pool_workers', EXISTS (SELECT FROM pool_workers)),
-    ('all_pool_costs', EXISTS (SELECT FROM pool_costs))
+    ('all_pool_costs', EXISTS (SELECT FROM pool_costs)),
+    ('all_inbox', EXISTS (SELECT FROM inbox)),
+    ('all_job_aliases', EXISTS (SELECT FROM job_aliases))
 ) AS tables (statement, is_filled) WHERE is_filled
 
 -- name: all_workflow_about
@@ -107,6 +112,10 @@ SELECT job, chunk, edges FROM dependents ORDER BY job, chunk
 -- name: all_limits
 -- For comparing and verifying.
 SELECT id, namespace, key, max, leased FROM limits ORDER BY id
+
+-- name: past_workers
+-- For tests and checks.
+SELECT id, name FROM past_workers ORDER BY id
 
 -- name: all_keys
 -- For comparing and verifying.
@@ -191,11 +200,21 @@ FROM reactions ORDER BY id
 
 -- name: all_statistics
 -- For snapshots.
-SELECT shape, measure, values_seen, total, low, high, buckets FROM statistics ORDER BY shape, measure
+SELECT namespace, queue, kind, measure, values_seen, weight, total, low, high, updated_at, buckets
+FROM statistics ORDER BY namespace, queue, kind, measure
 
 -- name: all_usage
 -- For snapshots.
 SELECT job, attempt, peak_memory FROM usage ORDER BY job
+
+-- name: all_steps
+-- For snapshots.
+SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
+FROM steps ORDER BY job, key
+
+-- name: all_signals
+-- For snapshots.
+SELECT id, namespace, name, key, at, is_open, actor, payload FROM signals ORDER BY id
 
 -- name: all_deadlines
 -- For snapshots.

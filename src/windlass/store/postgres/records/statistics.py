@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.ports.store.records.statistics import Looked, Taken
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
@@ -28,15 +28,19 @@ class PostgresStatistics:
         found = await self._session.fetch_value("statistics_position")
         return found or 0
 
-    async def of_shapes(self, shapes: Sequence[int]) -> list[StatisticsRow]:
-        if not shapes:
+    async def of_kinds(self, kinds: Sequence[WorkKind]) -> list[StatisticsRow]:
+        if not kinds:
             return []
-        rows = await self._session.fetch("statistics_of", ascending(shapes))
+        columns = zip(*set(kinds), strict=True)
+        rows = await self._session.fetch("statistics_of", *(list(column) for column in columns))
         return list(map(StatisticsRow._make, rows))
 
     async def put(self, rows: Sequence[StatisticsRow]) -> None:
         for row in rows:
             await self._session.execute("put_statistics", *row)
+
+    async def forget(self, before: int, keep: int) -> int:
+        return len(await self._session.fetch("forget_statistics", before, keep))
 
     async def put_usage(self, row: Usage) -> None:
         await self._session.execute("put_usage", *row)

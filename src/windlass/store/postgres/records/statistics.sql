@@ -9,7 +9,7 @@ SELECT coalesce(max(seq), $1::bigint) FROM (
 
 -- name: completed_between
 -- An end is written once, so each job stands here once; state 8 is completed.
-SELECT j.shape, j.finished_at - j.started_at, coalesce(u.peak_memory, 0)
+SELECT j.shape, j.finished_at - j.started_at, coalesce(u.peak_memory, 0), j.spec
 FROM events AS e
 JOIN jobs AS j ON j.id = e.job
 LEFT JOIN usage AS u ON u.job = e.job AND u.attempt = e.attempt
@@ -28,17 +28,29 @@ RETURNING value
 SELECT value FROM meta WHERE name = 'statistics_seq'
 
 -- name: statistics_of
--- Few shapes are asked for at once.
-SELECT shape, measure, values_seen, total, low, high, buckets FROM statistics
-WHERE shape = ANY ($1::text::bigint[]) ORDER BY shape, measure
+-- Few kinds are asked for at once.
+SELECT
+    s.namespace, s.queue, s.kind, s.measure, s.values_seen, s.weight, s.total, s.low, s.high,
+    s.updated_at, s.buckets
+FROM unnest($1::text[], $2::text[], $3::text[]) AS wanted (namespace, queue, kind)
+JOIN statistics AS s USING (namespace, queue, kind)
+ORDER BY s.namespace, s.queue, s.kind, s.measure
 
 -- name: put_statistics
 -- A row is read, added to and written by one loop.
-INSERT INTO statistics (shape, measure, values_seen, total, low, high, buckets)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
-ON CONFLICT (shape, measure) DO UPDATE SET
-    values_seen = excluded.values_seen, total = excluded.total, low = excluded.low, high = excluded.high,
-    buckets = excluded.buckets
+INSERT INTO statistics (
+    namespace, queue, kind, measure, values_seen, weight, total, low, high, updated_at, buckets
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (namespace, queue, kind, measure) DO UPDATE SET
+    values_seen = excluded.values_seen, weight = excluded.weight, total = excluded.total,
+    low = excluded.low, high = excluded.high, updated_at = excluded.updated_at, buckets = excluded.buckets
+
+-- name: forget_statistics
+-- Few rows, read as a whole once in a while.
+DELETE FROM statistics WHERE updated_at < $1 OR (namespace, queue, kind, measure) IN (
+    SELECT namespace, queue, kind, measure FROM statistics
+    ORDER BY updated_at DESC, namespace, queue, kind, measure OFFSET $2
+) RETURNING 1
 
 -- name: put_usage
 -- The newest attempt's counts.

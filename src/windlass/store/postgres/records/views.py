@@ -14,7 +14,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import FleetRow
+from windlass.domain.rows.views import FleetRow, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.postgres.columns import ascending
@@ -112,6 +112,10 @@ class PostgresViews(Views):
     async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
         args = list(shapes), rank, job, most
         return int(await self._session.fetch_value("ready_before", *args))
+
+    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
+        rows = await self._session.fetch("ready_sample", shape, most)
+        return list(map(WaitingJob._make, rows))
 
     async def holders(self, limit: int, most: int) -> list[int]:
         return [row[0] for row in await self._session.fetch("holders", limit, most)]

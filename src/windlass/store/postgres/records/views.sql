@@ -15,8 +15,8 @@ JOIN jobs j ON j.id = l.job ORDER BY l.job DESC
 SELECT job, shape, 0 FROM waits WHERE job < $1 ORDER BY job DESC LIMIT $2
 
 -- name: scan_due
--- The newest jobs that back off, by the partial index.
-SELECT job, shape, 0 FROM due WHERE state = {state.retrying} AND job < $1 ORDER BY job DESC LIMIT $2
+-- The newest jobs that back off or are suspended, by the partial index.
+SELECT job, shape, 0 FROM due WHERE state <> {state.queued} AND job < $1 ORDER BY job DESC LIMIT $2
 
 -- name: scan_bad
 -- The newest jobs that ended badly.
@@ -53,6 +53,8 @@ SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
 -- name: worker_names
 -- By primary key.
 SELECT id, name FROM workers WHERE id = ANY ($1::text::bigint[])
+UNION ALL
+SELECT id, name FROM past_workers WHERE id = ANY ($1::text::bigint[])
 
 -- name: lease_counts
 -- Along the index on the worker.
@@ -76,6 +78,21 @@ CROSS JOIN LATERAL (
         WHERE r.shape = wanted.shape AND (r.rank, r.job) < ($2::bigint, $3::bigint) LIMIT $4
     ) AS before
 ) AS found
+
+-- name: ready_sample
+-- Both ends of a shape's jobs; a job that stands at both is told once.
+SELECT
+    j.id, CASE WHEN j.failed + j.lost + j.returned = 0 THEN j.age_from END, j.spec
+FROM (
+    SELECT rank, job FROM (
+        SELECT rank, job FROM ready WHERE shape = $1 ORDER BY rank, job LIMIT $2
+    ) AS first_ones
+    UNION
+    SELECT rank, job FROM (
+        SELECT rank, job FROM ready WHERE shape = $1 ORDER BY rank DESC, job DESC LIMIT $2
+    ) AS last_ones
+) AS r JOIN jobs AS j ON j.id = r.job
+ORDER BY r.rank, r.job
 
 -- name: holders
 -- The leases are few beside the jobs.

@@ -23,7 +23,9 @@ JOB = int(EventKind.JOB)
 NEW = 0
 # Where a job without a lease may stand; its way there is among the unusual events, or
 # is the first of all.
-UNLEASED = frozenset({State.BLOCKED.code, State.QUEUED.code, State.RETRYING.code})
+UNLEASED = frozenset(
+    state.code for state in (State.BLOCKED, State.QUEUED, State.RETRYING, State.SUSPENDED)
+)
 
 
 def events_of_job(connection: apsw.Connection, job: int) -> list[Event]:

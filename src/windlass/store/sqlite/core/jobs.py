@@ -54,6 +54,13 @@ class SqliteJobs:
         rows: list[Row] = self._execute(QUERIES["job_specs"], (integers(sorted(ids)),)).fetchall()
         return dict(rows)
 
+    async def results(self, ids: Sequence[int]) -> dict[int, bytes]:
+        if not ids:
+            return {}
+        wanted = (integers(sorted(ids)),)
+        rows: list[Row] = self._execute(QUERIES["job_results"], wanted).fetchall()
+        return dict(rows)
+
     async def note_tries(self, rows: Sequence[JobTry]) -> None:
         self._executemany(QUERIES["note_tries"], rows)
 
@@ -106,8 +113,15 @@ class SqliteJobs:
         standing = map(as_key, self._executemany(QUERIES["key"], names))
         return {(row.namespace, row.key): row for row in standing}
 
-    async def point_key(self, namespace: str, key: str, job: int) -> None:
-        self._execute(QUERIES["point_key"], (namespace, key, job))
+    async def retake_keys(
+        self, rows: Sequence[KeyRow], instead_of: Sequence[int]
+    ) -> dict[tuple[str, str], KeyRow]:
+        bound = zip(rows, instead_of, strict=True)
+        self._executemany(
+            QUERIES["retake_key"], [(*row[:4], spans_text(row), old) for row, old in bound]
+        )
+        standing = map(as_key, self._executemany(QUERIES["key"], [row[:2] for row in rows]))
+        return {(row.namespace, row.key): row for row in standing}
 
     def _filled_chunks(self, job: int, more: Sequence[int]) -> list[tuple[int, int, bytes]]:
         """Returns the job's last chunk filled up, and those that follow it."""

@@ -26,6 +26,11 @@ LEFT JOIN outcomes AS o ON o.job = j.id;
 -- What was submitted, as it was submitted.
 SELECT id, spec FROM carray(?) AS wanted CROSS JOIN jobs ON id = wanted.value;
 
+-- name: job_results
+-- What completed jobs have returned, for the arguments of others.
+SELECT job, result FROM carray(?) AS wanted CROSS JOIN outcomes ON job = wanted.value
+WHERE result IS NOT NULL;
+
 -- name: note_tries
 -- The counters of JobTry move; the job stays open.
 UPDATE jobs SET attempt = ?2, failed = ?3, lost = ?4, returned = ?5, excluded = ?6
@@ -82,6 +87,7 @@ ON CONFLICT DO NOTHING;
 -- What now stands for a key.
 SELECT namespace, key, job, digest, spans FROM keys WHERE namespace = ? AND key = ?;
 
--- name: point_key
--- The key follows a superseding job.
-UPDATE keys SET job = ?3 WHERE namespace = ?1 AND key = ?2;
+-- name: retake_key
+-- The key passes on, unless another has taken it meanwhile.
+UPDATE keys SET job = ?3, digest = ?4, spans = ?5
+WHERE namespace = ?1 AND key = ?2 AND job = ?6;

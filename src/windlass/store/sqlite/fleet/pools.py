@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apsw
 
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store.fleet.pools import Load, Span, Spell, position_name
+from windlass.ports.store.fleet.pools import HeldJob, Load, Span, Spell, position_name
 from windlass.store.sqlite.rows import as_cost, as_pool, as_pool_worker, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
@@ -84,7 +84,7 @@ class SqlitePools:
     async def load(self, most: int) -> Load:
         ready = [(shape, count) for shape, count in self._execute(QUERIES["ready_load"], (most,))]
         leased = self._execute(QUERIES["leased_load"])
-        return Load(ready, [(worker, shape, since) for worker, shape, since in leased])
+        return Load(ready, list(map(HeldJob._make, leased)))
 
     async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
         if not workers:

@@ -128,5 +128,5 @@ SELECT count(*) FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3);
 
 -- name: leased_load
 -- What is leased fits the fleet, however long the queue is.
-SELECT l.worker, j.shape, coalesce(l.started_at, l.assigned_at) AS since
-FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job ORDER BY 1, 2, 3;
+SELECT l.worker, j.shape, coalesce(l.started_at, l.assigned_at) AS since, l.job
+FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job ORDER BY 1, 2, 3, 4;

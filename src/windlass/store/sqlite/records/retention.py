@@ -24,6 +24,7 @@ _REMOVALS = (
     QUERIES["remove_progress"],
     QUERIES["remove_dynamic"],
     QUERIES["remove_usage"],
+    QUERIES["remove_steps"],
 )
 
 

@@ -93,3 +93,7 @@ DELETE FROM events WHERE seq <= ? AND seq < (SELECT max(seq) FROM events);
 -- name: remove_usage
 -- Retention takes it along with the jobs.
 DELETE FROM usage WHERE job IN carray(?);
+
+-- name: remove_steps
+-- Retention takes it along with the jobs.
+DELETE FROM steps WHERE job IN carray(?);

@@ -6,9 +6,12 @@ from typing import TypeVar
 import apsw
 
 from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.rows.files import UploadRow
+from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Snapshot
 from windlass.store.spans import as_key
+from windlass.store.sqlite.records.inbox import as_inbox
 from windlass.store.sqlite.rows import (
     Row,
     as_about,
@@ -35,6 +38,8 @@ from windlass.store.sqlite.rows import (
     as_run,
     as_schedule,
     as_shape,
+    as_signal,
+    as_step,
     as_template,
     as_ticket,
     as_token,
@@ -77,8 +82,11 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         logs=whole("all_logs", as_log),
         artifacts=whole("all_artifacts", as_artifact),
         names=whole("all_names", as_name),
+        uploads=whole("all_uploads", UploadRow._make),
         progress=whole("all_progress", as_progress),
         dynamic=whole("all_dynamic", as_dynamic),
+        steps=whole("all_steps", as_step),
+        signals=whole("all_signals", as_signal),
         baseline=whole("all_baseline", as_baseline),
         templates=whole("all_templates", as_template),
         schedules=whole("all_schedules", as_schedule),
@@ -92,12 +100,15 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         statistics=whole("all_statistics", StatisticsRow._make),
         usage=whole("all_usage", Usage._make),
         deadlines=whole("all_deadlines", _times),
+        past_workers=tuple(connection.execute(QUERIES["past_workers"])),
         past_metadata=tuple(
             map(PastMetadata._make, connection.execute(QUERIES["past_metadata"], (0,)))
         ),
         pools=whole("all_pools", as_pool),
         pool_workers=whole("all_pool_workers", as_pool_worker),
         pool_costs=whole("all_pool_costs", as_cost),
+        inbox=whole("all_inbox", as_inbox),
+        job_aliases=whole("all_job_aliases", JobAlias._make),
     )
 
 

@@ -63,6 +63,10 @@ SELECT job, edges FROM dependents ORDER BY job, chunk;
 -- By id.
 SELECT id, namespace, key, max, leased FROM limits ORDER BY id;
 
+-- name: past_workers
+-- For tests and checks.
+SELECT id, name FROM past_workers ORDER BY id;
+
 -- name: all_keys
 -- By namespace and key.
 SELECT namespace, key, job, digest, spans FROM keys ORDER BY namespace, key;
@@ -149,11 +153,21 @@ FROM reactions ORDER BY id;
 
 -- name: all_statistics
 -- For snapshots.
-SELECT shape, measure, values_seen, total, low, high, buckets FROM statistics ORDER BY shape, measure;
+SELECT namespace, queue, kind, measure, values_seen, weight, total, low, high, updated_at, buckets
+FROM statistics ORDER BY namespace, queue, kind, measure;
 
 -- name: all_usage
 -- For snapshots.
 SELECT job, attempt, peak_memory FROM usage ORDER BY job;
+
+-- name: all_steps
+-- For snapshots.
+SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
+FROM steps ORDER BY job, key;
+
+-- name: all_signals
+-- For snapshots.
+SELECT id, namespace, name, key, at, is_open, actor, payload FROM signals ORDER BY id;
 
 -- name: all_deadlines
 -- For snapshots.

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 import apsw
+import msgspec
 
-from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.ports.store.records.statistics import Looked, Taken
 from windlass.store.sqlite.rows import integers
 from windlass.store.sqlite.statements import QUERIES
@@ -29,14 +30,18 @@ class SqliteStatistics:
         found: int | None = self._execute(QUERIES["statistics_position"]).get
         return found or 0
 
-    async def of_shapes(self, shapes: Sequence[int]) -> list[StatisticsRow]:
-        if not shapes:
+    async def of_kinds(self, kinds: Sequence[WorkKind]) -> list[StatisticsRow]:
+        if not kinds:
             return []
-        rows = self._execute(QUERIES["statistics_of"], (integers(sorted(shapes)),))
+        wanted = msgspec.json.encode(sorted(set(kinds))).decode()
+        rows = self._execute(QUERIES["statistics_of"], (wanted,))
         return list(map(StatisticsRow._make, rows))
 
     async def put(self, rows: Sequence[StatisticsRow]) -> None:
         self._executemany(QUERIES["put_statistics"], rows)
+
+    async def forget(self, before: int, keep: int) -> int:
+        return len(self._execute(QUERIES["forget_statistics"], (before, keep)).fetchall())
 
     async def put_usage(self, row: Usage) -> None:
         self._execute(QUERIES["put_usage"], row)

@@ -11,7 +11,7 @@ SELECT ifnull(max(seq), ?1) FROM (
 
 -- name: completed_between
 -- An end is written once, so each job stands here once; state 8 is completed.
-SELECT j.shape, o.finished_at - o.started_at, ifnull(u.peak_memory, 0)
+SELECT j.shape, o.finished_at - o.started_at, ifnull(u.peak_memory, 0), j.spec
 FROM events AS e
 CROSS JOIN jobs AS j ON j.id = e.job
 CROSS JOIN outcomes AS o ON o.job = e.job
@@ -31,14 +31,27 @@ RETURNING value;
 SELECT value FROM meta WHERE name = 'statistics_seq';
 
 -- name: statistics_of
--- Few shapes are asked for at once.
-SELECT shape, measure, values_seen, total, low, high, buckets FROM statistics
-WHERE shape IN carray(?) ORDER BY shape, measure;
+-- `?` is a JSON array of kinds, ascending, so rows come in their order.
+SELECT
+    s.namespace, s.queue, s.kind, s.measure, s.values_seen, s.weight, s.total, s.low, s.high,
+    s.updated_at, s.buckets
+FROM json_each(?) AS wanted
+CROSS JOIN statistics AS s
+    ON s.namespace = wanted.value ->> 0 AND s.queue = wanted.value ->> 1 AND s.kind = wanted.value ->> 2
+ORDER BY 1, 2, 3, 4;
 
 -- name: put_statistics
 -- A row is read, added to and written by one loop.
-INSERT OR REPLACE INTO statistics (shape, measure, values_seen, total, low, high, buckets)
-VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT OR REPLACE INTO statistics (
+    namespace, queue, kind, measure, values_seen, weight, total, low, high, updated_at, buckets
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: forget_statistics
+-- Few rows, read as a whole once in a while.
+DELETE FROM statistics WHERE updated_at < ?1 OR (namespace, queue, kind, measure) IN (
+    SELECT namespace, queue, kind, measure FROM statistics
+    ORDER BY updated_at DESC, namespace, queue, kind, measure LIMIT -1 OFFSET ?2
+) RETURNING 1;
 
 -- name: put_usage
 -- The newest attempt's counts.

@@ -8,7 +8,7 @@ import apsw
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import FleetRow
+from windlass.domain.rows.views import FleetRow, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.sqlite.records.files import SqliteFiles
@@ -83,7 +83,9 @@ class SqliteViews(Views):
         return list(map(_standing, self._execute(QUERIES["standings"], both)))
 
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
-        return dict(self._by_ids("worker_names", ids))
+        if not ids:
+            return {}
+        return dict(self._execute(QUERIES["worker_names"], (integers(ids), integers(ids))))
 
     async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
         return await self._files.logs(ids)
@@ -119,6 +121,9 @@ class SqliteViews(Views):
         probes = [(shape, rank, job, most) for shape in shapes]
         rows: list[Row] = list(self._executemany(QUERIES["ready_before"], probes))
         return sum(count for (count,) in rows)
+
+    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
+        return list(map(WaitingJob._make, self._execute(QUERIES["ready_sample"], (shape, most))))
 
     async def holders(self, limit: int, most: int) -> list[int]:
         rows: list[Row] = self._execute(QUERIES["holders"], (limit, most)).fetchall()

@@ -20,9 +20,9 @@ WHERE l.job < ?1 ORDER BY l.job DESC LIMIT ?2;
 SELECT job, shape, 0 FROM waits WHERE job < ?1 ORDER BY job DESC LIMIT ?2;
 
 -- name: scan_due
--- The newest jobs that back off, by the partial index.
-SELECT job, shape, 0 FROM due INDEXED BY due_retrying
-WHERE job < ?1 AND state = {state.retrying} ORDER BY job DESC LIMIT ?2;
+-- The newest jobs that back off or are suspended, by the partial index.
+SELECT job, shape, 0 FROM due INDEXED BY due_unplanned
+WHERE job < ?1 AND state <> {state.queued} ORDER BY job DESC LIMIT ?2;
 
 -- name: scan_bad
 -- The newest jobs that ended badly, by the partial index.
@@ -58,8 +58,10 @@ UNION ALL
 SELECT d.job, d.state, d.at FROM carray(?2) AS wanted CROSS JOIN due AS d ON d.job = wanted.value;
 
 -- name: worker_names
--- By primary key.
-SELECT w.id, w.name FROM carray(?) AS wanted CROSS JOIN workers AS w ON w.id = wanted.value;
+-- By primary key; also of workers that were removed.
+SELECT w.id, w.name FROM carray(?1) AS wanted CROSS JOIN workers AS w ON w.id = wanted.value
+UNION ALL
+SELECT p.id, p.name FROM carray(?2) AS wanted CROSS JOIN past_workers AS p ON p.id = wanted.value;
 
 -- name: lease_counts
 -- Along the index on the worker.
@@ -78,6 +80,21 @@ ORDER BY w.name;
 SELECT count(*) FROM (
     SELECT 1 FROM ready WHERE shape = ?1 AND (rank, job) < (?2, ?3) LIMIT ?4
 ) AS below;
+
+-- name: ready_sample
+-- Both ends of a shape's jobs; a job that stands at both is told once.
+SELECT
+    j.id, CASE WHEN j.failed + j.lost + j.returned = 0 THEN j.age_from END, j.spec
+FROM (
+    SELECT rank, job FROM (
+        SELECT rank, job FROM ready WHERE shape = ?1 ORDER BY rank, job LIMIT ?2
+    ) AS first_ones
+    UNION
+    SELECT rank, job FROM (
+        SELECT rank, job FROM ready WHERE shape = ?1 ORDER BY rank DESC, job DESC LIMIT ?2
+    ) AS last_ones
+) AS r CROSS JOIN jobs AS j ON j.id = r.job
+ORDER BY r.rank, r.job;
 
 -- name: holders
 -- The leases are few beside the jobs, and walked in the order of their jobs.

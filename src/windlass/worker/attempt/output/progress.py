@@ -1,4 +1,4 @@
-"""What a job says of its progress, on its way to the server: the newest, once a second."""
+"""What a job says of its progress, or that it is alive: the newest, once a second."""
 
 import asyncio
 from typing import Any
@@ -6,8 +6,10 @@ from typing import Any
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import AttemptGateway, Holder
+from windlass.wire.steps import StepRequest
 
 PACE_MS = 1_000
+ALIVE = StepRequest(do="alive")
 
 
 class Progress:
@@ -18,19 +20,31 @@ class Progress:
         self._holder = holder
         self._clock = clock
         self._values: list[Any] = []  # the newest, if it was not sent yet
+        self._alive = False  # whether there is a sign of life to pass on
         self._task: asyncio.Task[None] | None = None
 
     def tell(self, value: Any) -> None:
         """Sends this soon, unless a newer value comes before."""
         self._values = [value]
+        self._begin()
+
+    def note_alive(self) -> None:
+        """Passes on a sign of life soon."""
+        self._alive = True
+        self._begin()
+
+    def _begin(self) -> None:
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._send())
 
     async def _send(self) -> None:
-        while self._values:
-            value = self._values.pop()
+        while self._values or self._alive:
+            self._alive = False
             try:
-                await self._gateway.progress(self._holder, value)
+                if self._values:
+                    await self._gateway.progress(self._holder, self._values.pop())
+                else:
+                    await self._gateway.step(self._holder, ALIVE)
             except WindlassError:
                 pass  # Progress that nobody heard of is told again with the next.
             await self._clock.sleep_ms(PACE_MS)

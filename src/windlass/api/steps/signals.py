@@ -1,0 +1,69 @@
+"""Signals, and questions that jobs ask people."""
+
+from collections.abc import Callable
+from typing import Final
+
+from windlass.api.parse import namespace_of
+from windlass.api.queries import Queries
+from windlass.api.rights import Rights
+from windlass.api.steps.render import show_question
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import sees
+from windlass.domain.access.roles import Identity
+from windlass.domain.values.names import check_name
+from windlass.engine.engine import Engine
+from windlass.wire.steps import (
+    AnswerReply,
+    AnswerRequest,
+    Question,
+    QuestionList,
+    SendReply,
+    SendRequest,
+)
+
+PAGES: Final = 20  # of questions that one call looks through
+
+
+class Signals:
+    """Sends signals, lists questions and answers them, with the rights of the caller."""
+
+    def __init__(self, engine: Engine, queries: Queries, new_key: Callable[[], str]) -> None:
+        self._engine = engine
+        self._queries = queries
+        self._rights = Rights(engine)
+        self._new_key = new_key
+
+    async def send(self, request: SendRequest, who: Identity) -> SendReply:
+        """Sends a signal; without a key it cannot be told from a second one."""
+        namespace = namespace_of(request.namespace, who, Action.SEND_SIGNALS)
+        check_name("namespace", namespace)
+        key = self._new_key() if request.key is None else request.key
+        check_name("key", key)
+        # A job whose transaction has committed was submitted before this signal.
+        await self._queries.catch_up()
+        sent = await self._engine.steps.send(
+            namespace, request.name, request.payload, key, who.name
+        )
+        return SendReply(sent.signal.id, sent.applied, sent.told)
+
+    async def questions(self, who: Identity, after: int, limit: int) -> QuestionList:
+        """Returns a page of open questions, those of jobs that the caller may see."""
+        found: list[Question] = []
+        for _ in range(PAGES):
+            rows = await self._engine.store.read(
+                lambda tx, after=after: tx.steps.questions(after, limit)  # type: ignore[misc]
+            )
+            found += [show_question(row) for row in rows if sees(who, row.namespace)]
+            if len(rows) < limit:
+                return QuestionList(found)
+            after = rows[-1].job
+            if len(found) >= limit:
+                break
+        return QuestionList(found, str(after))
+
+    async def answer(self, job: int, request: AnswerRequest, who: Identity) -> AnswerReply:
+        """Answers a question of a job."""
+        await self._queries.check_visible([job], who)
+        await self._rights.check_own([job], who)
+        done = await self._engine.steps.answer(job, request.key, request.value, who.name)
+        return AnswerReply(done.job, done.key)

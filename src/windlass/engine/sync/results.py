@@ -1,0 +1,96 @@
+"""Results of other jobs as arguments: `{"$result": JOB}`, filled in at assignment.
+
+A job waits for every job whose result it names (`domain/job/validation.py`), so all of them have
+ended, and nothing is locked. Their results do not change: an answer that is sent again is the same.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.tasks.references import FILE, RESULT, references_in, replaced
+from windlass.ports.store import ReadTx
+
+COMPLETED: Final = State.COMPLETED.code
+_FILE: Final = f'"{FILE}"'.encode()
+
+_decode = msgspec.json.Decoder().decode
+
+
+class Filled(NamedTuple):
+    """What the references of one job stand for, or why it cannot run.
+
+    `files` are artifacts that its worker must fetch.
+    """
+
+    values: Mapping[int, Any]
+    files: Mapping[str, Any]
+    problem: str | None = None
+
+
+def _of_job(job: int, file: Any) -> dict[str, Any]:
+    """Returns a file that a result names, as one of the job that has left it."""
+    return {FILE: {**file, "job": job} if isinstance(file, dict) else {"job": job}}
+
+
+class Results:
+    """The jobs that some specs name, and their results."""
+
+    def __init__(self, facts: Mapping[int, JobFacts], bodies: Mapping[int, bytes]) -> None:
+        self._facts = facts
+        self._bodies = bodies
+
+    @classmethod
+    async def read(cls, tx: ReadTx, specs: Iterable[Mapping[str, Any]]) -> "Results":
+        """Reads what these specs need, in few queries."""
+        facts: dict[int, JobFacts] = {}
+        wanted = sorted({job for spec in specs for job in results_of(spec)})
+        while wanted:
+            found = await tx.jobs.read(wanted)
+            facts |= found
+            later = {fact.superseded_by for fact in found.values() if fact.superseded_by}
+            wanted = sorted(later - set(facts))
+        ended = [job for job, fact in facts.items() if fact.state == COMPLETED]
+        return cls(facts, await tx.jobs.results(sorted(ended)) if ended else {})
+
+    def fill(self, spec: Mapping[str, Any], limit: int) -> Filled:
+        """Returns what the references of a spec stand for; at most `limit` bytes in all."""
+        waited = {*spec.get("after", ()), *spec.get("after_any", ())}
+        values: dict[int, Any] = {}
+        files: dict[str, Any] = {}
+        size = 0
+        for job in results_of(spec):
+            path = self._successors(job)
+            last = self._facts.get(path[-1])
+            if last is None or waited.isdisjoint(path):
+                return Filled({}, {}, f"job {job}, whose result is an argument, does not exist")
+            if last.state != COMPLETED:
+                how = "open" if last.state is None else STATE_BY_CODE[last.state]
+                why = f"job {last.id}, whose result is an argument, has none: it is {how}"
+                return Filled({}, {}, why)
+            body = self._bodies.get(last.id, b"null")
+            size += len(body)
+            values[job] = _decode(body)
+            if _FILE in body:
+                values[job] = replaced(values[job], FILE, partial(_of_job, last.id))
+                files[f"{RESULT} {last.id}"] = {"job": last.id}
+        if size > limit:
+            why = f"results as arguments have {size} bytes, the limit is {limit}"
+            return Filled({}, {}, why)
+        return Filled(values, files)
+
+    def _successors(self, job: int) -> list[int]:
+        path = [job]
+        while (fact := self._facts.get(path[-1])) is not None and fact.superseded_by:
+            path.append(fact.superseded_by)
+        return path
+
+
+def results_of(spec: Mapping[str, Any]) -> Sequence[int]:
+    """Returns the jobs whose results a stored spec names, each once."""
+    found = references_in(spec.get("args"), RESULT)
+    return list(dict.fromkeys(job for job in found if type(job) is int))

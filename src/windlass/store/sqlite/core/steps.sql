@@ -1,0 +1,78 @@
+-- Steps of jobs, and signals.
+
+-- name: find_step
+-- By primary key.
+SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
+FROM steps WHERE job = ? AND key = ?;
+
+-- name: count_steps
+-- By a range of the primary key.
+SELECT count(*) FROM steps WHERE job = ?;
+
+-- name: steps_of_jobs
+-- Without the values, which may be large.
+SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, NULL
+FROM steps WHERE job IN carray(?) ORDER BY job, asked_at, key;
+
+-- name: asked_questions
+-- Only those of jobs that wait for the answer now.
+SELECT s.job, s.key, s.kind, s.state, s.attempt, s.asked_at, s.until, s.ended_at, s.namespace, s.name,
+       s.signal, s.actor, s.body, s.value
+FROM steps AS s INDEXED BY steps_asked
+CROSS JOIN due AS d ON d.job = s.job AND d.attempt = s.attempt AND d.state = {state.suspended}
+WHERE s.kind = {step.question} AND s.state = {step_state.pending} AND s.job > ?
+ORDER BY s.job, s.key LIMIT ?;
+
+-- name: next_signal
+-- In the order of their numbers, by the index on the name.
+SELECT id, namespace, name, key, at, is_open, actor, payload FROM signals
+WHERE namespace = ?1 AND name = ?2 AND id > ?3 AND at >= ?4 AND at <= ?5
+ORDER BY id LIMIT 1;
+
+-- name: signal_of_key
+-- By its unique key.
+SELECT id, namespace, name, key, at, is_open, actor, payload FROM signals
+WHERE namespace = ? AND name = ? AND key = ?;
+
+-- name: last_signal
+-- By the index on the name.
+SELECT ifnull(max(id), 0) FROM signals WHERE namespace = ? AND name = ?;
+
+-- name: count_signals
+-- No further than the bound.
+SELECT count(*) FROM (SELECT 1 FROM signals WHERE namespace = ? LIMIT ?) AS holding;
+
+-- name: open_signals
+-- By the partial index, which is nearly always empty.
+SELECT id, namespace, name, key, at, is_open, actor, payload FROM signals INDEXED BY signals_open
+WHERE is_open = 1 AND id > 0 ORDER BY id LIMIT ?;
+
+-- name: put_step
+-- New or changed.
+INSERT OR REPLACE INTO steps (job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: pending_steps
+-- Few jobs end an attempt like this at once.
+SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
+FROM steps WHERE job IN carray(?) AND state = {step_state.pending} ORDER BY job, key;
+
+-- name: waiting_steps
+-- By the partial index.
+SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
+FROM steps INDEXED BY steps_waiting
+WHERE kind = {step.signal} AND state = {step_state.pending} AND namespace = ?1 AND name = ?2
+    AND signal < ?3 AND (until IS NULL OR until >= ?4)
+ORDER BY job, key LIMIT ?5;
+
+-- name: insert_signal
+-- The columns of SignalRow.
+INSERT INTO signals (id, namespace, name, key, at, is_open, actor, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: close_signal
+-- By primary key.
+UPDATE signals SET is_open = 0 WHERE id = ?;
+
+-- name: drop_signals
+-- The oldest first.
+DELETE FROM signals WHERE id IN (SELECT id FROM signals WHERE at < ? ORDER BY at, id LIMIT ?);

@@ -1,0 +1,293 @@
+"""Durable steps inside a task: `windlass.step`, `sleep`, `wait_for`, `ask` and `send`.
+
+A function that has to wait is unwound by `Suspended`: its attempt ends, its slot is free, and the
+job runs again from its beginning when the wait is over. Steps that have ended return what is
+stored. Async functions use the forms that end in `_async`.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
+
+import msgspec
+
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.tasks.current import Answer, Canceled, Current, current, find_current
+from windlass.tasks.task import Task
+from windlass.wire.steps import StepReply, StepRequest
+
+if TYPE_CHECKING:
+    from windlass.tasks.values.calls import CallCodec
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+STEP: Final = "step"  # what the agent is asked for
+FIRST: Final = 1  # the attempt that finds no steps
+LOST: Final = "lease_lost"
+
+
+class Suspended(BaseException):
+    """Raised inside a job that has to wait. Let it propagate; clean up in `finally`."""
+
+
+class WaitTimeout(TimeoutError):
+    """Nothing came in time: no signal for `wait_for`, no answer for `ask`."""
+
+
+def step(key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """Calls a function and stores its result with the job; a later attempt gets it from there.
+
+    The key is the step's name: each may be used once in an attempt. What is returned is the
+    stored value, so lists, dicts and other JSON values, or what the function's annotation says.
+    Outside of jobs it only calls the function.
+    """
+    if find_current() is None:
+        return function(*args, **kwargs)
+    job = _begin(key)
+    if job.attempt > FIRST:
+        found = _ask(job, StepRequest(do="find", key=key))
+        if found.state == "done":
+            stored: R = _result(function, found)
+            return stored
+    value = function(*args, **kwargs)
+    if inspect.isawaitable(value):
+        _close(value)
+        raise InvalidInput("function", "a plain function (step_async takes async ones)", function)
+    result: R = _result(function, _ask(job, _store(key, function, value)))
+    return result
+
+
+@overload
+async def step_async(
+    key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
+) -> R: ...
+@overload
+async def step_async(
+    key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+) -> R: ...
+async def step_async(key: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Does the same in async functions; the function may be plain or async."""
+    if find_current() is None:
+        value = function(*args, **kwargs)
+        return await value if inspect.isawaitable(value) else value
+    job = _begin(key)
+    if job.attempt > FIRST:
+        found = await _ask_async(job, StepRequest(do="find", key=key))
+        if found.state == "done":
+            return _result(function, found)
+    value = function(*args, **kwargs)
+    if inspect.isawaitable(value):
+        value = await value
+    return _result(function, await _ask_async(job, _store(key, function, value)))
+
+
+def sleep(duration: float | str, *, key: str | None = None) -> None:
+    """Waits for some seconds, or a duration such as "1d", without holding a slot."""
+    _outcome(*_asked(_sleep(duration, key)))
+
+
+async def sleep_async(duration: float | str, *, key: str | None = None) -> None:
+    """Does the same in async functions."""
+    _outcome(*await _asked_async(_sleep(duration, key)))
+
+
+def wait_for(signal: str, *, timeout: float | str | None = None, key: str | None = None) -> Any:
+    """Waits for a signal and returns its payload; raises `WaitTimeout` when the time is up.
+
+    It gets the oldest signal of this name in the job's namespace that was sent after the job was
+    submitted and that no earlier wait of the job has returned.
+    """
+    return _outcome(*_asked(_wait_for(signal, timeout, key)))
+
+
+async def wait_for_async(
+    signal: str, *, timeout: float | str | None = None, key: str | None = None
+) -> Any:
+    """Does the same in async functions."""
+    return _outcome(*await _asked_async(_wait_for(signal, timeout, key)))
+
+
+@overload
+def ask(
+    question: str, schema: type[T], *, timeout: float | str | None = None, key: str | None = None
+) -> T: ...
+@overload
+def ask(
+    question: str, schema: Any = str, *, timeout: float | str | None = None, key: str | None = None
+) -> Any: ...
+def ask(
+    question: str, schema: Any = str, *, timeout: float | str | None = None, key: str | None = None
+) -> Any:
+    """Asks people a question and returns the answer; raises `WaitTimeout` when the time is up.
+
+    `schema` is a type, such as `bool` or a dataclass, or a JSON Schema as a dict. An answer that
+    does not fit is refused, and the job goes on waiting.
+    """
+    return _typed(schema, _outcome(*_asked(_question(question, schema, timeout, key))))
+
+
+@overload
+async def ask_async(
+    question: str, schema: type[T], *, timeout: float | str | None = None, key: str | None = None
+) -> T: ...
+@overload
+async def ask_async(
+    question: str, schema: Any = str, *, timeout: float | str | None = None, key: str | None = None
+) -> Any: ...
+async def ask_async(
+    question: str, schema: Any = str, *, timeout: float | str | None = None, key: str | None = None
+) -> Any:
+    """Does the same in async functions."""
+    asked = _question(question, schema, timeout, key)
+    return _typed(schema, _outcome(*await _asked_async(asked)))
+
+
+def send(signal: str, payload: Any = None, *, key: str | None = None) -> None:
+    """Sends a signal to the jobs of this job's namespace; later attempts do not repeat it."""
+    job, request = _send(signal, payload, key)
+    _ask(job, request)
+
+
+async def send_async(signal: str, payload: Any = None, *, key: str | None = None) -> None:
+    """Does the same in async functions."""
+    job, request = _send(signal, payload, key)
+    await _ask_async(job, request)
+
+
+Asked = tuple[Current, StepRequest]
+
+
+def _sleep(duration: float | str, key: str | None) -> Asked:
+    job, own = _keyed("sleep", key)
+    return job, StepRequest(do="sleep", key=own, wait_ms=_ms("duration", duration))
+
+
+def _wait_for(signal: str, timeout: float | str | None, key: str | None) -> Asked:
+    job, own = _keyed(f"wait_for {signal}", key)
+    wait_ms = None if timeout is None else _ms("timeout", timeout)
+    return job, StepRequest(do="wait_for", key=own, name=signal, wait_ms=wait_ms)
+
+
+def _question(question: str, schema: Any, timeout: float | str | None, key: str | None) -> Asked:
+    job, own = _keyed("ask", key)
+    wait_ms = None if timeout is None else _ms("timeout", timeout)
+    wanted = schema if schema is None or isinstance(schema, dict) else msgspec.json.schema(schema)
+    request = StepRequest(do="ask", key=own, question=question, schema=wanted, wait_ms=wait_ms)
+    return job, request
+
+
+def _send(signal: str, payload: Any, key: str | None) -> Asked:
+    job, own = _keyed(f"send {signal}", key)
+    return job, StepRequest(do="send", key=own, name=signal, value=_json("payload", payload))
+
+
+def _begin(key: str) -> Current:
+    """Returns the job, and notes that it uses this key; raises if it has done so before."""
+    job = current()
+    if key in job.keys:
+        raise Conflict(
+            "step_repeated",
+            f"the key {key!r} was used before in this attempt: give each step a key of its own, "
+            f'in a loop for example f"{key} {{n}}"',
+        )
+    job.keys.add(key)
+    return job
+
+
+def _keyed(name: str, key: str | None) -> tuple[Current, str]:
+    """Returns the job and the key: the one given, or the name and how often it was used."""
+    if key is None:
+        keys, number = current().keys, 1
+        while f"{name} {number}" in keys:
+            number += 1
+        key = f"{name} {number}"
+    return _begin(key), key
+
+
+def _ms(field: str, duration: float | str) -> int:
+    """Returns a duration in milliseconds, as job options take it: seconds, or text."""
+    return parse_duration_ms(duration, field)
+
+
+def _store(key: str, function: Callable[..., Any], value: Any) -> StepRequest:
+    codec = _codec_of(function)
+    if codec is not None:
+        value = codec.encode_result(value)
+    return StepRequest(do="store", key=key, value=_json(f"result of step {key}", value))
+
+
+def _result(function: Callable[..., Any], reply: StepReply) -> Any:
+    """Returns the stored value as the function is annotated."""
+    codec = _codec_of(function)
+    return reply.value if codec is None else codec.decode_result(reply.value)
+
+
+def _codec_of(function: Callable[..., Any]) -> "CallCodec | None":
+    """Returns how results of the function travel; None if it does not say what it takes."""
+    from windlass.tasks.values.calls import CallCodec  # not before a step has a value
+
+    if isinstance(function, Task):
+        return function.codec
+    try:
+        return CallCodec(function)
+    except (TypeError, ValueError):  # some functions in C
+        return None
+
+
+def _json(field: str, value: Any) -> msgspec.Raw:
+    """Returns a value as JSON; raises `InvalidInput` for one that would not come back."""
+    try:
+        return msgspec.Raw(msgspec.json.encode(value))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInput(field, "a JSON value", str(error)) from None
+
+
+def _typed(schema: Any, value: Any) -> Any:
+    if schema is None or isinstance(schema, dict):
+        return value
+    return msgspec.convert(value, schema)
+
+
+def _asked(asked: Asked) -> tuple[StepRequest, StepReply]:
+    return asked[1], _ask(*asked)
+
+
+async def _asked_async(asked: Asked) -> tuple[StepRequest, StepReply]:
+    return asked[1], await _ask_async(*asked)
+
+
+def _outcome(request: StepRequest, reply: StepReply) -> Any:
+    if reply.state == "pending":
+        raise Suspended(request.key)
+    if reply.state == "timed_out":
+        what = f"signal {request.name}" if request.do == "wait_for" else f"{request.question!r}"
+        raise WaitTimeout(f"nothing came in time: {what}")
+    return reply.value
+
+
+def _ask(job: Current, request: StepRequest) -> StepReply:
+    return _heard(job.channel.ask(job.seq, msgspec.json.encode(request), STEP))
+
+
+async def _ask_async(job: Current, request: StepRequest) -> StepReply:
+    return _heard(await job.channel.ask_async(job.seq, msgspec.json.encode(request), STEP))
+
+
+def _heard(answer: Answer) -> StepReply:
+    if not answer.refused:
+        return msgspec.json.decode(answer.body, type=StepReply)
+    error = msgspec.json.decode(answer.body)["error"]
+    if error["code"] == LOST:  # Another attempt goes on, or none does.
+        raise Canceled
+    if "field" in error and "expected" in error:
+        raise InvalidInput(error["field"], error["expected"], error.get("got"))
+    raise Conflict(error["code"], error["message"], error.get("retry_after_ms"))
+
+
+def _close(value: Any) -> None:
+    close = getattr(value, "close", None)
+    if close is not None:
+        close()

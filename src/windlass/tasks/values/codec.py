@@ -1,0 +1,85 @@
+"""What a codec is, why it refuses a value, and the forms that stand for something else."""
+
+from typing import Any, Final
+
+from windlass.domain.tasks.references import LITERAL, RESERVED, RESULT
+from windlass.domain.values.errors import shorten
+from windlass.tasks.handles import reference_of
+
+TYPE: Final = "$type"  # with VALUE: which member of a union a value is
+VALUE: Final = "$value"
+
+
+class Misfit(Exception):
+    """A value that cannot travel, or not as annotated; `where` leads to it from the parameter."""
+
+    def __init__(self, expected: str, got: str, hint: str = "", where: str = "") -> None:
+        super().__init__(expected, got, hint, where)
+        self.expected = expected
+        self.got = got
+        self.hint = hint
+        self.where = where
+
+    def inside(self, place: str) -> "Misfit":
+        """Returns the same, seen from the value around it."""
+        return Misfit(self.expected, self.got, self.hint, place + self.where)
+
+
+class Codec:
+    """Encodes and decodes the values of one annotation.
+
+    `name` is how messages name it, `kinds` are the types of JSON values that `encode` returns.
+    """
+
+    name: str
+    kinds: frozenset[type]
+
+    def encode(self, value: Any) -> Any:
+        """Returns the value as plain JSON; raises `Misfit`."""
+        raise NotImplementedError
+
+    def decode(self, json: Any) -> Any:
+        """Returns the value that this JSON stands for; raises `Misfit`."""
+        raise NotImplementedError
+
+    def refuse(self, value: Any) -> Any:
+        """Returns the reference that a handle of a job stands for; refuses everything else."""
+        reference = reference_of(value)
+        if reference is None:
+            raise Misfit(self.name, described(value), advice(value, self.name))
+        return {RESULT: reference}
+
+    def reject(self, json: Any) -> Misfit:
+        """Returns the error for JSON that is not of this type."""
+        got = f"the text {shorten(json)!r}" if type(json) is str else shorten(json)
+        return Misfit(self.name, got)
+
+
+def escaped(encoded: dict[str, Any]) -> dict[str, Any]:
+    """Returns a dict so that nobody takes it for a reference."""
+    if len(encoded) == 1 and next(iter(encoded)) in RESERVED:
+        return {LITERAL: encoded}
+    return encoded
+
+
+def unescaped(json: dict[str, Any]) -> Any:
+    """Returns what an escaped value is."""
+    return json[LITERAL] if len(json) == 1 and LITERAL in json else json
+
+
+def described(value: Any) -> str:
+    """Returns a value with its type, shortened: `the tuple (1, 2)`."""
+    kind = type(value)
+    if value is None or kind in (bool, int, float):
+        return shorten(value)
+    return f"the {kind.__qualname__} {shorten(value)}"
+
+
+def advice(value: Any, annotated: str) -> str:
+    """Returns what to write instead, for a value that its annotation does not allow."""
+    from windlass.tasks.values.compile import name_for  # it needs the codecs first
+
+    name = name_for(type(value))
+    if name is None:
+        return "use JSON values, or a dataclass or another type that can travel"
+    return "" if name == annotated else f"annotate it as {name}"

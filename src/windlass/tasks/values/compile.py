@@ -1,0 +1,223 @@
+"""Makes codecs of annotations; each is made once in a process."""
+
+import collections.abc
+import enum
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+from windlass.tasks.handles import reference_of
+from windlass.tasks.values.classes import (
+    ClassCodec,
+    EnumCodec,
+    LiteralCodec,
+    PydanticCodec,
+    TypedDictCodec,
+    layout_of,
+)
+from windlass.tasks.values.codec import Codec, Misfit
+from windlass.tasks.values.containers import PLAIN, DictCodec, ItemsCodec, TupleCodec
+from windlass.tasks.values.paths import PathCodec
+from windlass.tasks.values.scalars import SCALARS
+from windlass.tasks.values.unions import OptionalCodec, UnionCodec
+
+Variables = Mapping[Any, Any]  # what the type variables of a generic class stand for
+
+_NOTHING: Final = object()
+_KNOWN: Final[dict[Any, Codec]] = {**SCALARS, Path: PathCodec()}
+_ABSTRACT: Final[dict[Any, tuple[type, ...]]] = {
+    collections.abc.Sequence: (list, tuple),
+    collections.abc.MutableSequence: (list,),
+    collections.abc.Set: (set, frozenset),
+    collections.abc.MutableSet: (set,),
+    collections.abc.Collection: (list, tuple, set, frozenset),
+    collections.abc.Iterable: (list, tuple, set, frozenset),
+}
+_MAPPINGS: Final = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+
+
+class UnsupportedCodec(Codec):
+    """A type that cannot travel; only handles of jobs that yield JSON could stand for it."""
+
+    kinds: frozenset[type] = frozenset()
+
+    def __init__(self, annotation: Any) -> None:
+        self.name = name_of(annotation)
+
+    def encode(self, value: Any) -> Any:
+        return self.refuse(value)
+
+    def refuse(self, value: Any) -> Any:
+        if reference_of(value) is not None:
+            return super().refuse(value)
+        raise self.reject(value)
+
+    def reject(self, _: Any) -> Misfit:
+        hint = "use a dataclass or another type that can travel"
+        return Misfit("of a type that can travel", self.name, hint)
+
+    def decode(self, json: Any) -> Any:
+        raise self.reject(json)
+
+
+def codec_for(annotation: Any, variables: Variables = types.MappingProxyType({})) -> Codec:
+    """Returns the codec of an annotation, whose names are resolved."""
+    if annotation is Any or annotation is object or annotation is _NOTHING:
+        return PLAIN
+    try:
+        found = _KNOWN.get(annotation)
+    except TypeError:  # one that cannot be hashed, such as Literal[[]]
+        return UnsupportedCodec(annotation)
+    if found is None:
+        found = _make(annotation, variables)
+        if not variables:
+            _KNOWN[annotation] = found
+    return found
+
+
+def _make(annotation: Any, variables: Variables) -> Codec:
+    origin = typing.get_origin(annotation)
+    if origin is None:
+        return _make_bare(annotation, variables)
+    arguments = typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return _make_union(annotation, [codec_for(a, variables) for a in arguments])
+    if origin is typing.Literal:
+        codecs = [codec_for(type(value)) for value in arguments]
+        return LiteralCodec(arguments, codecs, name_of(annotation))
+    if origin in (typing.Annotated, typing.Final, typing.Required, typing.NotRequired):
+        return codec_for(arguments[0], variables)
+    return _make_generic(annotation, origin, arguments, variables)
+
+
+def _make_generic(
+    annotation: Any, origin: Any, arguments: tuple[Any, ...], variables: Variables
+) -> Codec:
+    name = name_of(annotation)
+    if origin is tuple and not (len(arguments) == 2 and arguments[1] is Ellipsis):
+        return TupleCodec([codec_for(a, variables) for a in arguments], name)
+    if origin in (list, set, frozenset, tuple):
+        return ItemsCodec(origin, codec_for(arguments[0], variables), name)
+    if origin in _MAPPINGS:
+        key, value = arguments
+        return DictCodec(codec_for(key, variables), codec_for(value, variables), name)
+    if origin in _ABSTRACT:
+        item = codec_for(arguments[0], variables)
+        short = name_of(arguments[0])
+        members = [
+            ItemsCodec(kind, item, f"{kind.__name__}[{short}]") for kind in _ABSTRACT[origin]
+        ]
+        return members[0] if len(members) == 1 else UnionCodec(members, name)
+    alias = getattr(origin, "__value__", None)  # of `type Pair[T] = …`
+    parameters = getattr(origin, "__parameters__", ()) or getattr(origin, "__type_params__", ())
+    inner = {
+        variable: variables.get(given, given)
+        for variable, given in zip(parameters, arguments, strict=False)
+    }
+    if alias is not None:
+        return codec_for(alias, inner)
+    if isinstance(origin, type):
+        return _make_class(origin, name, inner)
+    return UnsupportedCodec(annotation)
+
+
+def _make_bare(annotation: Any, variables: Variables) -> Codec:
+    if isinstance(annotation, typing.TypeVar):
+        bound = variables.get(annotation, annotation.__bound__)
+        return PLAIN if bound is None or bound is annotation else codec_for(bound, {})
+    if isinstance(annotation, typing.NewType):
+        return codec_for(annotation.__supertype__)
+    alias = getattr(annotation, "__value__", None)  # of `type Name = …`
+    if alias is not None and type(annotation).__name__ == "TypeAliasType":
+        return codec_for(alias)
+    if annotation in (typing.NoReturn, typing.Never):
+        return SCALARS[None]
+    if annotation in (list, set, frozenset, tuple):
+        return ItemsCodec(annotation, PLAIN, annotation.__name__)
+    if annotation in _MAPPINGS:
+        return DictCodec(SCALARS[str], PLAIN, annotation.__name__)
+    if annotation in _ABSTRACT:
+        return codec_for(annotation[Any])
+    if isinstance(annotation, type):
+        return _make_class(annotation, annotation.__name__, variables)
+    return UnsupportedCodec(annotation)
+
+
+def _make_union(annotation: Any, members: list[Codec]) -> Codec:
+    nothing = SCALARS[None]
+    others = [member for member in members if member is not nothing]
+    if len(others) == 1:
+        return OptionalCodec(others[0])
+    made = UnionCodec(others, name_of(annotation))
+    return made if len(others) == len(members) else OptionalCodec(made)
+
+
+def _make_class(kind: Any, name: str, variables: Variables) -> Codec:
+    if issubclass(kind, enum.Enum):
+        return EnumCodec(kind)
+    if typing.is_typeddict(kind):
+        return TypedDictCodec(name, kind.__required_keys__, _fields_of(kind, variables))
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        codecs = _fields_of(kind, variables)()
+        items = [codecs.get(field, PLAIN) for field in kind._fields]
+        return TupleCodec(items, name, kind, kind._fields)
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is not None and issubclass(kind, pydantic.BaseModel):
+        return PydanticCodec(kind)
+    layout = layout_of(kind)
+    if layout is None:
+        return UnsupportedCodec(kind)
+    return ClassCodec(kind, layout, name, _fields_of(kind, variables))
+
+
+def _fields_of(kind: Any, variables: Variables) -> Callable[[], Mapping[str, Codec]]:
+    def fields() -> Mapping[str, Codec]:
+        found: dict[str, Codec] = _Fields()
+        for owner in reversed(getattr(kind, "__orig_mro__", kind.__mro__)):
+            space = vars(sys.modules.get(owner.__module__, types))
+            names = {owner.__name__: owner}
+            for name, annotation in vars(owner).get("__annotations__", {}).items():
+                found[name] = codec_for(resolved(annotation, space, names), variables)
+        return found
+
+    return fields
+
+
+class _Fields(dict[str, Codec]):
+    """Codecs by the names of fields; one without an annotation takes plain JSON."""
+
+    def __missing__(self, name: str) -> Codec:
+        return PLAIN
+
+
+def resolved(annotation: Any, space: Mapping[str, Any], local: Mapping[str, Any]) -> Any:
+    """Returns an annotation with its names looked up; one that is unknown counts as none."""
+    holder = SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        hints = typing.get_type_hints(holder, dict(space), dict(local))
+    except Exception:  # Evaluating text can raise anything; then only JSON passes.
+        return _NOTHING
+    return hints["it"]
+
+
+def name_of(annotation: Any) -> str:
+    """Returns an annotation as people write it."""
+    if isinstance(annotation, type) and typing.get_origin(annotation) is None:
+        return annotation.__name__
+    return repr(annotation).replace("typing.", "").replace("collections.abc.", "")
+
+
+def name_for(kind: type) -> str | None:
+    """Returns how to annotate a parameter for values of this type; None if they cannot travel."""
+    if kind in (list, tuple, set, frozenset):
+        return f"{kind.__name__}[…]"
+    if kind is dict:
+        return "dict[…, …]"
+    if issubclass(kind, Path):
+        return "Path"
+    codec = codec_for(kind)
+    return None if isinstance(codec, UnsupportedCodec) else codec.name

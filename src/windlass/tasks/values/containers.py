@@ -1,0 +1,241 @@
+"""Codecs of plain JSON, and of lists, tuples, sets and dicts."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from windlass.tasks.values.codec import Codec, Misfit, escaped, unescaped
+from windlass.tasks.values.scalars import LEAST, MOST, TEXT, too_large
+
+LISTS: Final = frozenset({list})
+OBJECTS: Final = frozenset({dict})
+SIMPLE: Final = frozenset({str, bool, type(None)})
+
+
+class PlainCodec(Codec):
+    """Plain JSON values, for parameters without an annotation: they pass unchanged."""
+
+    name = "a JSON value"
+    kinds = frozenset({dict, list, str, int, float, bool, type(None)})
+
+    def encode(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in SIMPLE:
+            return value
+        if kind is int:
+            if LEAST <= value <= MOST:
+                return value
+            raise too_large(value)
+        if kind is float:
+            if math.isfinite(value):
+                return value
+            raise Misfit("a finite number", repr(value), "send None instead")
+        if kind is list:
+            return encode_items(self, value)
+        if kind is dict:
+            return self._encode_dict(value)
+        return self.refuse(value)
+
+    def _encode_dict(self, value: dict[Any, Any]) -> Any:
+        encoded = {}
+        for key, item in value.items():
+            if type(key) is not str:
+                hint = "annotate it, for example as dict[int, str]"
+                raise Misfit("a dict whose keys are text", f"the key {key!r}", hint)
+            try:
+                encoded[key] = self.encode(item)
+            except Misfit as misfit:
+                raise misfit.inside(f"[{key!r}]") from None
+        return escaped(encoded)
+
+    def decode(self, json: Any) -> Any:
+        kind = type(json)
+        if kind is list:
+            return [self.decode(item) for item in json]
+        if kind is dict:
+            found = unescaped(json)
+            if found is not json:
+                return self._decode_literal(found)
+            return {key: self.decode(item) for key, item in json.items()}
+        return json
+
+    def _decode_literal(self, json: Any) -> Any:
+        """Decodes what is inside a literal: only what looks like a reference is special there."""
+        if type(json) is dict:
+            return {key: self.decode(item) for key, item in json.items()}
+        return self.decode(json)
+
+
+PLAIN: Final = PlainCodec()
+
+
+def encode_items(codec: Codec, items: Iterable[Any]) -> list[Any]:
+    """Encodes the items of a container; an error names the place."""
+    encode, encoded = codec.encode, []
+    try:
+        for item in items:
+            encoded.append(encode(item))  # noqa: PERF401 - its length is the place of an error
+    except Misfit as misfit:
+        raise misfit.inside(f"[{len(encoded)}]") from None
+    return encoded
+
+
+def decode_items(codec: Codec, items: Iterable[Any]) -> list[Any]:
+    """Decodes the items of a container; an error names the place."""
+    decode, decoded = codec.decode, []
+    try:
+        for item in items:
+            decoded.append(decode(item))  # noqa: PERF401 - its length is the place of an error
+    except Misfit as misfit:
+        raise misfit.inside(f"[{len(decoded)}]") from None
+    return decoded
+
+
+class ItemsCodec(Codec):
+    """A list, set or tuple of any length."""
+
+    kinds = LISTS
+
+    def __init__(self, kind: type, item: Codec, name: str) -> None:
+        self.name = name
+        self._kind: Any = kind
+        self._item = item
+        self._unique = issubclass(kind, set | frozenset)
+
+    def encode(self, value: Any) -> Any:
+        if type(value) is not self._kind:
+            return self.refuse(value)
+        encoded = encode_items(self._item, value)
+        if self._unique:
+            _order(encoded)
+        return encoded
+
+    def decode(self, json: Any) -> Any:
+        if type(json) is not list:
+            raise self.reject(json)
+        decoded = decode_items(self._item, json)
+        if not self._unique:
+            return decoded if self._kind is list else self._kind(decoded)
+        try:
+            made = self._kind(decoded)
+        except TypeError as error:
+            raise Misfit(self.name, str(error)) from None
+        if len(made) != len(decoded):
+            raise Misfit(f"{self.name} without the same item twice", "one that has")
+        return made
+
+
+def _order(encoded: list[Any]) -> None:
+    """Puts the items of a set in order, so that equal sets are equal JSON."""
+    try:
+        encoded.sort()
+    except TypeError:
+        encoded.sort(key=repr)
+
+
+class TupleCodec(Codec):
+    """A tuple of a known length: `tuple[int, str]`, or a named one."""
+
+    kinds = LISTS
+
+    def __init__(
+        self,
+        items: Sequence[Codec],
+        name: str,
+        kind: type = tuple,
+        fields: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self._encoders = [item.encode for item in items]
+        self._decoders = [item.decode for item in items]
+        self._kind: Any = kind
+        self._fields = fields
+        self._make: Callable[[list[Any]], Any] = getattr(kind, "_make", kind)
+
+    def encode(self, value: Any) -> Any:
+        if type(value) is not self._kind:
+            return self.refuse(value)
+        if len(value) != len(self._encoders):
+            raise Misfit(self.name, f"{len(value)} items")
+        return _each(self._encoders, value)
+
+    def decode(self, json: Any) -> Any:
+        if type(json) is dict and self._fields and set(json) == set(self._fields):
+            json = [json[field] for field in self._fields]
+        if type(json) is not list or len(json) != len(self._decoders):
+            raise self.reject(json)
+        return self._make(_each(self._decoders, json))
+
+
+def _each(actions: Sequence[Callable[[Any], Any]], items: Sequence[Any]) -> list[Any]:
+    done: list[Any] = []
+    try:
+        for action, item in zip(actions, items, strict=True):
+            done.append(action(item))
+    except Misfit as misfit:
+        raise misfit.inside(f"[{len(done)}]") from None
+    return done
+
+
+class DictCodec(Codec):
+    """A dict. Keys that are no text travel as text if that is clear, else with it in pairs."""
+
+    def __init__(self, key: Codec, value: Codec, name: str) -> None:
+        self.name = name
+        self._key = key
+        self._value = value
+        self._ints = key.name == "int"
+        self._as_text = key.kinds == TEXT or self._ints
+        self.kinds = OBJECTS if self._as_text else LISTS
+
+    def encode(self, value: Any) -> Any:
+        if type(value) is not dict:
+            return self.refuse(value)
+        pairs: list[tuple[Any, Any]] = []
+        for key, item in value.items():
+            try:
+                pairs.append((self._encode_key(key), self._value.encode(item)))
+            except Misfit as misfit:
+                raise misfit.inside(f"[{key!r}]") from None
+        return escaped(dict(pairs)) if self._as_text else [list(pair) for pair in pairs]
+
+    def _encode_key(self, key: Any) -> Any:
+        encoded = self._key.encode(key)
+        if type(encoded) is dict:
+            raise Misfit(self._key.name, "a job", "results of jobs can be values, not keys")
+        if self._ints:
+            if type(key) is bool:
+                raise Misfit("a dict whose keys are ints", f"the key {key!r}")
+            return str(encoded)
+        return encoded
+
+    def decode(self, json: Any) -> Any:
+        if type(json) is list and not self._as_text:
+            if not all(type(pair) is list and len(pair) == 2 for pair in json):
+                raise Misfit(f"{self.name}, as a list of pairs", "other items")
+            return self._made((self._key.decode(key), item) for key, item in json)
+        if type(json) is not dict:
+            raise self.reject(json)
+        json = unescaped(json)
+        if type(json) is not dict:
+            raise self.reject(json)
+        return self._made((self._decode_key(key), item) for key, item in json.items())
+
+    def _made(self, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+        made = {}
+        for key, item in pairs:
+            try:
+                made[key] = self._value.decode(item)
+            except Misfit as misfit:
+                raise misfit.inside(f"[{key!r}]") from None
+            except TypeError as error:  # a key that cannot be hashed
+                raise Misfit(self.name, str(error)) from None
+        return made
+
+    def _decode_key(self, key: str) -> Any:
+        if not self._ints:
+            return self._key.decode(key)
+        digits = key.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
+            raise Misfit("a dict whose keys are ints", f"the key {key!r}")
+        return self._key.decode(int(key))

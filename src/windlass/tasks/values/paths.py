@@ -1,0 +1,31 @@
+"""`Path` parameters: a local file is uploaded, and arrives as a path to a copy."""
+
+from pathlib import Path
+from typing import Any
+
+from windlass.domain.tasks.references import FILE
+from windlass.tasks.local_files import LocalFile
+from windlass.tasks.values.codec import Codec, Misfit, described
+
+
+class PathCodec(Codec):
+    """A file. It is encoded as a `LocalFile`, and decoded from where the worker has put it."""
+
+    name = "Path"
+    kinds = frozenset({str})
+
+    def encode(self, value: Any) -> Any:
+        reference = getattr(type(value), "__windlass_file__", None)
+        if reference is not None:
+            return {FILE: reference(value)}
+        if not isinstance(value, Path):
+            return self.refuse(value)
+        if not value.is_file():
+            hint = "it is sent with the job; send the path of a file on the worker as str"
+            raise Misfit("a file on this machine", described(value), hint)
+        return LocalFile(value)
+
+    def decode(self, json: Any) -> Any:
+        if type(json) is not str:
+            raise self.reject(json)
+        return Path(json)

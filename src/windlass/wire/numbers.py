@@ -1,0 +1,8 @@
+"""Numbers in messages, bounded where they are decoded: no store has larger ones."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+Id = Annotated[int, Meta(ge=1, le=2**62)]  # of a job, workflow, worker or token
+Cursor = Annotated[int, Meta(ge=0, le=2**62)]  # the last id of a page; 0: from the start

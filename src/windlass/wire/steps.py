@@ -1,0 +1,80 @@
+"""Messages about durable steps, signals and questions, version 1."""
+
+from typing import Any, Literal
+
+import msgspec
+
+StepAction = Literal["find", "store", "sleep", "wait_for", "ask", "send", "alive"]
+
+
+class StepRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the function of a running job asks for.
+
+    `value` is the result to store or the payload to send, `name` that of a signal, `wait_ms` how
+    long to wait at most. `alive` only says that the function is still at work.
+    """
+
+    do: StepAction
+    key: str = ""
+    value: Any = None
+    name: str = ""
+    wait_ms: int | None = None
+    question: str = ""
+    schema: Any = None
+
+
+class StepReply(msgspec.Struct, frozen=True):
+    """What is known of a step; `pending`: the function has to wait, and ends its attempt."""
+
+    state: Literal["missing", "pending", "done", "timed_out"]
+    value: Any = None
+
+
+class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A signal. Sent again with the same `key`, it is answered as before and not repeated."""
+
+    name: str
+    payload: Any = None
+    key: str | None = None
+    namespace: str | None = None
+
+
+class SendReply(msgspec.Struct, frozen=True):
+    """The number of the signal, and how many jobs waited for it when it came."""
+
+    id: int
+    applied: bool
+    told: int
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that a job waits to have answered; `schema` is JSON Schema, or None."""
+
+    job: int
+    key: str
+    namespace: str
+    question: str
+    schema: Any
+    asked_at: str
+    until: str | None
+
+
+class QuestionList(msgspec.Struct, frozen=True):
+    """One page; `next` is the cursor of the following one."""
+
+    questions: list[Question]
+    next: str | None = None
+
+
+class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An answer; `key` may be left out if the job has asked one question only."""
+
+    value: Any
+    key: str | None = None
+
+
+class AnswerReply(msgspec.Struct, frozen=True):
+    """The question that was answered."""
+
+    job: int
+    key: str

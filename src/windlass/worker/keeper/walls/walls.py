@@ -1,0 +1,132 @@
+"""What stands between the programs of jobs and everything else: rules and namespaces.
+
+The keeper has one `Walls`; the agent tells it what there is. The standard library only: the
+keeper imports this file.
+"""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from windlass.worker.keeper.folders import enter, hand_over, make_folder, take_back
+from windlass.worker.keeper.launch import Start, nothing
+from windlass.worker.keeper.walls import landlock, namespaces
+
+VIEW = "view"  # a user and a mount namespace without Windlass's own files
+USERS = "users"  # a user namespace that has the uids of jobs
+CLOSED = "closed"  # folders that rules close to programs, and what in these stays open
+
+Prepare = Callable[[], None] | None
+Finish = Callable[[], None]
+
+
+class Walls:
+    """Knows how a process becomes a program of a job; descriptors are -1 where there is none."""
+
+    def __init__(self) -> None:
+        self._version = landlock.version()
+        self._root = os.geteuid() == 0
+        self._apart = landlock.keep_apart(self._version) if self._version else -1
+        self._view: tuple[int, int] | None = None
+        self._users = -1
+        self._closed: tuple[str, ...] = ()
+        self._kept: tuple[str, ...] = ()
+        self._rules = -1
+        self._seen: tuple[int, ...] = ()  # of the folders above: when they last changed
+
+    def add(self, kind: str, *parts: Any) -> None:
+        """Adds what the agent tells of: the folders of `CLOSED`, else descriptors from a queue.
+
+        The last part is that queue.
+        """
+        *folders, fds = parts
+        if kind == VIEW:
+            self._view = fds.popleft(), fds.popleft()
+        elif kind == USERS:
+            self._users = fds.popleft()
+        elif kind == CLOSED:
+            closed, kept = folders
+            self._closed, self._kept = tuple(closed), tuple(kept)
+
+    @property
+    def entering_users(self) -> Prepare:
+        """What a process does that works with files of jobs' users; None if that is nothing."""
+        return self.enter_users if self._users >= 0 else None
+
+    def enter_users(self) -> None:
+        """Enters the namespace with the uids of jobs, if they have one."""
+        if self._users >= 0:
+            namespaces.enter_users(self._users)
+
+    def steps(self, start: Start, folder: str | None, make: bool) -> tuple[Prepare, Finish]:
+        """Returns what a process does before it becomes a user, if anything, and after that.
+
+        `make`: the folder is the program's own. Raises `OSError`.
+        """
+        finish: Finish = nothing
+        rules = self._rules_for(start)
+        if rules >= 0:
+            finish = partial(landlock.restrict, rules, gains=self._root)
+        if start.user is not None and not start.nested and self._users >= 0:
+            return partial(self.go_as_user, start.user, folder, make), finish
+        if start.kept_out and self._view is not None:
+            return partial(namespaces.enter_view, *self._view), finish
+        return None, finish
+
+    def _rules_for(self, start: Start) -> int:
+        """Returns the rules that a program gets; -1 for none."""
+        if not start.apart:
+            return -1
+        if start.kept_out and self._closed:
+            return self._closing()
+        # Rules of older kernels forbid to mount, which root and programs around others may need.
+        mounts = start.nested or self._root
+        return -1 if mounts and self._version < landlock.SCOPES else self._apart
+
+    def _closing(self) -> int:
+        """Returns the rules that close folders; made anew when something appeared beside them."""
+        above = sorted({parent for path in self._closed for parent in landlock.parents(path)})
+        seen = tuple(os.stat(path).st_mtime_ns for path in above)
+        if seen != self._seen:
+            old = self._rules
+            self._rules = landlock.close_folders(self._version, self._closed, self._kept)
+            self._seen = seen
+            if old >= 0:
+                os.close(old)
+        return self._rules
+
+    def go_as_user(self, user: int, folder: str | None, give: bool) -> None:
+        """Enters the namespace with the uids of jobs and a folder there; `give` it to the user."""
+        self.enter_users()
+        if folder is not None:
+            os.chdir(folder)
+            if give:
+                hand_over(folder, user)
+
+    def go_to(self, folder: str, make: bool, start: Start) -> None:
+        """Goes to the folder of a program, unless only its user can; raises `OSError`."""
+        if start.user is None or self._users < 0:
+            enter(folder, make, start.user)
+        elif make:
+            make_folder(folder)
+
+    def return_folder(self, user: int | None, folder: str | None) -> int:
+        """Starts to give a user's folder back to the keeper's; returns the pid, 0 if it has it."""
+        if user is None or folder is None or self._users < 0:
+            return 0
+        return _forked(lambda: self._return(folder))
+
+    def _return(self, path: str) -> None:
+        self.enter_users()
+        take_back(path)
+
+
+def _forked(act: Callable[[], None]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            act()
+        finally:
+            os._exit(0)
+    return pid

@@ -1,0 +1,166 @@
+"""Functions with durable steps, for the tests of embedded clients."""
+
+import asyncio
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import windlass
+
+
+def note(path: str, text: str) -> str:
+    """Writes a line, so that a test sees how often this ran."""
+    with Path(path).open("a") as file:
+        file.write(f"{text}\n")
+    return text
+
+
+async def note_async(path: str, text: str) -> str:
+    return note(path, text)
+
+
+@windlass.task
+def killed_after_a_step(path: str) -> list[str]:
+    first = windlass.step("first", note, path, "first")
+    if windlass.current().attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    second = windlass.step("second", note, path, text="second")
+    return [first, second]
+
+
+@windlass.task
+async def killed_after_an_async_step(path: str) -> list[str]:
+    first = await windlass.step_async("first", note_async, path, "first")
+    if windlass.current().attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [first, await windlass.step_async("second", note, path, "second")]
+
+
+@dataclass
+class Order:
+    number: int
+    items: tuple[str, ...]
+
+
+def load(number: int) -> Order:
+    return Order(number, ("a", "b"))
+
+
+@windlass.task
+def typed_steps() -> str:
+    order = windlass.step("load", load, 17)
+    return f"{type(order).__name__} {order.number} {order.items!r}"
+
+
+@windlass.task
+def the_same_key_twice() -> None:
+    for _ in range(2):
+        windlass.step("k", os.getpid)
+
+
+@windlass.task
+def no_json() -> None:
+    windlass.step("k", object)
+
+
+@windlass.task
+def an_async_function_in_a_plain_step(path: str) -> None:
+    wrong: Any = note_async
+    windlass.step("k", wrong, path, "x")
+
+
+@windlass.task
+def waits(path: str, timeout: str | None = None) -> Any:
+    try:
+        windlass.step("before", note, path, "before")
+        paid = windlass.wait_for("paid", timeout=timeout)
+        windlass.sleep("10ms")
+        return [paid, windlass.step("after", note, path, "after")]
+    finally:
+        note(path, "finally")
+
+
+@windlass.task
+async def waits_async(path: str) -> Any:
+    try:
+        async with asyncio.TaskGroup() as group:
+            paid = group.create_task(windlass.wait_for_async("paid"))
+        await windlass.sleep_async(0.01)
+        return paid.result()
+    finally:
+        note(path, "finally")
+
+
+@windlass.task
+def waits_twice() -> list[Any]:
+    return [windlass.wait_for("paid"), windlass.wait_for("paid")]
+
+
+@windlass.task
+def asks() -> str:
+    order = windlass.ask("Which order?", Order)
+    return f"{order.number} {order.items!r}"
+
+
+@windlass.task
+async def asks_async() -> bool:
+    return await windlass.ask_async("Ship it?", bool, timeout="1h", key="ship")
+
+
+@windlass.task
+def sends(path: str) -> None:
+    windlass.send("paid", {"by": "job"})
+    windlass.step("sent", note, path, "sent")
+    windlass.sleep("1ms")
+
+
+@windlass.task
+def stores_a_secret() -> str:
+    value = windlass.step("k", lambda: windlass.current().secret("PASSWORD"))
+    return "masked" if "hunter2" not in value else "told"
+
+
+@windlass.task(idle_timeout="1s", retries=0)
+def works_silently(heartbeats: bool) -> str:
+    for _ in range(22):
+        if heartbeats:
+            windlass.current().heartbeat()
+        time.sleep(0.1)  # noqa: TID251 - a job that writes nothing
+    return "done"
+
+
+@windlass.task
+def blocked_until_canceled(path: str) -> None:
+    windlass.current().progress(3, total=10, text="halfway there")
+    try:
+        time.sleep(1000)  # noqa: TID251 - until it is canceled
+    except windlass.Canceled:
+        note(path, "Canceled")
+        raise
+
+
+@windlass.task
+async def awaits_until_canceled(path: str) -> None:
+    windlass.current().progress(0.5)
+    try:
+        await asyncio.sleep(1000)  # noqa: TID251 - until it is canceled
+    except asyncio.CancelledError:
+        note(path, f"CancelledError {windlass.current().canceled}")
+        raise
+
+
+@windlass.task
+def swallows_errors() -> str:
+    try:
+        windlass.wait_for("never", timeout=0)
+    except windlass.WaitTimeout as error:
+        return str(error)
+    return "no error"
+
+
+@windlass.task
+def waits_in_vain() -> None:
+    windlass.wait_for("never", timeout=0)
