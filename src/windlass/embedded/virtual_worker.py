@@ -53,7 +53,13 @@ class VirtualWorker:
         self._engine = engine
         self._run = run
         self._missing = MissingFunctions()
+        self._running = 0
         self._worker = self._incarnation = self._seq = self._received = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs just now, which then is the caller."""
+        return self._running > 0
 
     async def enrol(self) -> None:
         """Begins to work."""
@@ -70,7 +76,11 @@ class VirtualWorker:
         reply: SyncReply = self._run(self._sync(want=1, metadata=self._described()))
         for assignment in reply.jobs:
             self._received = max(self._received, assignment.lease)
-            report = self._report(assignment)
+            self._running += 1
+            try:
+                report = self._report(assignment)
+            finally:
+                self._running -= 1
             kind = "released" if isinstance(report, Released) else "finished"
             self._run(self._sync(metadata=self._described(), **{kind: (report,)}))
             self._run(self._engine.settled())
