@@ -59,6 +59,14 @@ def slow(fixture: int) -> str:
     return "late"
 
 
+@w.task
+def patient() -> int:
+    first = w.step("first", lambda: len(calls))
+    calls.append("slept")
+    w.sleep("1d")
+    return int(first)
+
+
 CURRENT: list[Any] = []
 
 
@@ -131,3 +139,12 @@ def test_what_nobody_offers_waits(windlass: Any) -> None:
     windlass.metadata["system:gpus"] = 2
     assert windlass.drain() == 1
     assert job.info().state == "completed"
+
+
+def test_steps_and_sleep(windlass: Any) -> None:
+    job = patient.submit()
+    windlass.advance("23h")
+    assert job.info().state != "completed"
+    windlass.advance("1h")
+    assert job.result() == 0
+    assert calls == ["slept", "slept"]
