@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from windlass.domain.access.secrets import secret_clauses
 from windlass.domain.config import Config
 from windlass.domain.job.forms import Duration, moment_ms
+from windlass.domain.job.function_version import asked_function
 from windlass.domain.job.job import (
     ALLOW_FAILURE,
     DEFAULT_NAMESPACE,
@@ -37,12 +38,10 @@ from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 from windlass.domain.matching.clauses import (
     Clause,
     canonical_requires,
-    function_clause,
     mode_clause,
     parse_clause,
     target,
 )
-from windlass.domain.matching.functions import VERSION_LIMIT, function_key
 from windlass.domain.matching.isolation import (
     NETWORKS,
     PULLS,
@@ -149,8 +148,6 @@ _SHAPING: Final = frozenset(
 )  # fmt: skip
 # Tasks that need programs of the worker, not of an image.
 NOT_CONTAINED: Final = frozenset({"ffmpeg", "gstreamer", "python"})
-# Tasks that run no function of the user's, and so have no versions.
-NO_FUNCTIONS: Final = frozenset({"ffmpeg", "gstreamer", "media", "shell"})
 NOT_APART: Final = (None,) * 5  # of the options that say how far a job is isolated
 _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
@@ -397,10 +394,7 @@ def _build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
     mode = _demanded_mode(spec, field)
     if mode is not None:
         clauses.append(mode_clause(mode))
-    if spec.version is not None:
-        _check_version(spec, field)
-    if function is not None or spec.version is not None:
-        clauses.append(function_clause(function_key(function or spec.task, spec.version)))
+    clauses += asked_function(spec.task, function, spec.version, field)
     own = () if spec.registry_secret is None else (spec.registry_secret,)
     clauses += secret_clauses((*spec.secrets, *own), namespace, field)
     if spec.apart is not None:
@@ -422,16 +416,6 @@ def _build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
         prefers=prefers,
         rate=_rate(spec, f"{field}.rate"),
     )
-
-
-def _check_version(spec: JobSpec, field: str) -> None:
-    """Raises `InvalidInput` for a version that no function can have."""
-    check_name(f"{field}.version", spec.version)
-    if spec.task in NO_FUNCTIONS:
-        expected = f"only for Python functions, not for {spec.task} jobs"
-        raise InvalidInput(f"{field}.version", expected, spec.version)
-    if len(str(spec.version)) > VERSION_LIMIT:
-        raise InvalidInput(f"{field}.version", f"at most {VERSION_LIMIT} characters", spec.version)
 
 
 def _demanded_mode(spec: JobSpec, field: str) -> Isolation | None:
