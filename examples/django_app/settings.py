@@ -24,4 +24,11 @@ DATABASES = {
     }
 }
 WINDLASS = {"DATABASE": "default"}  # the server is found by WINDLASS_SERVER and WINDLASS_TOKEN
-TASKS = {"default": {"BACKEND": "windlass.contrib.django.tasks.WindlassBackend", "QUEUES": []}}
+TASKS = {
+    "default": {
+        "BACKEND": "windlass.contrib.django.tasks.WindlassBackend",
+        "QUEUES": [],
+        # Workers have it as WINDLASS_SECRET_DATABASE_URL; these settings read it.
+        "OPTIONS": {"job": {"secrets": ["DATABASE_URL"]}},
+    }
+}

@@ -14,6 +14,7 @@ from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
 from windlass.domain.access.secrets import EVERYONE, KEY_START
 from windlass.domain.job.job import decode_spec
+from windlass.domain.matching.functions import without_functions
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.rows.events import Event, EventKind
@@ -72,6 +73,11 @@ class Queries:
         if self._inbox is None:
             raise NotFound("job", job)
         return await self._inbox.job_for(job)
+
+    async def catch_up(self) -> None:
+        """Moves what users' own transactions have committed."""
+        if self._inbox is not None:
+            await self._inbox.move()
 
     async def _job(self, job: int, who: Identity) -> Job:
 
@@ -137,6 +143,17 @@ class Queries:
             dependencies = Dependencies(await newest_ids(tx, page.jobs))
             shown = [self._show(v, (), outlooks[v.facts.id], dependencies) for v in page.jobs]
             return JobList(shown, following)
+
+        return await self._engine.store.read(read)
+
+    async def some_jobs(self, ids: Sequence[int], who: Identity) -> list[Job]:
+        """Returns those of these jobs that the caller may see, in this order, as lists do."""
+
+        async def read(tx: ReadTx) -> list[Job]:
+            views = await self._seen(who, tx, await tx.views.some(ids))
+            outlooks = await self._engine.explain.outlooks(tx, views)
+            dependencies = Dependencies(await newest_ids(tx, views))
+            return [self._show(v, (), outlooks[v.facts.id], dependencies) for v in views]
 
         return await self._engine.store.read(read)
 
@@ -215,11 +232,11 @@ def _worker_names(view: JobRecord) -> dict[int, str]:
 
 
 def _limit(info: WorkerInfo, who: Identity) -> WorkerInfo:
-    """Leaves out which other namespaces a worker serves and has secrets for."""
+    """Leaves out which other namespaces a worker serves, has secrets for and knows code of."""
 
     def seen(metadata: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
-        return {key: value for key, value in kept.items() if value != []}
+        return without_functions({key: value for key, value in kept.items() if value != []})
 
     return msgspec.structs.replace(
         info, static=seen(info.static), dynamic=seen(info.dynamic), metadata=seen(info.metadata)

@@ -10,7 +10,7 @@ from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
-from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
@@ -84,9 +84,9 @@ def show_job(
         transitions=list(transitions),
         dynamic=_json(view.dynamic.body) if view.dynamic else None,
         quarantined=bool(facts.flags & QUARANTINED),
-        result=_json(view.result),
+        result=None if view.failure else _json(view.result),
         exit_code=view.exit_code,
-        failure=_failure(view.failure, view.message),
+        failure=_failure(view.failure, view.message, view.result),
         progress=_json(view.progress.value) if view.progress else None,
         log=_log(view.log),
         artifacts=[show_artifact(row) for row in view.artifacts],
@@ -314,9 +314,12 @@ def _activity(view: JobRecord) -> int | None:
     return None if view.lease is None else view.lease.last_activity_at
 
 
-def _failure(code: int, message: str | None) -> FailureInfo | None:
+def _failure(code: int, message: str | None, exception: bytes | None = None) -> FailureInfo | None:
     failure = FAILURE_BY_CODE[code]
-    return None if failure is None else FailureInfo(str(failure), message)
+    if failure is None:
+        return None
+    raised = None if exception is None else msgspec.json.decode(exception, type=ExceptionInfo)
+    return FailureInfo(str(failure), message, raised)
 
 
 def _log(row: LogRow | None) -> LogInfo:

@@ -3,7 +3,7 @@
 `AsyncClient` does the work; `Client` is the same for programs without an event loop.
 """
 
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,14 +12,22 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 from weakref import finalize
 
 from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
-from windlass.client.blocking.in_thread import service_in_thread
+from windlass.client.blocking.in_thread import next_of, service_in_thread
 from windlass.client.blocking.loop_thread import LoopThread
+from windlass.client.blocking.resources import Pools, Queues, Schedules, Templates, Workers
 from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for, submission
 from windlass.client.bulk import edit_parts
-from windlass.client.handles import AsyncJob, JobFailed
-from windlass.client.pools import HttpPools
+from windlass.client.handles import AsyncJob
 from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
-from windlass.client.schedules import Planning, split_reference
+from windlass.client.resources.asynchronous import (
+    AsyncQueues,
+    AsyncSchedules,
+    AsyncTemplates,
+    AsyncWorkers,
+    events_of,
+)
+from windlass.client.resources.pools import AsyncPools
+from windlass.client.resources.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
@@ -27,25 +35,30 @@ from windlass.client.values.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import Conflict, Unreachable
+from windlass.domain.values.errors import Conflict, UnknownName, Unreachable
+from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits, jobs_of
 from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import (
+    JOB_FILTERS,
     CancelReply,
     CancelRequest,
+    DeleteReply,
+    DeleteRequest,
     Job,
     NewWorkflow,
     SubmitReply,
 )
 from windlass.wire.schedules import StartRequest
 from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
+from windlass.wire.system import EventInfo
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-__all__ = ["AsyncClient", "AsyncJob", "Client", "JobFailed", "JobHandle", "Workflow"]
+__all__ = ["AsyncClient", "AsyncJob", "Client", "JobHandle", "Workflow"]
 
 
 class AsyncClient:
@@ -167,9 +180,39 @@ class AsyncClient:
         return AsyncWorkflow(self.service, reply.workflow)
 
     @property
-    def pools(self) -> HttpPools:
+    def workers(self) -> AsyncWorkers:
+        """The workers: list, show, drain…"""
+        return AsyncWorkers(self.service)
+
+    @property
+    def queues(self) -> AsyncQueues:
+        """The queues: list, pause, limit…"""
+        return AsyncQueues(self.service)
+
+    @property
+    def templates(self) -> AsyncTemplates:
+        """The templates of workflows; `start_template` starts one."""
+        return AsyncTemplates(self.service)
+
+    @property
+    def schedules(self) -> AsyncSchedules:
+        """The schedules: list, put, pause, run…"""
+        return AsyncSchedules(self.service)
+
+    @property
+    def pools(self) -> AsyncPools:
         """Pools of workers, which only servers have."""
-        return HttpPools(self.transport)
+        return AsyncPools(self.transport)
+
+    def events(
+        self, *, follow: bool = False, last: int | None = None, **filters: Any
+    ) -> AsyncIterator[EventInfo]:
+        """Yields the event log, and with `follow` new events for ever.
+
+        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`,
+        `job` and `worker`; `last` yields only so many of those that match.
+        """
+        return events_of(self.service, follow, last, filters)
 
     @property
     def planning(self) -> Planning:
@@ -178,6 +221,10 @@ class AsyncClient:
 
     async def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
         """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…)."""
+        for name in filters:
+            if name not in JOB_FILTERS:
+                listed = f"one of {', '.join(JOB_FILTERS)}"
+                raise UnknownName("filter", name, listed, did_you_mean(name, JOB_FILTERS))
         found: list[Job] = []
         after: str | None = None
         while len(found) < limit:
@@ -223,6 +270,10 @@ class AsyncClient:
     async def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
         """Cancels jobs."""
         return await self.service.cancel(CancelRequest(ids=list(jobs), reason=reason))
+
+    async def delete(self, jobs: Sequence[int]) -> DeleteReply:
+        """Deletes ended jobs with their logs and artifacts; says for each whether, or why not."""
+        return await self.service.delete(DeleteRequest(ids=list(jobs)))
 
     async def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
         """Cancels, retries or prioritizes all jobs that pass a filter, part by part.
@@ -344,6 +395,39 @@ class Client:
         made = self.run(self._client.start_template(template, parameters, **options))
         return WorkflowHandle(self, made)
 
+    @property
+    def workers(self) -> Workers:
+        """The workers: list, show, drain…"""
+        return Workers(self, self._client.workers)
+
+    @property
+    def queues(self) -> Queues:
+        """The queues: list, pause, limit…"""
+        return Queues(self, self._client.queues)
+
+    @property
+    def templates(self) -> Templates:
+        """The templates of workflows; `start_template` starts one."""
+        return Templates(self, self._client.templates)
+
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules: list, put, pause, run…"""
+        return Schedules(self, self._client.schedules)
+
+    @property
+    def pools(self) -> Pools:
+        """Pools of workers, which only servers have."""
+        return Pools(self, self._client.pools)
+
+    def events(
+        self, *, follow: bool = False, last: int | None = None, **filters: Any
+    ) -> Iterator[EventInfo]:
+        """Yields the event log, and with `follow` new events for ever; see `AsyncClient`."""
+        events = self._client.events(follow=follow, last=last, **filters)
+        while (event := self.run(next_of(events))) is not None:
+            yield event
+
     def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
         """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…)."""
         return self.run(self._client.jobs(limit, **filters))
@@ -381,6 +465,10 @@ class Client:
     def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
         """Cancels jobs."""
         return self.run(self._client.cancel(jobs, reason))
+
+    def delete(self, jobs: Sequence[int]) -> DeleteReply:
+        """Deletes ended jobs with their logs and artifacts; says for each whether, or why not."""
+        return self.run(self._client.delete(jobs))
 
     def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
         """Cancels, retries or prioritizes all jobs that pass a filter; see `AsyncClient`."""

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from windlass.domain.access.policy import check_priority
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.config import Config
 from windlass.domain.job.dependency_graph import find_names
 from windlass.domain.job.job import JobSpec
@@ -17,6 +19,7 @@ from windlass.wire.jobs import NewWorkflow, SubmitRequest
 from windlass.wire.reactions import parse_reactions
 
 ANY_NAMESPACE = "*"
+SUBMITTER = Identity(0, "", Role.SUBMITTER)
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -62,12 +65,15 @@ def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) 
         if job.submitted_by is not None:
             field = f"jobs[{number}].submitted_by"
             raise InvalidInput(field, "left to the server", job.submitted_by)
-        _validator().validate(job, f"jobs[{number}]")
-    find_names(own, range(1, len(own) + 1))
+        if job.priority is not None:
+            check_priority(job.priority, SUBMITTER, Config().access, f"jobs[{number}].priority")
+    # With the jobs whose results they get, which they wait for.
+    waiting = [_validator().validate(job, f"jobs[{n}]").spec for n, job in enumerate(own)]
+    find_names(waiting, range(1, len(own) + 1))
     if workflow is not None:
         _check_workflow(workflow, own)
     body = msgspec.json.encode(SubmitRequest(jobs=own, workflow=workflow))
-    return Request(body.decode(), _facts(own, workflow), own)
+    return Request(body.decode(), _facts(waiting, workflow), waiting)
 
 
 def _check_workflow(workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> None:

@@ -5,6 +5,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.tasks.handles import with_references
 from windlass.tasks.task import Task, spec_of
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
 from windlass.transactions.failures import explain_failure
@@ -117,7 +118,7 @@ def _spec(task: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> JobSpec:
     if isinstance(task, str):
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
-        return JobSpec(task=task, args=kwargs)
+        return JobSpec(task=task, args=with_references(kwargs))
     return spec_of(task, args, kwargs)
 
 

@@ -6,6 +6,7 @@ TASKS = {"default": {"BACKEND": "windlass.contrib.django.tasks.WindlassBackend",
 
 `enqueue` submits in the transaction of Django's connection, so a task runs if and only if that
 commits. With `"OPTIONS": {"transactional": False}` it is sent to the server at once instead.
+`"OPTIONS": {"job": {"retries": 2, "secrets": ["DATABASE_URL"]}}` are options of all its jobs.
 """
 
 import os
@@ -17,16 +18,15 @@ from django.conf import ENVIRONMENT_VARIABLE
 from django.utils.module_loading import import_string
 
 try:
-    from django.tasks import Task as DjangoTask
     from django.tasks import TaskResult, TaskResultStatus
     from django.tasks.backends.base import BaseTaskBackend
     from django.tasks.base import TaskError
-    from django.tasks.exceptions import TaskResultDoesNotExist
+    from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist
 except ImportError:
-    from django_tasks import Task as DjangoTask
     from django_tasks import TaskResult, TaskResultStatus
     from django_tasks.backends.base import BaseTaskBackend
     from django_tasks.base import TaskError
+    from django_tasks.exceptions import InvalidTaskError as InvalidTask
     from django_tasks.exceptions import TaskResultDoesNotExist
 
 from windlass.contrib.django.submitting import get_client, submit_in
@@ -66,11 +66,18 @@ class WindlassBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self._transactional = bool(self.options.get("transactional", True))
+        self._run = run_task.options(**self.options.get("job", {}))
+
+    def validate_task(self, task: Any) -> None:
+        """Refuses what jobs cannot do."""
+        super().validate_task(task)
+        if task.takes_context:
+            raise InvalidTask("Windlass runs no tasks that take a context; see windlass.current()")
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """Submits a job that runs the task."""
         self.validate_task(task)
-        job = _job(task, args, kwargs)
+        job = self._job(task, args, kwargs)
         made = submit_in(job) if self._transactional else get_client().submit(job)
         return self._result(task, str(made.id), None, list(args), dict(kwargs))
 
@@ -85,6 +92,17 @@ class WindlassBackend(BaseTaskBackend):
             raise TaskResultDoesNotExist(result_id)
         _, path, args, kwargs = call
         return self._result(import_string(path), result_id, job, args, kwargs)
+
+    def _job(self, task: Any, args: Any, kwargs: Any) -> JobSpec:
+        """Returns the job that runs a task."""
+        settings = os.environ.get(ENVIRONMENT_VARIABLE, "")
+        job = self._run.job(settings, task.module_path, list(args), dict(kwargs))
+        changes: dict[str, Any] = {"queue": task.queue_name, "name": task.name[:100]}
+        if task.priority:
+            changes["priority"] = task.priority
+        if task.run_after is not None:
+            changes["not_before"] = task.run_after.isoformat()
+        return msgspec.structs.replace(job, **changes)
 
     def _result(
         self, task: Any, number: str, job: Job | None, args: list[Any], kwargs: dict[str, Any]
@@ -105,17 +123,6 @@ class WindlassBackend(BaseTaskBackend):
         return result
 
 
-def _job(task: Any, args: Any, kwargs: Any) -> JobSpec:
-    settings = os.environ.get(ENVIRONMENT_VARIABLE, "")
-    job = run_task.job(settings, task.module_path, list(args), dict(kwargs))
-    changes: dict[str, Any] = {"queue": task.queue_name, "name": task.name[:100]}
-    if task.priority:
-        changes["priority"] = task.priority
-    if task.run_after is not None:
-        changes["not_before"] = task.run_after.isoformat()
-    return msgspec.structs.replace(job, **changes)
-
-
 def _errors(job: Job | None) -> list[Any]:
     if job is None or job.state not in ("failed", "canceled", "aborted", "rejected"):
         return []
@@ -127,4 +134,4 @@ def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-__all__ = ["DjangoTask", "WindlassBackend", "run_task"]
+__all__ = ["WindlassBackend", "run_task"]

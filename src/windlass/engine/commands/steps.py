@@ -22,11 +22,6 @@ from windlass.ports.store import Store
 
 QUESTION_LIMIT: Final = 65_536  # bytes of a question with its schema
 LONGEST_MS: Final = 100 * 366 * 86_400_000
-KINDS: Final = {
-    "sleep": StepKind.SLEEP,
-    "wait_for": StepKind.SIGNAL,
-    "ask": StepKind.QUESTION,
-}
 
 _encode = msgspec.json.Encoder().encode
 

@@ -52,10 +52,10 @@ async def remove_jobs(work: Work, after: int | None) -> Walk:
     if not old:
         return Walk(0, following or None)
     facts = await work.tx.jobs.lock(old)
-    needed = await _needed(work, list(facts))
+    needed = await needed_jobs(work, list(facts))
     free = {job: fact for job, fact in facts.items() if not fact.is_open and job not in needed}
-    gone = await _outside_open_workflows(work, free)
-    await _remove(work, gone)
+    gone = await outside_open_workflows(work, free)
+    await remove_rows(work, gone, f"Removed {len(gone)} old jobs", "retention")
     return Walk(len(gone), following or None)
 
 
@@ -77,7 +77,7 @@ class _Cutoffs:
         return row.finished_at < self._queues.get(queue, self._default)
 
 
-async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
+async def needed_jobs(work: Work, jobs: Sequence[int]) -> set[int]:
     """Returns the jobs that open jobs depend on, a cascade refers to, or a name points to."""
     tx = work.tx
     needed = {row.known_job for row in await tx.workflows.cascades_of(jobs)}
@@ -94,7 +94,8 @@ async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
     return needed
 
 
-async def _outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> dict[int, JobFacts]:
+async def outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> dict[int, JobFacts]:
+    """Returns those of these jobs that are in no workflow, or in one that has ended."""
     workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
     rows = await work.tx.workflows.lock(workflows)
     ended = {number for number, row in rows.items() if WorkflowState(row.state) in ENDED}
@@ -118,7 +119,8 @@ async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
     return Walk(len(gone), rows[-1].id if len(rows) == count else None)
 
 
-async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
+async def remove_rows(work: Work, facts: Mapping[int, JobFacts], text: str, actor: str) -> None:
+    """Removes jobs, which are locked and not needed, and says so in the log."""
     if not facts:
         return
     counts: dict[int, dict[int, int]] = {}
@@ -136,8 +138,8 @@ async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
     await work.tx.retention.remove_workflows(workflows)
     work.say(
         EventKind.LOOP,
-        f"Removed {len(facts)} old jobs",
-        actor="retention",
+        text,
+        actor=actor,
         data={"removed": spans(sorted(facts))},
     )
 

@@ -23,6 +23,7 @@ from windlass.domain.values.errors import (
 )
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
+from windlass.engine.inbox.named_jobs import ids_named, with_others
 from windlass.engine.inbox.refused import write_refused
 from windlass.engine.submit.submission import Duplicate, Submission, Submitted, WorkflowSpec
 from windlass.engine.submit.write_jobs import is_plain, submit
@@ -139,6 +140,7 @@ class Inbox:
     async def _enter_tied(self, one: _Checked) -> None:
         """Writes one row; others share no transaction with it, which would lock in any order."""
         try:
+            one = await self._follow_aliases(one)
             await self._engine.run(partial(_enter, rows=[one]))
         except (StoreUnavailable, Overloaded):
             raise
@@ -146,6 +148,18 @@ class Inbox:
             await self._answer_duplicate(one, found)
         except WindlassError as error:
             await self._refuse(one.row, one.submission.jobs, error)
+
+    async def _follow_aliases(self, one: _Checked) -> _Checked:
+        """Lets references to jobs whose key was taken mean the jobs that have it."""
+        specs = [job.spec for job in one.submission.jobs]
+        named = sorted({job for spec in specs for job in ids_named(spec)})
+        if not named:
+            return one
+        others = await self._engine.store.read(partial(_aliases, jobs=named))
+        if not others:
+            return one
+        jobs = self._engine.validate([with_others(spec, others) for spec in specs])
+        return one._replace(submission=one.submission._replace(jobs=jobs))
 
     async def _answer_duplicate(self, one: _Checked, found: Duplicate) -> None:
         """Lets the jobs of the open workflow with this key stand for those of the row."""
@@ -177,6 +191,11 @@ class Inbox:
 
 async def _waiting(tx: ReadTx, after: int) -> list[InboxRow]:
     return await tx.inbox.waiting(after, AT_ONCE)
+
+
+async def _aliases(tx: ReadTx, jobs: Sequence[int]) -> dict[int, int]:
+    found = {job: await tx.inbox.alias(job) for job in jobs}
+    return {job: other for job, other in found.items() if other is not None}
 
 
 async def _enter(work: Work, rows: Sequence[_Checked]) -> None:
