@@ -82,6 +82,11 @@ class ChildJob:
         """The job's number."""
         return self._number
 
+    @property
+    def output(self) -> Any:
+        """Its result, as an argument of another job."""
+        return self
+
     def __windlass_reference__(self) -> int:
         """Returns what stands for its result among the arguments of other jobs."""
         return self._number
