@@ -123,6 +123,10 @@ demo-fuzz: $(STAMP) ## find a bug in a small C++ solver, name the commit that in
 demo-typefuzz: $(STAMP) ## a minute of typefuzz: real z3 against real cvc5
 	$(PY) -m examples.typefuzz_demo $(ARGS)
 
+.PHONY: webapp
+webapp: $(STAMP) ## start an example shop: FastAPI, PostgreSQL, jobs in its transactions
+	$(PY) -m examples.webapp $(ARGS)
+
 .PHONY: bench-core
 bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pgqueuer
 	$(PY) -m benchmarks.core $(ARGS)

@@ -49,6 +49,13 @@ if TYPE_CHECKING:
         wait_for_async,
     )
     from windlass.tasks.task import AsyncTask, Task, task
+    from windlass.transactions.jobs import TransactionJob
+    from windlass.transactions.submitting import (
+        submit_in,
+        submit_in_async,
+        submit_many_in,
+        submit_many_in_async,
+    )
 
     __version__: str
 
@@ -76,6 +83,10 @@ _NAMES = {
         "sleep_async", "step", "step_async", "wait_for", "wait_for_async",
     ),
     "windlass.tasks.task": ("AsyncTask", "Task", "task"),
+    "windlass.transactions.jobs": ("TransactionJob",),
+    "windlass.transactions.submitting": (
+        "submit_in", "submit_in_async", "submit_many_in", "submit_many_in_async",
+    ),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -106,6 +117,7 @@ __all__ = [
     "Suspended",
     "Task",
     "TooManyRequests",
+    "TransactionJob",
     "UnknownName",
     "Unreachable",
     "WaitTimeout",
@@ -129,6 +141,10 @@ __all__ = [
     "sleep_async",
     "step",
     "step_async",
+    "submit_in",
+    "submit_in_async",
+    "submit_many_in",
+    "submit_many_in_async",
     "task",
     "wait_for",
     "wait_for_async",

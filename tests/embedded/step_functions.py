@@ -68,7 +68,8 @@ def no_json() -> None:
 
 @windlass.task
 def an_async_function_in_a_plain_step(path: str) -> None:
-    windlass.step("k", note_async, path, "x")
+    wrong: Any = note_async
+    windlass.step("k", wrong, path, "x")
 
 
 @windlass.task

@@ -14,6 +14,7 @@ from windlass.client.blocking.handles import JobHandle
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks.task import Task
 
 CONFIG = Config(retry=RetryPolicy(initial_backoff_ms=10, max_backoff_ms=10))
 PATIENCE = 60
@@ -58,14 +59,14 @@ def test_steps_return_what_is_stored_as_annotated(client: windlass.Client) -> No
     ("function", "args", "message"),
     [
         (functions.the_same_key_twice, (), "the key 'k' was used before in this attempt"),
-        (functions.no_json, (), "result of step k"),
+        (functions.no_json, (), "the result of object to be a JSON value"),
         (functions.an_async_function_in_a_plain_step, ("/dev/null",), "a plain function"),
         (functions.waits_in_vain, (), "nothing came in time: signal never"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_misuse_fails_with_a_clear_message(
-    client: windlass.Client, function: windlass.Task[..., Any], args: tuple[str, ...], message: str
+    client: windlass.Client, function: Task[..., Any], args: tuple[str, ...], message: str
 ) -> None:
     job = client.submit(function, *args)
     with pytest.raises(windlass.JobFailed, match=message):
@@ -152,10 +153,10 @@ def test_canceling_reaches_functions_that_wait_block_or_sleep(
         (functions.blocked_until_canceled, "Canceled\n"),
         (functions.awaits_until_canceled, "CancelledError True\n"),
     ):
-        path = tmp_path / function.path.partition(":")[2]
+        path = tmp_path / seen.strip()
         job = client.submit(function, str(path))
 
-        async def reports(job: JobHandle[None] = job) -> bool:
+        async def reports(job: JobHandle[Any] = job) -> bool:
             return job.info().progress is not None
 
         run(until("it runs", reports, PATIENCE))

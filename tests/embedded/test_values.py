@@ -45,7 +45,7 @@ def test_a_result_that_is_not_as_annotated_fails_the_job(client: windlass.Client
 
 def test_handles_are_arguments(client: windlass.Client) -> None:
     sums = client.submit_many([values.add.job(n, n) for n in range(10)])
-    total = client.submit(values.total, [s.output for s in sums], start=sums[1].output)
+    total = client.submit(values.total, [one.output for one in sums], start=sums[1].output)
     assert total.result(timeout=60) == 92
     nested = client.submit(values.basket, values.Basket(total.output, [1, sums[2].output]))
     assert nested.result(timeout=60) == values.Basket(97, [1, 4])
@@ -93,3 +93,56 @@ def test_files_that_functions_return_are_artifacts(client: windlass.Client, tmp_
 def test_a_function_cannot_return_a_file_from_elsewhere(client: windlass.Client) -> None:
     with pytest.raises(windlass.JobFailed, match="a file in the scratch directory"):
         client.submit(values.outside).result(timeout=60)
+
+
+def test_local_files_are_sent_with_the_job(client: windlass.Client, tmp_path: Path) -> None:
+    path = tmp_path / "data.bin"
+    path.write_bytes(b"x" * 100_000)
+    assert client.submit(values.size_of, path).result(timeout=60) == 100_000
+    uploaded = client.upload(path, name="other.bin")
+    assert client.submit(values.size_of, uploaded.as_path).result(timeout=60) == 100_000
+    seen = client.submit(values.where, {"a": path, "b": None}).result(timeout=60)
+    assert [name for name in seen if name] == ["data.bin"]
+    with client.workflow("files") as workflow:
+        size = workflow.submit(values.size_of, path)
+    assert size.result(timeout=60) == 100_000
+    with pytest.raises(InvalidInput, match=r"args\.path to be a file on this machine"):
+        client.submit(values.size_of, tmp_path / "missing")
+
+
+def test_a_retried_job_still_has_its_files(client: windlass.Client, tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("data")
+    job = client.submit(values.fail_with, path)
+    with pytest.raises(windlass.JobFailed, match="data"):
+        job.result(timeout=60)
+    with pytest.raises(windlass.JobFailed, match="data"):
+        job.retry().result(timeout=60)
+    assert job.info().artifacts == []
+
+
+def test_a_file_that_nobody_uploaded_is_refused(client: windlass.Client) -> None:
+    args = {"function": values.size_of.path, "args": [{"$file": {"sha256": "0" * 64}}]}
+    with pytest.raises(InvalidInput, match="files uploaded to namespace default"):
+        client.submit(windlass.JobSpec(task="python", args=args))
+
+
+def test_no_job_reads_the_files_of_others(client: windlass.Client, tmp_path: Path) -> None:
+    path = tmp_path / "secret.txt"
+    path.write_text("secret")
+    mine = client.submit(values.size_of, path)
+    mine.wait(timeout=60)
+    (digest,) = [file["$file"]["sha256"] for file in mine.info().args["args"]]
+    by_digest, by_job = (
+        windlass.JobSpec(
+            task="python",
+            args={"function": values.size_of.path, "args": [{"$file": file}]},
+            namespace="theirs",
+        )
+        for file in ({"sha256": digest}, {"job": mine.id, "artifact": digest})
+    )
+    with pytest.raises(InvalidInput, match="files uploaded to namespace theirs"):
+        client.submit(by_digest)
+    ended = client.submit(by_job).wait(timeout=60)
+    assert ended.state == "rejected"
+    assert f"job {mine.id} does not exist" in (ended.reason or "")

@@ -99,3 +99,13 @@ def outside() -> Path:
 @windlass.task
 def is_gone(path: str) -> bool:
     return not Path(path).exists()
+
+
+@windlass.task
+def where(paths: dict[str, Path | None]) -> list[str | None]:
+    return [None if path is None else path.name for path in paths.values()]
+
+
+@windlass.task
+def fail_with(path: Path) -> None:
+    raise ValueError(path.read_text())

@@ -272,6 +272,14 @@ def wait_for_file(path: str) -> int:
 
 
 @windlass.task
+def nap_between_steps(variable: str) -> list[object]:
+    """Stores what a variable says, sleeps, and tells what it finds in the next attempt."""
+    found = windlass.step("before", os.environ.get, variable)
+    windlass.sleep(0.001)
+    return [windlass.current().attempt, found]
+
+
+@windlass.task
 def fork_and_return() -> int:
     """A fork that comes back from its function must not take calls of its own."""
     os.fork()

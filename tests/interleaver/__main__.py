@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tests.interleaver import matrix
 from tests.interleaver.explore import Explorer, Scene
-from tests.interleaver.pairs import SCENES
+from tests.interleaver.pairs import RARE, SCENES
 from tests.interleaver.schedules import parse
 from tests.interleaver.stage import Stage
 from tests.support.postgres import start_postgres
@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument("--schedule", help='repeat one run: "seed:17" or "a4 b2 a b"')
     asked = parser.parse_args()
     scenes = [
-        s for s in (*SCENES, *matrix.scenes()) if asked.scene is None or asked.scene in s.name
+        s
+        for s in (*SCENES, *RARE, *matrix.scenes())
+        if asked.scene is None or asked.scene in s.name
     ]
     server = start_postgres(durable=False)
     try:
@@ -40,7 +42,7 @@ async def _play(dsn: str, scenes: Sequence[Scene], asked: argparse.Namespace) ->
             if asked.schedule:
                 done = await explorer.repeat(scene, parse(asked.schedule))
                 _say(" ".join((scene.name, *done.trace)))
-            elif scene in SCENES:
+            elif scene in (*SCENES, *RARE):
                 await explorer.explore(scene, range(asked.seeds), thorough=True)
             else:
                 await explorer.draw(scene, range(asked.seeds))

@@ -13,6 +13,7 @@ from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING, Lease, Ticket, Worker
+from windlass.domain.rows.steps import StepState
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.reports import AttemptReport, apply_reports
 from windlass.engine.fleet import queues, workers
@@ -47,8 +48,22 @@ async def complaints(stage: Stage, performance: Performance, outcome: Snapshot) 
     found += await _judged(stage, outcome, "at once")
     found += _lost_wakeups(performance, outcome)
     found += _lost_slots(outcome)
+    found += _unheard(outcome)
     found += _doomed(outcome)
     return found
+
+
+def _unheard(snapshot: Snapshot) -> Iterator[str]:
+    """A function that waits has had every signal that came, or is about to be told of it."""
+    created = {row.facts.id: row.facts.created_at for row in snapshot.jobs}
+    for step in snapshot.steps:
+        if step.state != StepState.PENDING:
+            continue
+        for signal in snapshot.signals:
+            fits = step.name == signal.name and created[step.job] <= signal.at <= step.due_at
+            about_to_be_told = signal.is_open and (step.signal or 0) < signal.id
+            if fits and not about_to_be_told:
+                yield f"job {step.job} was not told of signal {signal.id}"
 
 
 def _lost_slots(snapshot: Snapshot) -> Iterator[str]:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tests.interleaver.stage import HotStep, Step
-from tests.interleaver.world import World, job, submission_of
+from tests.interleaver.world import MINUTE, World, job, submission_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.steps import SignalRow, StepKind
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.activity import Activity, note_activity
+from windlass.engine.attempts.attempt_files import Write, write_all
 from windlass.engine.fleet import lost_workers as upkeep
 from windlass.engine.fleet import queues, workers
 from windlass.engine.fleet.capability import reject_at_once
@@ -20,6 +22,8 @@ from windlass.engine.jobs import cancel as canceling
 from windlass.engine.jobs import enqueue, priority, supersede
 from windlass.engine.jobs import unblock as unblocking
 from windlass.engine.jobs.deadlines import end_late
+from windlass.engine.steps import resume
+from windlass.engine.steps.record import WaitSpec, begin_wait
 from windlass.engine.submit.write_jobs import submit as submit_jobs
 from windlass.engine.sync.sync import SyncCall
 from windlass.engine.sync.sync import sync as sync_workers
@@ -28,6 +32,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import cascades
 from windlass.engine.workflows import retry as retrying
 from windlass.engine.workflows import stop as stopping
+from windlass.ports.gateway import Holder
 from windlass.wire.sync import Held, Released, Started, SyncReply
 
 Command = Callable[[World], Step[Any] | HotStep]
@@ -306,6 +311,53 @@ def overdue(world: World) -> Step[Any]:
 
 def orphans(world: World) -> Step[Any]:
     return _alone(upkeep.recover_orphans)
+
+
+def suspend(worker: str, label: str) -> Command:
+    """The worker reports that the function waits."""
+    return sync(worker, finished=lambda world: (world.finished(label, "suspended"),))
+
+
+def wait_for(worker: str, label: str) -> Command:
+    """The function of a running job waits for the signal `go`."""
+
+    def make(world: World) -> Step[Any]:
+        facts, held = world.workers[worker], world.held[label]
+        holder = Holder(facts.id, facts.incarnation, held.job, held.attempt)
+        apply = begin_wait(WaitSpec("w", StepKind.SIGNAL, MINUTE, "go"))
+        return _alone(lambda work: write_all(work, [Write(holder, apply)]))
+
+    return make
+
+
+def ask(worker: str, label: str) -> Command:
+    """The function of a running job asks a question."""
+
+    def make(world: World) -> Step[Any]:
+        facts, held = world.workers[worker], world.held[label]
+        holder = Holder(facts.id, facts.incarnation, held.job, held.attempt)
+        apply = begin_wait(WaitSpec("q", StepKind.QUESTION, MINUTE, body=b"{}"))
+        return _alone(lambda work: write_all(work, [Write(holder, apply)]))
+
+    return make
+
+
+def send(key: str = "k") -> Command:
+    """Somebody sends the signal `go`."""
+    signal = SignalRow(0, "default", "go", key, 0, 1, None, b"1")
+    return lambda world: _alone(lambda work: resume.send(work, signal))
+
+
+def deliver(world: World) -> Step[Any]:
+    """The sender, or the loop behind it, tells those who wait."""
+    return _alone(resume.deliver_open)
+
+
+def answer(label: str) -> Command:
+    """Somebody answers the question of a job."""
+    return lambda world: _alone(
+        lambda work: resume.answer(work, world.jobs[label], "q", b"1", None)
+    )
 
 
 def hear(world: World) -> Step[Any]:

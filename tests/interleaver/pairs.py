@@ -4,9 +4,11 @@ from tests.interleaver.commands import (
     adjust,
     adopt,
     advance,
+    answer,
     cancel,
     cancel_flow,
     claim,
+    deliver,
     drain,
     enrol,
     expire,
@@ -27,13 +29,17 @@ from tests.interleaver.commands import (
     remove,
     retry,
     retry_flow,
+    send,
     submit,
+    suspend,
     sync,
     sync_both,
     unblock,
+    wait_for,
 )
 from tests.interleaver.explore import Scene
 from tests.interleaver.settings import (
+    about_to_wait,
     audited,
     by_hand,
     chain_failed,
@@ -59,6 +65,8 @@ from tests.interleaver.settings import (
     rated,
     ready_jobs,
     retried,
+    sent_while_asking,
+    sent_while_waiting,
     slot_free,
     slot_taken,
     timed_out,
@@ -66,6 +74,7 @@ from tests.interleaver.settings import (
     turned_order,
     two_failures,
     two_shapes,
+    waiting_inside,
     workflow,
 )
 
@@ -234,4 +243,25 @@ SCENES = (
     Scene("flow-retry-cancel", flow_retried, (advance, cancel_flow("flow"))),
     Scene("flow-retry-finish", flow_retried, (advance, finish("w1", "runs"))),
     Scene("flow-retry-retry", flow_retried, (advance, retry("failed"))),
+    Scene("send-wait", one_running, (send(), wait_for("w1", "run"))),
+    Scene("deliver-suspend", sent_while_asking, (deliver, suspend("w1", "run"))),
+    Scene("answer-suspend", about_to_wait, (answer("asks"), suspend("w1", "asks"))),
+    Scene("deliver-promote", sent_while_waiting, (deliver, promote)),
+    Scene("deliver-adjust", sent_while_waiting, (deliver, adjust("run"))),
+    Scene("answer-adjust", waiting_inside, (answer("asks"), adjust("asks"))),
+)  # fmt: skip
+
+# Run by `make test-long` only.
+RARE = (
+    Scene("send-send", waiting_inside, (send(), send())),
+    Scene("send-wait-again", about_to_wait, (send(), wait_for("w1", "run"))),
+    Scene("deliver-wait-again", sent_while_asking, (deliver, wait_for("w1", "run"))),
+    Scene("deliver-takeover", sent_while_asking, (deliver, enrol("w1", takeover=True))),
+    Scene("cancel-suspend", about_to_wait, (cancel("run"), suspend("w1", "run"))),
+    Scene("takeover-suspend", about_to_wait, (enrol("w1", takeover=True), suspend("w1", "run"))),
+    Scene("deliver-deliver", sent_while_waiting, (deliver, deliver), serial=False),
+    Scene("deliver-cancel", sent_while_waiting, (deliver, cancel("run"))),
+    Scene("deliver-answer", sent_while_waiting, (deliver, answer("asks"))),
+    Scene("answer-answer", waiting_inside, (answer("asks"), answer("asks"))),
+    Scene("answer-promote", waiting_inside, (answer("asks"), promote)),
 )  # fmt: skip

@@ -3,12 +3,16 @@
 from typing import Any
 
 from tests.interleaver.commands import (
+    ask,
     cancel,
     cancel_flow,
     expire,
     hear,
     retry,
     retry_flow,
+    send,
+    suspend,
+    wait_for,
 )
 from tests.interleaver.world import HOUR, MINUTE, SECOND, World, job
 from windlass.domain.matching.rates import Rate
@@ -353,3 +357,32 @@ async def audited(world: World) -> None:
     await slot_taken(world)
     await world.submit(job("plain", "u"))
     await world.take("w1", "plain")
+
+
+async def about_to_wait(world: World) -> None:
+    """Two functions that have asked: for a signal and for an answer, under one limit."""
+    await world.worker("w1")
+    await world.submit(job("run", limit="k", most=2), job("asks", limit="k", most=2))
+    await world.take("w1", "run", "asks")
+    await world.run(wait_for("w1", "run"))
+    await world.run(ask("w1", "asks"))
+
+
+async def sent_while_asking(world: World) -> None:
+    """The same, and the signal is stored; nobody has been told of it."""
+    await about_to_wait(world)
+    await world.run(send())
+
+
+async def waiting_inside(world: World) -> None:
+    """The same, suspended; their time is up now, to the millisecond."""
+    await about_to_wait(world)
+    for label in ("run", "asks"):
+        await world.run(suspend("w1", label))
+    await world.pass_time(MINUTE)
+
+
+async def sent_while_waiting(world: World) -> None:
+    """The same, and the signal is stored; nobody has been told of it."""
+    await waiting_inside(world)
+    await world.run(send())

@@ -13,8 +13,9 @@ from windlass.cli.options.configuration import load_settings
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.job.validation import Validator
+from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.values.env_file import is_variable_name, parse_env_file
-from windlass.executors import KINDS
+from windlass.domain.values.json_schema import check_schema, find_mismatch
 from windlass.fuzzing.config.solver_file import parse_solver
 from windlass.fuzzing.coverage.changes import hunks_of
 from windlass.fuzzing.coverage.coverage_map import decode as decode_map
@@ -85,6 +86,14 @@ def _reactions(data: bytes) -> None:
     conceal(values)
 
 
+def _schema(data: bytes) -> None:
+    """A schema that is taken can be compared with anything."""
+    schema = msgspec.json.decode(data)
+    check_schema(schema)
+    for value in (None, True, 1, 2.5, "text", [1, ["a"]], {"a": {"b": None}}, schema):
+        find_mismatch(schema, value, "answer")
+
+
 def _settings(data: bytes) -> None:
     with tempfile.NamedTemporaryFile(suffix=".toml") as file:
         file.write(data)
@@ -153,6 +162,17 @@ PARSERS: Final = (
             b'{"task":"x","timeout":"5m","retries":3,"requires":["a==1"],"rate":{"key":"k","per":"1m","max":2}}',
             b'{"task":"x","not_before":"2030-01-01T00:00:00Z","labels":{"a":"b"},"after":[1,"n"]}',
             b'{"task":"gstreamer","args":{"pipeline":["videotestsrc","!","fakesink"]}}',
+        ),
+        JSON_ERRORS,
+    ),
+    Parser(
+        "schema of a question",
+        _schema,
+        (
+            b'{"type":"object","properties":{"a":{"type":["integer","null"],"minimum":1}},"required":["a"]}',
+            b'{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}]}}}',
+            b'{"type":"array","prefixItems":[{"enum":[1,"x"]}],"items":{"maxLength":3},"maxItems":4}',
+            b'{"additionalProperties":false,"title":"t","const":{"a":1}}',
         ),
         JSON_ERRORS,
     ),

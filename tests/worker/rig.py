@@ -19,6 +19,7 @@ from tests.support.files import MemoryFiles
 from tests.support.running import run
 from tests.support.specs import spec_of
 from tests.worker.bridge import Bridge
+from windlass.api.steps.attempt import AttemptSteps
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config, health_pause_ms
 from windlass.domain.job.job import JobSpec
@@ -77,7 +78,7 @@ class Rig:
         self.store = MemoryStore(self.clock, "s1")
         self.engine = Engine(self.store, config, RealChance())
         self.files = MemoryFiles()
-        self.gateway = DirectGateway(self.engine, self.files)
+        self.gateway = DirectGateway(self.engine, self.files, step=AttemptSteps(self.engine).step)
         self.bridge = Bridge(self.gateway, folder / "socket")
         self.health = HealthLoop(self.engine)
 

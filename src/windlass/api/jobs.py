@@ -6,11 +6,13 @@ from windlass.api.parse import check_count, job_spec, workflow_spec
 from windlass.api.queries import PAGE_LIMIT, Queries
 from windlass.api.rights import Rights
 from windlass.domain.access.roles import Identity
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.jobs.end_waiters import Ended
+from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (
     CanceledJob,
@@ -44,19 +46,30 @@ class Jobs:
 
     async def submit(self, request: SubmitRequest, who: Identity) -> SubmitReply:
         """Submits all jobs of a request, or none."""
+        specs, workflow = await self.prepare(request, who)
+        done = await self._engine.submit(specs, workflow, request.key, request.reopen)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow)
+
+    async def prepare(
+        self, request: SubmitRequest, who: Identity
+    ) -> tuple[list[JobSpec], WorkflowSpec | None]:
+        """Returns what a request submits; raises if the caller may not submit it."""
         check_count("jobs", request.jobs, self._engine.config)
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(request.jobs)]
         await self._queries.check_visible([job.parent for job in request.jobs if job.parent], who)
         joined = [job.workflow for job in request.jobs if job.workflow]
         await self._queries.check_workflows(joined, who)
         await self._rights.check_priorities(request.jobs, request.workflow, who)
-        done = await self._engine.submit(
-            specs, workflow_spec(request.workflow, who), request.key, request.reopen
-        )
-        return SubmitReply(list(done.ids), list(done.applied), done.workflow)
+        return specs, workflow_spec(request.workflow, who)
 
     async def wait(self, job: int, seconds: float, who: Identity) -> Job:
         """Returns the job when it has ended, or as it is when the time is up."""
+        try:
+            return await self._wait(job, seconds, who)
+        except NotFound:
+            return await self._wait(await self._queries.stands_for(job), seconds, who)
+
+    async def _wait(self, job: int, seconds: float, who: Identity) -> Job:
         await self._queries.check_visible([job], who)
         await self._engine.jobs.wait_ended(job, int(seconds * 1000))
         return await self._queries.job(job, who)

@@ -14,6 +14,7 @@ from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
 from windlass.domain.access.secrets import EVERYONE, KEY_START
 from windlass.domain.job.job import decode_spec
+from windlass.domain.matching.functions import without_functions
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.rows.events import Event, EventKind
@@ -22,6 +23,7 @@ from windlass.domain.rows.views import JobFilter, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.jobs import Job, JobList
@@ -51,12 +53,33 @@ class Shapes:
 class Queries:
     """Reads what callers see; raises `NotFound` for what they may not see."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, inbox: Inbox | None = None) -> None:
         self._engine = engine
+        self._inbox = inbox
         self._shapes = Shapes()
 
     async def job(self, job: int, who: Identity) -> Job:
         """Returns one job with its attempts and transitions."""
+        try:
+            return await self._job(job, who)
+        except NotFound:
+            return await self._job(await self.stands_for(job), who)
+
+    async def stands_for(self, job: int) -> int:
+        """Returns the job that an unknown id means, for a job of a user's own transaction.
+
+        Moves what was committed a moment ago. Raises `NotFound` without an inbox.
+        """
+        if self._inbox is None:
+            raise NotFound("job", job)
+        return await self._inbox.job_for(job)
+
+    async def catch_up(self) -> None:
+        """Moves what users' own transactions have committed."""
+        if self._inbox is not None:
+            await self._inbox.move()
+
+    async def _job(self, job: int, who: Identity) -> Job:
 
         async def read(tx: ReadTx) -> Job | None:
             view = await tx.views.job(job)
@@ -209,11 +232,11 @@ def _worker_names(view: JobRecord) -> dict[int, str]:
 
 
 def _limit(info: WorkerInfo, who: Identity) -> WorkerInfo:
-    """Leaves out which other namespaces a worker serves and has secrets for."""
+    """Leaves out which other namespaces a worker serves, has secrets for and knows code of."""
 
     def seen(metadata: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
-        return {key: value for key, value in kept.items() if value != []}
+        return without_functions({key: value for key, value in kept.items() if value != []})
 
     return msgspec.structs.replace(
         info, static=seen(info.static), dynamic=seen(info.dynamic), metadata=seen(info.metadata)

@@ -9,6 +9,7 @@ import msgspec
 
 from windlass.client.handles import AsyncJob
 from windlass.client.service import Service
+from windlass.client.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
@@ -134,7 +135,8 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             await self._send()
 
     async def _send(self) -> None:
-        reply = await self._service.submit(submission(self._requests, self._new))
+        ready = await with_uploads(self._service, self._requests)
+        reply = await self._service.submit(submission(ready, self._new))
         self.id = reply.workflow or 0
         for planned, number in zip(self._jobs.values(), reply.ids, strict=True):
             planned.submitted_as(number)

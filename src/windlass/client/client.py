@@ -18,11 +18,13 @@ from windlass.client.resources.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
+from windlass.client.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, UnknownName, Unreachable
 from windlass.domain.values.suggest import did_you_mean
+from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits, jobs_of
 from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import (
@@ -121,12 +123,19 @@ class AsyncClient:
     ) -> list[AsyncJob[Any]]:
         """Submits jobs, all or none of them; optionally as a new workflow."""
         new = None if workflow is None else NewWorkflow(name=workflow)
-        reply = await self.service.submit(submission(jobs, new))
+        ready = await with_uploads(self.service, jobs)
+        reply = await self.service.submit(submission(ready, new))
         return [AsyncJob(self.service, job) for job in reply.ids]
 
     async def submit_workflow(self, workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> SubmitReply:
         """Submits an expanded workflow as a whole."""
         return await self.service.submit(submission(jobs, workflow))
+
+    async def upload(
+        self, path: str | Path, name: str | None = None, namespace: str | None = None
+    ) -> UploadedFile:
+        """Uploads a file for jobs: an argument for a `Path`, or an input of a command."""
+        return await upload(self.service, Path(path), name, namespace)
 
     def job(self, job: int) -> AsyncJob[Any]:
         """Returns a handle on an existing job."""

@@ -81,9 +81,9 @@ class AsyncJob(Generic[R_co]):
 
     @property
     def output(self) -> R_co:
-        """This handle, typed as its result: `add.submit(first.output, 2)` suits type checkers.
+        """Its result, as an argument of another job: this handle, typed as what it stands for.
 
-        Among the arguments of another job, a handle stands for the result of its job.
+        `add.submit(first.output, 3)` is `add.submit(first, 3)` for type checkers.
         """
         return cast("R_co", self)
 

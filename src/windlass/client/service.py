@@ -6,6 +6,7 @@ the same words: handles and clients do not know which of the two answers.
 
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import quote
 
@@ -15,10 +16,12 @@ from windlass.client.reconnect import Reconnect
 from windlass.client.resources.fleet import Fleet, HttpFleet
 from windlass.client.resources.schedules import HttpPlanning, Planning
 from windlass.client.transport import Answer, Transport
+from windlass.client.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import NotFound, WindlassError
 from windlass.wire.bulk import BulkReply, BulkRequest
+from windlass.wire.files import Uploaded
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -137,6 +140,10 @@ class Service(Protocol):
 
     def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
         """Yields the bytes of an artifact; raises `NotFound`."""
+        ...
+
+    async def upload(self, path: Path, namespace: str | None) -> Uploaded:
+        """Stores a file of this machine for jobs of a namespace."""
         ...
 
     async def close(self) -> None: ...
@@ -331,6 +338,17 @@ class HttpService:
         while (chunk := await self._reconnect.insist(read_on)) is not None:
             received += len(chunk)
             yield chunk
+
+    async def upload(self, path: Path, namespace: str | None) -> Uploaded:
+        """Sends a file; it is stored under its digest, so that it can be sent again."""
+        facts = await described(path)
+        query = {"size": facts.size, "content_type": facts.content_type}
+        if namespace is not None:
+            query["namespace"] = namespace
+        address = f"/api/v1/uploads/{facts.sha256}"
+        return await self._reconnect.insist(
+            lambda: self.transport.call_bytes("PUT", address, Uploaded, read(path), query=query)
+        )
 
     async def close(self) -> None:
         await self.transport.close()

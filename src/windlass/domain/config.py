@@ -54,6 +54,10 @@ class Config(Struct, frozen=True, kw_only=True):
     reactions_interval_ms: Annotated[
         int, doc("ms", "Interval of the reactions loop: what runs after workflows end.", least=1)
     ] = 1_000
+    inbox_interval_ms: Annotated[
+        int,
+        doc("ms", "Interval of the inbox loop: jobs of users' own transactions.", least=1),
+    ] = 500
     statistics_interval_ms: Annotated[
         int,
         doc(
@@ -162,6 +166,15 @@ class Config(Struct, frozen=True, kw_only=True):
     signals_limit: Annotated[
         int, doc("signals", "The most signals that are kept in one namespace.", least=1)
     ] = 10_000
+    upload_limit: Annotated[
+        int, doc("bytes", "The largest file that a client may upload for jobs.", least=1)
+    ] = 1024 * 1024 * 1024
+    upload_quota: Annotated[
+        int, doc("bytes", "The most that the uploads of one namespace may have together.", least=1)
+    ] = 16 * 1024 * 1024 * 1024
+    upload_retention_ms: Annotated[
+        int, doc("ms", "Uploads that no job has are removed so long after their last use.", least=1)
+    ] = 86_400_000
     bound_ttl_ms: Annotated[
         int, doc("ms", "A cached lowest rank is read again after this.", least=1)
     ] = 30_000

@@ -113,6 +113,7 @@ class Node:
             backend = make_backend(store, blobs, self._options.config)
             await store.join(self._note_vacancy)
             await backend.engine.start()
+            backend.inbox.listen()
         except BaseException:
             await store.close()
             raise
@@ -178,6 +179,7 @@ class Node:
         try:
             backend = make_backend(store, self._options.blobs, self._options.config)
             await backend.engine.start()
+            backend.inbox.listen()
         except BaseException:
             await store.close()
             raise

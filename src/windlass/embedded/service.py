@@ -5,6 +5,7 @@ whoever can open the store sees every namespace.
 """
 
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from windlass.api.jobs import Jobs
@@ -15,15 +16,19 @@ from windlass.api.rights import Rights
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.client.service import find_worker, fresh_key
+from windlass.client.uploads import described, read
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.job.job import DEFAULT_NAMESPACE
 from windlass.embedded.fleet import EmbeddedFleet, OpenEngine
 from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.engine import Engine
+from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import follow_growing
 from windlass.wire.bulk import BulkReply, BulkRequest
+from windlass.wire.files import Uploaded
 from windlass.wire.jobs import (
     JOB_FILTERS,
     CanceledJob,
@@ -172,6 +177,13 @@ class EngineService:
         """Returns the store's time."""
         return await (await self._api()).engine.now()
 
+    async def upload(self, path: Path, namespace: str | None) -> Uploaded:
+        facts = await described(path)
+        sent = Upload(namespace or DEFAULT_NAMESPACE, facts.sha256, facts.size, facts.content_type)
+        files = (await self._api()).backend.files
+        row = await files.store_upload(sent, read(path), self._who.name)
+        return Uploaded(row.namespace, row.sha256, row.size)
+
     async def close(self) -> None:
         await self._node.close()
 
@@ -181,7 +193,7 @@ class EngineService:
             backend = await self._node.open()
         opened = self._opened
         if opened is None or opened.backend is not backend:
-            queries = Queries(backend.engine)
+            queries = Queries(backend.engine, backend.inbox)
             jobs, workflows = Jobs(backend.engine, queries), Workflows(backend.engine)
             signals = Signals(backend.engine, queries, fresh_key)
             opened = self._opened = _Api(backend, queries, jobs, workflows, signals)

@@ -29,7 +29,7 @@ from windlass.engine.commands.workflows import Workflows
 from windlass.engine.due_jobs import DueJobs, now_of
 from windlass.engine.jobs.dependents import CHUNK
 from windlass.engine.jobs.end_waiters import EndWaiters
-from windlass.engine.submit.submission import Submitted, WorkflowSpec
+from windlass.engine.submit.submission import Duplicate, Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
 from windlass.engine.transaction.background import BackgroundTasks
 from windlass.engine.transaction.bounds import Bounds
@@ -195,6 +195,10 @@ class Engine:
     def validate(self, jobs: Sequence[JobSpec], now: int | None = None) -> list[ValidatedJob]:
         """Returns the jobs ready to be written at `now`, or raises `InvalidInput`."""
         return self._submissions.validate(jobs, now)
+
+    async def answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
+        """Returns the open workflow with a key and the jobs it was submitted with."""
+        return await self._submissions.answer_duplicate(found, jobs)
 
     # Reading
 

@@ -14,24 +14,12 @@ from typing import Any, Final
 
 import structlog
 
-from windlass.domain.tasks.ffmpeg import FfmpegTask
-from windlass.domain.tasks.gstreamer import GstreamerTask
-from windlass.domain.tasks.media import MediaTask
-from windlass.domain.tasks.python import PythonTask
-from windlass.domain.tasks.shell import ShellTask
+from windlass.domain.tasks.built_in import KINDS
 from windlass.ports.executor import Executor
 from windlass.ports.tasks import TaskKind
 from windlass.tasks.task import PYTHON, Task
 
 GROUP: Final = "windlass.tasks"
-
-KINDS: Final[tuple[TaskKind, ...]] = (
-    FfmpegTask(),
-    GstreamerTask(),
-    MediaTask(),
-    PythonTask(),
-    ShellTask(),
-)
 
 log = structlog.get_logger()
 
@@ -53,19 +41,23 @@ def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
 
 
 def load_executors(
-    tasks: Iterable[str] | None = None, imports: Iterable[str] = (), allowed: Iterable[str] = ()
+    tasks: Iterable[str] | None = None,
+    imports: Iterable[str] = (),
+    allowed: Iterable[str] = (),
+    apps: Iterable[str] = (),
 ) -> dict[str, Executor]:
     """Executors by task: those named, else all there are.
 
     One from another package that cannot be loaded is left out, and the log says so.
-    `imports` are modules whose named functions are run as well, where `python` is; `allowed` are
-    patterns of modules whose functions jobs may name.
+    `imports` are modules whose named functions are run as well, where `python` is, `apps` packages
+    with all modules below them; `allowed` are patterns of modules whose functions jobs may name.
     """
-    from windlass.executors.python.named import import_modules
+    from windlass.executors.python.named import import_modules, modules_of
 
     wanted = None if tasks is None else set(tasks)
     modules = tuple(imports)
     import_modules(modules)
+    modules = tuple(dict.fromkeys((*modules, *modules_of(apps))))
     executors: dict[str, Executor] = {}
     for task, make in BUILT_IN.items():
         if wanted is None or task in wanted:

@@ -18,7 +18,8 @@ class ShellExecutor:
         """Places the inputs, runs the program and keeps its artifacts."""
         args = read_args(context.args)
         for index, item in enumerate(args.inputs):
-            await _place(context, item, f"args.inputs[{index}]")
+            if item.file is None:
+                await _place(context, item, f"args.inputs[{index}]")
         limits = _limits(args)
         process = await context.spawn(
             args.argv,

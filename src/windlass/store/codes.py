@@ -10,7 +10,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
 
-from windlass.domain.job.job import ALLOW_FAILURE, PREEMPTIBLE
+from windlass.domain.job.job import ALLOW_FAILURE, KEYWORDS, PREEMPTIBLE
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import NEW_CODE, TRANSITION_CODES, State
 from windlass.domain.lifecycle.workflow_state import WorkflowState
@@ -19,6 +19,7 @@ from windlass.domain.pools.pools import Lifecycle
 from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogState
+from windlass.domain.rows.inbox import MOST_JOBS, PROTOCOL
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING
 from windlass.domain.rows.steps import StepKind, StepState
 from windlass.domain.schedules.schedules import ReactionKind, ReactionState, RunState
@@ -69,6 +70,9 @@ def _codes() -> Iterator[tuple[str, int | str]]:
         yield f"failure.{failure.name.lower()}", failure.code
     yield "flag.allow_failure", ALLOW_FAILURE
     yield "flag.preemptible", PREEMPTIBLE
+    yield "job.options", ", ".join(f"'{name}'" for name in sorted(KEYWORDS))
+    yield "inbox.protocol", PROTOCOL
+    yield "inbox.most", MOST_JOBS
     yield "manual.no", 0
     yield "manual.yes", 1
     yield "manual.kept_while_running", KEPT_WHILE_RUNNING

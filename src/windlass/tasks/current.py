@@ -9,6 +9,7 @@ import msgspec
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import with_ids
 from windlass.tasks.task import spec_of
 from windlass.wire.jobs import SubmitReply, SubmitRequest
@@ -123,6 +124,7 @@ class Current(msgspec.Struct, frozen=True):
 
 
 def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:
+    refuse_files(jobs)
     return msgspec.json.encode(SubmitRequest(jobs=[with_ids(job) for job in jobs], key=key))
 
 

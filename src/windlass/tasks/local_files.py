@@ -1,10 +1,70 @@
 """Files of this machine among arguments and results."""
 
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.references import DIGEST
+
+MADE: Final = itertools.count()  # how many were made so far, so that most jobs are not searched
 
 
 class LocalFile:
-    """A file among encoded values: a client uploads it, a worker keeps it as an artifact."""
+    """A file among encoded values: a client uploads it, a worker keeps it as an artifact.
 
-    def __init__(self, path: Path) -> None:
+    `more` is what its reference says beside the file.
+    """
+
+    def __init__(self, path: Path, more: Mapping[str, str] | None = None) -> None:
+        next(MADE)
         self.path = path
+        self.more = more or {}
+
+
+class UploadedFile(msgspec.Struct, frozen=True):
+    """A file that was uploaded: an argument for a `Path`, or an input of a command."""
+
+    sha256: str
+    name: str
+    size: int
+
+    @property
+    def as_path(self) -> Path:
+        """This file as an argument for a `Path`, for type checkers."""
+        return cast("Path", self)
+
+    def __windlass_file__(self) -> dict[str, str]:
+        """Returns what stands for it among the arguments of jobs."""
+        return {DIGEST: self.sha256, "name": self.name}
+
+
+class FilesJob(JobSpec, frozen=True):
+    """A job whose arguments have local files, which a client must upload first."""
+
+
+def with_files(job: JobSpec) -> FilesJob:
+    """Returns the job as one whose local files must be uploaded."""
+    return FilesJob(**msgspec.structs.asdict(job))
+
+
+def refuse_files(jobs: Iterable[JobSpec]) -> None:
+    """Raises `InvalidInput` for local files where no client can upload them: inside jobs."""
+    if any(isinstance(job, FilesJob) for job in jobs):
+        expected = "no local files inside a job; return them, and pass the job that did"
+        raise InvalidInput("args", expected, "some")
+
+
+def placed(value: Any, replace: Callable[[LocalFile], Any]) -> Any:
+    """Returns arguments with local files replaced."""
+    if isinstance(value, LocalFile):
+        return replace(value)
+    if isinstance(value, dict):
+        return {key: placed(item, replace) for key, item in value.items()}
+    if isinstance(value, list):
+        return [placed(item, replace) for item in value]
+    return value

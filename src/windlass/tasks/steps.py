@@ -7,14 +7,18 @@ stored. Async functions use the forms that end in `_async`.
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, ParamSpec, TypeVar, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
 
 import msgspec
 
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
-from windlass.tasks.current import Answer, Canceled, Current, current
+from windlass.tasks.current import Answer, Canceled, Current, current, find_current
+from windlass.tasks.task import Task
 from windlass.wire.steps import StepReply, StepRequest
+
+if TYPE_CHECKING:
+    from windlass.tasks.values.calls import CallCodec
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,17 +42,22 @@ def step(key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwarg
 
     The key is the step's name: each may be used once in an attempt. What is returned is the
     stored value, so lists, dicts and other JSON values, or what the function's annotation says.
+    Outside of jobs it only calls the function.
     """
+    if find_current() is None:
+        return function(*args, **kwargs)
     job = _begin(key)
     if job.attempt > FIRST:
         found = _ask(job, StepRequest(do="find", key=key))
         if found.state == "done":
-            return _result(function, found)
+            stored: R = _result(function, found)
+            return stored
     value = function(*args, **kwargs)
     if inspect.isawaitable(value):
         _close(value)
         raise InvalidInput("function", "a plain function (step_async takes async ones)", function)
-    return _result(function, _ask(job, _store(key, value)))
+    result: R = _result(function, _ask(job, _store(key, function, value)))
+    return result
 
 
 @overload
@@ -61,6 +70,9 @@ async def step_async(
 ) -> R: ...
 async def step_async(key: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Does the same in async functions; the function may be plain or async."""
+    if find_current() is None:
+        value = function(*args, **kwargs)
+        return await value if inspect.isawaitable(value) else value
     job = _begin(key)
     if job.attempt > FIRST:
         found = await _ask_async(job, StepRequest(do="find", key=key))
@@ -69,7 +81,7 @@ async def step_async(key: str, function: Callable[..., Any], /, *args: Any, **kw
     value = function(*args, **kwargs)
     if inspect.isawaitable(value):
         value = await value
-    return _result(function, await _ask_async(job, _store(key, value)))
+    return _result(function, await _ask_async(job, _store(key, function, value)))
 
 
 def sleep(duration: float | str, *, key: str | None = None) -> None:
@@ -200,26 +212,37 @@ def _ms(field: str, duration: float | str) -> int:
     return parse_duration_ms(duration, field)
 
 
-def _store(key: str, value: Any) -> StepRequest:
+def _store(key: str, function: Callable[..., Any], value: Any) -> StepRequest:
+    codec = _codec_of(function)
+    if codec is not None:
+        value = codec.encode_result(value)
     return StepRequest(do="store", key=key, value=_json(f"result of step {key}", value))
 
 
 def _result(function: Callable[..., Any], reply: StepReply) -> Any:
-    """Returns the stored value as the function's annotation says, if it says something."""
+    """Returns the stored value as the function is annotated."""
+    codec = _codec_of(function)
+    return reply.value if codec is None else codec.decode_result(reply.value)
+
+
+def _codec_of(function: Callable[..., Any]) -> "CallCodec | None":
+    """Returns how results of the function travel; None if it does not say what it takes."""
+    from windlass.tasks.values.calls import CallCodec  # not before a step has a value
+
+    if isinstance(function, Task):
+        return function.codec
     try:
-        wanted = get_type_hints(getattr(function, "function", function)).get("return", Any)
-    except Exception:  # An annotation that names what is not there says nothing.
-        return reply.value
-    return reply.value if wanted is Any else msgspec.convert(reply.value, wanted, strict=False)
+        return CallCodec(function)
+    except (TypeError, ValueError):  # some functions in C
+        return None
 
 
 def _json(field: str, value: Any) -> msgspec.Raw:
     """Returns a value as JSON; raises `InvalidInput` for one that would not come back."""
     try:
-        body = msgspec.json.encode(value)
+        return msgspec.Raw(msgspec.json.encode(value))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInput(field, "a JSON value", str(error)) from None
-    return msgspec.Raw(body)
 
 
 def _typed(schema: Any, value: Any) -> Any:

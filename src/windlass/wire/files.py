@@ -44,6 +44,14 @@ class Upload(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
+class Uploaded(msgspec.Struct, frozen=True):
+    """A file that jobs of a namespace may use: `{"$file": {"sha256": …, "name": …}}`."""
+
+    namespace: str
+    sha256: str
+    size: int
+
+
 class NameRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     job: Id
     artifact: str

@@ -14,7 +14,6 @@ from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.lifecycle.failures import ExceptionInfo
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.numbers import Id
-from windlass.wire.steps import StepInfo
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -120,6 +119,21 @@ class RunStatistics(msgspec.Struct, frozen=True, kw_only=True):
     p50: float
     p90: float
     peak_memory: int | None = None
+
+
+class StepInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a job as it is shown; `attempt` is the one that stored it or asked last."""
+
+    key: str
+    kind: str
+    state: str
+    attempt: int
+    asked_at: str
+    until: str | None = None
+    ended_at: str | None = None
+    name: str | None = None
+    question: str | None = None
+    actor: str | None = None
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

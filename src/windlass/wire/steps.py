@@ -30,21 +30,6 @@ class StepReply(msgspec.Struct, frozen=True):
     value: Any = None
 
 
-class StepInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a job as it is shown; `attempt` is the one that stored it or asked last."""
-
-    key: str
-    kind: str
-    state: str
-    attempt: int
-    asked_at: str
-    until: str | None = None
-    ended_at: str | None = None
-    name: str | None = None
-    question: str | None = None
-    actor: str | None = None
-
-
 class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A signal. Sent again with the same `key`, it is answered as before and not repeated."""
 

@@ -5,7 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windlass.api.inbox import InboxRequests
+from windlass.api.jobs import Jobs
 from windlass.api.planner import WirePlanner
+from windlass.api.queries import Queries
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.access.sign_in import SignIn
@@ -15,10 +18,12 @@ from windlass.domain.values.networks import parse_networks
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.engine.fleet.epochs import note_settings
+from windlass.engine.inbox.inbox import Inbox
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.health import HealthLoop
+from windlass.engine.loops.inbox import InboxLoop
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
@@ -61,9 +66,11 @@ class Backend(NamedTuple):
     schedules: Schedules
     reactions: Reactions
     courier: Courier
+    inbox: Inbox
 
     async def close(self) -> None:
         """Stops everything."""
+        self.inbox.close()
         await self.loops.stop()
         await self.courier.close()
         await self.files.merging.close()
@@ -82,6 +89,7 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
     courier = HttpCourier(RealClock(), config.webhook_timeout_ms, networks)
     schedules = Schedules(engine, planner)
     reactions = Reactions(engine, planner, courier)
+    inbox = Inbox(engine, InboxRequests(Jobs(engine, Queries(engine))).prepare)
 
     def loops() -> Sequence[Loop[Any]]:
         return (
@@ -95,12 +103,13 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
             WebhooksLoop(engine, reactions),
             StatisticsLoop(engine),
             CapabilityLoop(engine),
+            InboxLoop(engine, inbox),
         )
 
     group = LoopGroup(loops, RealClock(), config.drain_limit_ms)
     templates = Templates(engine, planner)
     files = Files(engine, opened)
-    return Backend(engine, files, opened, group, templates, schedules, reactions, courier)
+    return Backend(engine, files, opened, group, templates, schedules, reactions, courier, inbox)
 
 
 @asynccontextmanager
@@ -112,6 +121,7 @@ async def running_backend(options: ServerOptions) -> AsyncIterator[Backend]:
     try:
         await backend.engine.start()
         await backend.engine.run(note_settings)
+        backend.inbox.listen()
         yield backend
     finally:
         await backend.close()

@@ -26,7 +26,9 @@ def direct_gateway(engine: Engine, files: Files) -> DirectGateway:
 def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     """Returns an agent that uses the engine directly, without a server."""
     gateway = direct_gateway(engine, files)
-    executors = load_executors(imports=options.imports, allowed=options.allowed_imports)
+    executors = load_executors(
+        imports=options.imports, allowed=options.allowed_imports, apps=options.apps
+    )
     return Agent(gateway, options, executors, RealClock(), RealChance())
 
 

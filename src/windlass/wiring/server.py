@@ -69,7 +69,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         for ticker in tickers:
             ticker.start()
         try:
-            queries = Queries(engine)
+            queries = Queries(engine, backend.inbox)
             yield Services(
                 engine=engine,
                 queries=queries,

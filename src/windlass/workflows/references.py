@@ -5,7 +5,8 @@ values on the axes that both have. Of a workflow inside, `NAME` means its ends: 
 no other of its jobs waits for.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from windlass.domain.job.dependency_graph import put_in_order
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import DEPENDENCY_LIMIT
+from windlass.domain.values.references import LITERAL, RESULT, replaced
 from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.matrix import Combination, named
@@ -63,6 +65,10 @@ class Made:
         """Changes an argument of a job."""
         job = self._jobs[number]
         self._jobs[number] = msgspec.structs.replace(job, args={**job.args, argument: value})
+
+    def give_all(self, number: int, args: object) -> None:
+        """Changes all arguments of a job."""
+        self._jobs[number] = msgspec.structs.replace(self._jobs[number], args=args)
 
     def wait_for(self, job: int, numbers: Numbers, field: str, where: tuple[Node, str]) -> None:
         """Lets a job wait for others; `where` is the position that errors name."""
@@ -195,6 +201,9 @@ class _Linker:
             found = instance.node.get(field)
             if found is not None and found.value is not None:
                 before |= self._wait(entry, instance, found, field)
+        args = instance.node.get("args")
+        if args is not None:
+            self._give_results(entry, instance, list(_results_in(args)))
         inputs = instance.node.get("inputs")
         if inputs is not None and inputs.value is not None:
             self._take_in(entry, instance, inputs, before)
@@ -234,6 +243,25 @@ class _Linker:
         for number in instance.starts:
             self._made.give(number, "inputs", made)
 
+    def _give_results(self, entry: Entry, instance: Instance, refs: Sequence[Node]) -> None:
+        """Names the jobs whose results are arguments: of several, a list of their results."""
+        if not refs:
+            return
+        meant: list[Any] = []
+        for ref in refs:
+            if not isinstance(ref.value, str):
+                meant.append({RESULT: plain(ref)})
+                continue
+            where = f"{entry.field}.args"
+            numbers = self._resolve(ref, entry, instance, where)
+            for job in instance.starts:
+                self._made.wait_for(job, numbers, "after", (ref, where))
+            results = [{RESULT: self._made.job(number).name} for number in numbers]
+            meant.append(results[0] if len(results) == 1 else results)
+        for number in instance.starts:
+            args = self._made.job(number).args
+            self._made.give_all(number, replaced(args, RESULT, partial(_next, iter(meant))))
+
     def _resolve(self, ref: Node, entry: Entry, instance: Instance, where: str) -> Numbers:
         text = str(ref.value)
         numbers: Numbers | None = None
@@ -254,6 +282,24 @@ class _Linker:
         if base == entry.name and not set(instance.starts).isdisjoint(numbers):
             raise ref.refuse(where, "other jobs", f"its own name {text}")
         return numbers
+
+
+def _results_in(args: Node) -> Iterator[Node]:
+    """Yields where arguments name jobs whose results they are, as `references_in` finds them."""
+    entries = args.entries()
+    if len(entries) == 1 and RESULT in entries:
+        yield entries[RESULT]
+        return
+    literal = entries.get(LITERAL) if len(entries) == 1 else None
+    if literal is not None and literal.entries():
+        entries = literal.entries()
+    items = args.value if isinstance(args.value, list) else entries.values()
+    for item in items:
+        yield from _results_in(item)
+
+
+def _next(values: Iterator[Any], _: object) -> Any:
+    return next(values)
 
 
 def _on(axes: tuple[str, ...], combination: Combination) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """The flags of `submit` and `run`: all options of a job, and those of a command."""
 
+from pathlib import Path
+
 import pytest
 from cyclopts import App
 
@@ -41,6 +43,18 @@ def test_a_command_takes_variables_inputs_and_artifacts() -> None:
     assert spec.after == (13, 12)  # an input is there when its job has completed
 
 
+def test_a_local_file_is_an_input_under_its_name_or_another(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "b:c").write_text("b")
+    words = [f"{tmp_path}/a.txt", f"{tmp_path}/a.txt:in/d.txt", f"{tmp_path}/b:c"]
+    spec = read(*(word for text in words for word in ("--input", text)), "--", "true")
+    files = [one["file"] for one in spec.args["inputs"]]
+    assert [(file.path.name, file.more["path"]) for file in files] == [
+        ("a.txt", "a.txt"), ("a.txt", "in/d.txt"), ("b:c", "b:c"),
+    ]  # fmt: skip
+    assert spec.after == ()
+
+
 def test_a_flag_of_zero_counts() -> None:
     spec = read("--retries", "0", "--workflow", "0", "--", "true")
     assert (spec.retries, spec.workflow) == (0, 0)
@@ -56,7 +70,7 @@ def test_arguments_of_a_task_are_not_flags_of_a_command() -> None:
     [
         (("--task", "t", "--artifact", "x"), "--artifact to be given with a command"),
         (("--args", "{}", "--", "true"), "--args to be given with --task"),
-        (("--input", "out.txt", "--", "true"), "--input to be JOB/NAME"),
+        (("--input", "out.txt", "--", "true"), "--input to be a file, FILE:NAME, or an artifact"),
         (("--env", "A", "--", "true"), "--env to be NAME=VALUE"),
         (("--timeout", "0", "--", "true"), "--timeout to be a duration longer than 0, got 0"),
     ],

@@ -9,10 +9,13 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.rows.steps import FOREVER, StepRow, StepState
+from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.domain.rows.steps import FOREVER, SignalRow, StepRow, StepState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, TooManyRequests
 from windlass.domain.values.times import format_moment
+from windlass.engine.history.retention import trim_signals
 from windlass.engine.steps import resume
+from windlass.engine.verify.check import verify
 from windlass.wire.sync import Assignment
 
 DEFAULT = "default"
@@ -156,7 +159,7 @@ async def test_canceling_ends_a_suspended_job_at_once(rig: Rig) -> None:
     await suspend(rig, agent)
     await rig.engine.jobs.cancel([job])
     assert await rig.state(job) == "canceled"
-    assert (await rig.engine.steps.send(DEFAULT, "go", 1, "k", None)).told == 1
+    assert (await rig.engine.steps.send(DEFAULT, "go", 1, "k", None)).told == 0
     assert await rig.state(job) == "canceled"
     assert await agent.take() == ()
 
@@ -231,8 +234,9 @@ async def test_a_signal_reaches_many_jobs_also_after_a_crash(
     jobs = [await rig.submit(args=n) for n in range(5)]
     for _ in jobs:
         await suspend(rig, agent)
-    signal = resume.SignalRow(0, DEFAULT, "go", "k", 0, 1, None, b"1")
-    await rig.engine.run(lambda work: resume.send(work, signal))  # and then the server dies
+    signal = SignalRow(0, DEFAULT, "go", "k", 0, 1, None, b"1")
+    await rig.engine.run(lambda work: resume.send(work, signal))
+    await rig.engine.run(resume.deliver_open)  # and then the server dies
     assert (await rig.states(*jobs)).count("suspended") == 3
     await rig.scheduling()
     assert set(await rig.states(*jobs)) == {"queued"}
@@ -324,3 +328,62 @@ async def test_an_answer_that_comes_too_late_is_refused(rig: Rig) -> None:
     await rig.engine.jobs.cancel([job])
     with pytest.raises(Conflict, match="has ended"):
         await steps.answer(job, "q", 1, None)
+
+
+async def test_old_signals_are_removed(memory_rig: Rig) -> None:
+    rig = memory_rig
+    await rig.engine.steps.send(DEFAULT, "go", 1, "a", None)
+    await rig.advance(rig.engine.config.signal_retention_ms)
+    await rig.engine.steps.send(DEFAULT, "go", 2, "b", None)
+    assert await rig.engine.run(trim_signals) == 0
+    await rig.advance(1)
+    assert await rig.engine.run(trim_signals) == 1
+    assert [row.key for row in (await rig.snapshot()).signals] == ["b"]
+
+
+async def test_a_suspended_job_is_explained(memory_rig: Rig) -> None:
+    rig = memory_rig
+    agent, steps = await rig.agent(), rig.engine.steps
+    since, until = format_moment(rig.now), format_moment(rig.now + HOUR)
+    first = await rig.submit()
+    await suspend(rig, agent, wait_ms=HOUR)
+    sleeper, asker = await rig.submit(), await rig.submit()
+    await steps.sleep(holder(agent, taken := await agent.take_one()), "s", HOUR)
+    await agent.finish(taken, "suspended")
+    await steps.ask(holder(agent, taken := await agent.take_one()), "q", "Ship?", None, None)
+    await agent.finish(taken, "suspended")
+    told = [await rig.engine.explain.job(job) for job in (first, sleeper, asker)]
+    assert [one.summary for one in told] == [
+        f"suspended: waits for signal go since {since}, at most until {until}",
+        f"suspended: waits for the end of its sleep at {until}",
+        f"suspended: waits for an answer to 'Ship?' since {since}",
+    ]
+    await rig.advance(HOUR // 2)
+    spent = await rig.engine.explain.time_spent(first)
+    assert "suspended" in {part.cause for part in spent.parts}
+
+
+async def test_verify_finds_a_suspended_job_that_waits_for_nothing(memory_rig: Rig) -> None:
+    rig = memory_rig
+    await rig.submit()
+    await suspend(rig, await rig.agent())
+    assert await verify(rig.store, rig.engine.config) == []
+    (step,) = (await rig.snapshot()).steps
+    await rig.store.transact(lambda tx: tx.steps.put(step._replace(state=int(DONE))))
+    (found,) = await verify(rig.store, rig.engine.config)
+    assert (found.invariant, found.message) == ("L3", "is suspended, but waits for nothing")
+    await rig.store.transact(lambda tx: tx.steps.put(step))
+
+
+async def test_a_suspended_job_of_a_workflow_keeps_it_open(rig: Rig) -> None:
+    done = await rig.submit_all({}, workflow="w")
+    agent = await rig.agent()
+    await suspend(rig, agent)
+    assert done.workflow is not None
+    await rig.watchdog()
+    await rig.advance(HOUR)
+    await rig.watchdog()
+    (flow,) = (await rig.snapshot()).workflows
+    assert WorkflowState(flow.state) is WorkflowState.DISPATCHING
+    await rig.engine.workflows.cancel(done.workflow)
+    assert await rig.state(done.ids[0]) == "canceled"

@@ -235,6 +235,10 @@ CHANGING: Final = (
         fresh=_foreign_ended_workflow, of_others=True, note="of others",
     ),
     Row(
+        "PUT /api/v1/uploads/{sha256:str}", REFUSED, {**IN_OWN, "size": FILE["size"]}, BYTES,
+        {"sha256": FILE["sha256"]},
+    ),
+    Row(
         "PUT /api/v1/names/{name:path}", HIDDEN, body={"job": "$source", "artifact": "file"},
         values={"name": "n"},
     ),

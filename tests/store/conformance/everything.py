@@ -18,6 +18,7 @@ from tests.store.conformance.rows import (
     event,
     facts_at,
     grant,
+    inbox_row,
     job_end,
     log_row,
     name_row,
@@ -37,6 +38,7 @@ from tests.store.conformance.rows import (
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import Dynamic, Progress
+from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.ports.store import Probe, WriteTx
@@ -101,6 +103,8 @@ FILL: list[Step] = [
     lambda tx: tx.pools.insert(pool("gone")),
     lambda tx: tx.pools.add_workers([pool_worker(1, "t1"), pool_worker(1, "t2", state=6)]),
     lambda tx: tx.pools.charge([cost("p")]),
+    lambda tx: tx.inbox.put([inbox_row(7, 9), inbox_row(10, namespaces=("team", "ä"))]),
+    lambda tx: tx.inbox.add_aliases([JobAlias(7, 1, 5), JobAlias(9, 2, 6)]),
     lambda tx: tx.log.bump({"retries": 1}),
     lambda tx: tx.log.append([event(1), event(2)]),
 ]
@@ -190,6 +194,8 @@ CHANGE: list[Step] = [
     lambda tx: tx.pools.update_workers([pool_worker(1, "t1", id=1, state=3)]),
     lambda tx: tx.pools.trim_gone(10**6, 10),
     lambda tx: tx.pools.charge([cost("p", ms=1, micros=2)]),
+    lambda tx: tx.inbox.take([1, 99]),
+    lambda tx: tx.inbox.trim_aliases(6, 10),
     lambda tx: tx.log.bump({"retries": 1}),
     lambda tx: tx.log.append([event(3)]),
 ]
@@ -198,6 +204,9 @@ CHANGE: list[Step] = [
 ASK: list[Step] = [
     lambda tx: tx.audit.read(0, 0, (), 10),
     lambda tx: tx.audit.read(1, 6, ("team", ""), 10),
+    lambda tx: tx.inbox.waiting(0, 10),
+    lambda tx: tx.inbox.alias(7),
+    lambda tx: tx.inbox.alias(8),
     lambda tx: tx.files.artifacts([1]),
     lambda tx: tx.deadlines.passed(10**15, 10),
     lambda tx: tx.files.dynamic([1, 2]),
@@ -230,7 +239,7 @@ ASK: list[Step] = [
     lambda tx: tx.steps.lock_name("team", "go"),
     lambda tx: tx.steps.lock_pending([1, 8, 9]),
     lambda tx: tx.steps.lock_step(8, "k"),
-    lambda tx: tx.steps.lock_waiting(signal_row("go", id=1), 10),
+    lambda tx: tx.steps.waiting(signal_row("go", id=1), 10),
     lambda tx: tx.steps.last_signal("team", "go"),
     lambda tx: tx.steps.next_signal("team", "go", after=0, since=0, until=10),
     lambda tx: tx.steps.of_jobs([1, 8, 9]),

@@ -1,7 +1,9 @@
 """Moves of the differential test: tokens, codes, files, lists and retention."""
 
+from collections.abc import Sequence
+
 from tests.store.conformance.moves import JOBS, TIMES, Dice, Maker, Move
-from tests.store.conformance.rows import artifact, code, log_row, name_row, token
+from tests.store.conformance.rows import artifact, code, log_row, name_row, token, upload
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import Dynamic, Progress
@@ -50,6 +52,8 @@ def put_files(dice: Dice, held: Snapshot) -> Move:
             Move("files", "set_name", (name_row(dice.one("nmÄ"), job=job),)),
             Move("files", "put_progress", (Progress(job, attempt, b"1", dice.one(TIMES)),)),
             Move("files", "put_dynamic", ([Dynamic(job, attempt, b"{}")],)),
+            Move("files", "put_upload", (upload(dice.one("abn"), used_at=dice.one(TIMES)),)),
+            Move("files", "add_artifacts", ([artifact(job, "a", attempt=0)],)),
         ]
     )
 
@@ -62,9 +66,17 @@ def ask_files(dice: Dice, held: Snapshot) -> Move:
             Move("files", dice.one(["logs", "artifacts", "progress", "dynamic"]), (some,)),
             Move("files", "names", (dice.one([None, "team", "other"]),)),
             Move("files", "lookup", ("team", dice.some("nmÄ"))),
-            Move("files", "referenced", ([f"sha of {name}" for name in dice.some("abnm")],)),
+            Move("files", "uploads", (dice.one([None, "team", "other"]),)),
+            Move("files", "use_uploads", ("team", _digests(dice.some("abn")), dice.one(TIMES))),
+            Move("files", "trim_uploads", (dice.one(TIMES), dice.number(1, 2))),
+            Move("jobs", "results", (some,)),
+            Move("files", "referenced", (_digests(dice.some("abnm")),)),
         ]
     )
+
+
+def _digests(names: Sequence[str]) -> list[str]:
+    return [f"sha of {name}" for name in names]
 
 
 def show(dice: Dice, held: Snapshot) -> Move:

@@ -12,7 +12,8 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import COUNTS
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow
+from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow, UploadRow
+from windlass.domain.rows.inbox import InboxRow
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -257,6 +258,11 @@ def token(name: str, **changes: Any) -> Token:
     return row._replace(**changes)
 
 
+def inbox_row(*jobs: int, **changes: Any) -> InboxRow:
+    """Returns what a user's transaction submitted."""
+    return InboxRow(0, 5, jobs, "role:app", (), b'{"jobs":[]}')._replace(**changes)
+
+
 def audit_row(at: int, **changes: Any) -> AuditRow:
     row = AuditRow(
         id=999, at=at, calls=2, status=403, token=4, actor="Jürgen", role="viewer",
@@ -283,6 +289,10 @@ def artifact(job: int, name: str, **changes: Any) -> ArtifactRow:
 
 def name_row(name: str, **changes: Any) -> NameRow:
     return NameRow("team", name, 1, "image.tar", f"sha of {name}", set_at=8_000)._replace(**changes)
+
+
+def upload(name: str, **changes: Any) -> UploadRow:
+    return UploadRow("team", f"sha of {name}", 91, "text/plain", "ada", 8_001)._replace(**changes)
 
 
 def template(name: str, version: int = 1, **changes: Any) -> TemplateRow:

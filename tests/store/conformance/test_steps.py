@@ -67,7 +67,7 @@ def test_a_signal_finds_those_who_wait_for_its_name_in_time(store: Driver) -> No
         for row in rows:
             await tx.steps.put(row)
         await tx.steps.lock_name("team", "go")
-        return await tx.steps.lock_waiting(signal_row("go", id=7, at=10), 3)
+        return await tx.steps.waiting(signal_row("go", id=7, at=10), 3)
 
     assert [row.job for row in store.transact(work)] == [1, 5, 9]
 

@@ -67,6 +67,10 @@ def test_python_functions_get_secrets_and_results_and_messages_hide_them(tmp_pat
             failed = await rig.ended(await call(rig, "fail_with_secret", secrets=("TOKEN",)))
             assert FAILURE_BY_CODE[failed.failure] == "execution"
             assert failed.message == "ValueError: refused ***"
+            napped = await rig.ended(
+                await call(rig, "nap_between_steps", "TOKEN", secrets=("TOKEN",))
+            )
+            assert napped.result == b'[2,"***"]'
             # The process is used again, and knows nothing any more.
             after = await rig.ended(await call(rig, "variables"))
             assert b"TOKEN" not in (after.result or b"")

@@ -31,12 +31,15 @@ def test_functions_run_in_a_sandbox(tmp_path: Path) -> None:
             printed = await _submit(rig, f"{FUNCTIONS}:print_lines", ["one", "two"], **demands)
             failed = await _submit(rig, f"{FUNCTIONS}:fail", retries=0, **demands)
             where = await _submit(rig, f"{FUNCTIONS}:pid", **demands)
+            napping = await _submit(rig, f"{FUNCTIONS}:nap_between_steps", "PATH", **demands)
             assert (await rig.ended(plain)).result == b"42", (await rig.ended(plain)).message
             assert (await rig.ended(waiting)).result == b'{"hello":"fleet"}'
             assert state_of(await rig.ended(printed)) == "completed"
             assert await rig.files.log_end(printed) == b"one\ntwo\n"
             assert state_of(await rig.ended(failed)) == "failed"
             assert int((await rig.ended(where)).result or b"0") in range(1, 50)
+            assert (await rig.ended(napping)).result is not None, (await rig.ended(napping)).message
+            assert (await rig.ended(napping)).result.startswith(b'[2,"/')
 
     play(tmp_path, scene)
 

@@ -6,7 +6,8 @@ import msgspec
 
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.times import format_moment
-from windlass.wire.steps import Question, StepInfo
+from windlass.wire.jobs import StepInfo
+from windlass.wire.steps import Question
 
 
 def show_question(row: StepRow) -> Question:

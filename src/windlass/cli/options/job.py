@@ -14,6 +14,7 @@ from windlass.clock import RealClock
 from windlass.domain.job.forms import JSON, NUMBER, PRIORITY, SWITCH
 from windlass.domain.job.job import OPTIONS, JobOption, JobSpec
 from windlass.domain.values.errors import InvalidInput
+from windlass.tasks.local_files import LocalFile, with_files
 
 COMMAND_TASK: Final = "shell"  # runs the command after --
 FLAGS: Final = {name: option for name, option in OPTIONS.items() if option.flag is not None}
@@ -38,8 +39,9 @@ COMMAND_FLAGS: Final = {
     ),
     "inputs": CommandFlag(
         "--input",
-        "An artifact to put into the working directory first: JOB/NAME or JOB/NAME=PATH. "
-        "The command waits for that job. Repeatable.",
+        "A file to put into the working directory first. A local one, FILE or FILE:NAME, is sent "
+        "with the job. JOB/NAME or JOB/NAME=PATH is an artifact, and the command waits for that "
+        "job. Repeatable.",
     ),
     "env": CommandFlag("--env", "An environment variable of the command, NAME=VALUE. Repeatable."),
 }
@@ -70,7 +72,9 @@ class _JobOptions:
         elif beside:
             flag = COMMAND_FLAGS[next(iter(beside))].flag
             raise InvalidInput(flag, "given with a command after -- only", "a --task")
-        return JobSpec(**fields)
+        made = JobSpec(**fields)
+        local = "inputs" in beside and any("file" in one for one in made.args["inputs"])
+        return with_files(made) if local else made
 
 
 def _of_command(
@@ -88,17 +92,30 @@ def _of_command(
         return {"args": args}
     args["inputs"] = [_input(text) for text in beside["inputs"]]
     waits = {*fields.get("after", ()), *fields.get("after_any", ())}
-    makers = dict.fromkeys(one["job"] for one in args["inputs"] if one["job"] not in waits)
+    jobs = [one["job"] for one in args["inputs"] if "job" in one]
+    makers = dict.fromkeys(job for job in jobs if job not in waits)
     return {"args": args, "after": (*fields.get("after", ()), *makers)}
 
 
 def _input(text: str) -> dict[str, Any]:
-    """Parses JOB/NAME or JOB/NAME=PATH."""
+    """Parses JOB/NAME, JOB/NAME=PATH, FILE or FILE:NAME."""
     job, separator, rest = text.partition("/")
     if not separator or not job.isascii() or not job.isdigit():
-        raise InvalidInput("--input", "JOB/NAME or JOB/NAME=PATH, such as 12/out.txt", text)
+        return _local_input(text)
     name, _, path = rest.partition("=")
     return {"job": int(job), "artifact": name} | ({"path": path} if path else {})
+
+
+def _local_input(text: str) -> dict[str, Any]:
+    """Parses FILE or FILE:NAME; a file whose own name has a colon is found too."""
+    path, separator, name = text.rpartition(":")
+    if not separator or Path(text).is_file():
+        path, name = text, ""
+    file = Path(path)
+    if not file.is_file():
+        expected = "a file, FILE:NAME, or an artifact such as 12/out.txt"
+        raise InvalidInput("--input", expected, text)
+    return {"file": LocalFile(file, {"path": name or file.name})}
 
 
 def _variable(text: str) -> tuple[str, str]:

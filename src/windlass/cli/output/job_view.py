@@ -14,8 +14,7 @@ from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
-from windlass.wire.jobs import Job, LinkedJob, Priority, RunStatistics
-from windlass.wire.steps import StepInfo
+from windlass.wire.jobs import Job, LinkedJob, Priority, RunStatistics, StepInfo
 
 
 def print_job(job: Job) -> None:

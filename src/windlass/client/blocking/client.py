@@ -13,6 +13,7 @@ from windlass.client.client import AsyncClient
 from windlass.client.reconnect import RECONNECT_SECONDS
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
+from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits
 from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import CancelReply, DeleteReply, Job
@@ -76,6 +77,12 @@ class Client:
         """Submits jobs, all or none of them; optionally as a new workflow."""
         made = self.run(self._client.submit_many(jobs, workflow))
         return [JobHandle(self, job) for job in made]
+
+    def upload(
+        self, path: str | Path, name: str | None = None, namespace: str | None = None
+    ) -> UploadedFile:
+        """Uploads a file for jobs: an argument for a `Path`, or an input of a command."""
+        return self.run(self._client.upload(path, name, namespace))
 
     def job(self, job: int) -> JobHandle[Any]:
         """Returns a handle on an existing job."""

@@ -112,7 +112,9 @@ RIGHTS: Final[dict[Action, Right]] = {
         Role.VIEWER, "list workers, queues, pools and costs, as far as namespaces show them"
     ),
     Action.READ_METRICS: _fleet(Role.VIEWER, "read the metrics"),
-    Action.SUBMIT_JOBS: _within(Role.SUBMITTER, "submit jobs and workflows, start templates"),
+    Action.SUBMIT_JOBS: _within(
+        Role.SUBMITTER, "submit jobs and workflows, start templates, upload files for jobs"
+    ),
     Action.CHANGE_JOBS: _within(
         Role.SUBMITTER,
         "cancel, retry and lower jobs and workflows that it submitted",

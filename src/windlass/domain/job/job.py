@@ -124,6 +124,11 @@ class JobSpec(
         _option("What the worker must offer, such as 'memory>=4GiB'.", CLAUSES,
                 "--requires"),
     ] = ()  # fmt: skip
+    version: Annotated[
+        str | None,
+        _option("The version of the function that the worker must have, as its task declares it.",
+                TEXT, "--task-version"),
+    ] = None  # fmt: skip
     resources: Annotated[
         dict[str, int | str] | None,
         _option("What the job uses, such as cpus=2.",

@@ -5,7 +5,7 @@ name, and then nothing is written.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -35,10 +35,12 @@ from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 from windlass.domain.matching.clauses import (
     Clause,
     canonical_requires,
+    function_clause,
     mode_clause,
     parse_clause,
     target,
 )
+from windlass.domain.matching.functions import VERSION_LIMIT, function_key
 from windlass.domain.matching.isolation import (
     NETWORKS,
     PULLS,
@@ -63,7 +65,7 @@ from windlass.domain.values.json_values import (
     refuse_nul,
 )
 from windlass.domain.values.names import check_name, is_name
-from windlass.domain.values.references import RESULT, references_in
+from windlass.domain.values.references import FILE, RESULT, results_in, uploads_in
 
 DEPENDENCY_LIMIT: Final = 100_000
 KNOWN_LIMIT: Final = 10_000
@@ -98,6 +100,7 @@ class ValidatedJob(msgspec.Struct, frozen=True, gc=False):
     template: JobTemplate
     body_digest: str | None = None  # of the whole spec; only for jobs with a key
     refers: bool = False  # its arguments name results of other jobs
+    uploads: tuple[str, ...] = ()  # digests of uploaded files that its arguments name
 
     @property
     def shape(self) -> Shape:
@@ -132,6 +135,7 @@ class _Last(NamedTuple):
     bare: JobSpec | None = None  # without arguments, name and dependencies
     alone: JobTemplate = NO_TEMPLATE  # of jobs without name and dependencies
     named: JobTemplate = NO_TEMPLATE
+    function: str | None = None  # that it calls
 
 
 # Fields that shapes and priorities are made of, and those that differ from job to job; a job
@@ -139,10 +143,12 @@ class _Last(NamedTuple):
 _SHAPING: Final = frozenset(
     {"task", "priority", "namespace", "queue", "requires", "resources", "target", "secrets",
      "prefers", "apart", "rate", "submitted_by", "isolation", "network", "image", "pull",
-     "registry_secret"}
+     "registry_secret", "version"}
 )  # fmt: skip
 # Tasks that need programs of the worker, not of an image.
 NOT_CONTAINED: Final = frozenset({"ffmpeg", "gstreamer", "python"})
+# Tasks that run no function of the user's, and so have no versions.
+NO_FUNCTIONS: Final = frozenset({"ffmpeg", "gstreamer", "media", "shell"})
 NOT_APART: Final = (None,) * 5  # of the options that say how far a job is isolated
 _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
@@ -150,6 +156,7 @@ _NO_MORE: Final = _more_of(JobSpec(task=""))
 _BACKSLASH: Final = ord("\\")
 _DOLLAR: Final = ord("$")
 _RESULT: Final = f'"{RESULT}"'.encode()
+_FILE: Final = f'"{FILE}"'.encode()
 
 
 class Validator:
@@ -185,44 +192,58 @@ class Validator:
                 raise not_json(error, field) from None
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(alone, body, field)
-            if _DOLLAR in body and _RESULT in body:
+            if _DOLLAR in body and (_RESULT in body or _FILE in body):
                 validated.append(self._validate_referring(spec, body, field, now))
                 last = self._last
                 continue
-            planned = self._plan(spec, field) if tasks else spec
-            if planned is spec and replace(alone, args=None, name=None) == last.bare:
+            planned, function = self._plan(spec, field) if tasks else (spec, None)
+            if (
+                planned is spec
+                and function == last.function
+                and replace(alone, args=None, name=None) == last.bare
+            ):
                 if waits or spec.name is not None:
                     _check_names(spec, field)
                     validated.append(ValidatedJob(spec, body, last.named))
                 else:
                     validated.append(ValidatedJob(spec, body, last.alone))
                 continue
-            validated.append(self._look_closely(spec, planned, body, field, now))
+            closely = self._look_closely(spec, planned, function, body, field, now)
+            validated.append(closely)
             last = self._last
         return validated
 
     def _validate_referring(
         self, spec: JobSpec, body: bytes, field: str, now: int | None
     ) -> ValidatedJob:
-        """Validates a job that may get results of other jobs; it waits for those too."""
-        needed = dict.fromkeys(_results_in(spec.args, field))
+        """Validates a job that may get files, or results of other jobs, for which it waits too."""
+        needed = dict.fromkeys(results_in(spec.args, f"{field}.args"))
         known = {*spec.after, *spec.after_any}
         missing = tuple(job for job in needed if job not in known)
         if missing:
             spec = replace(spec, after=(*spec.after, *missing))
-        planned = self._plan(spec, field) if self._tasks else spec
-        made = self._look_closely(spec, planned, body, field, now)
+        planned, function = self._plan(spec, field) if self._tasks else (spec, None)
+        made = self._look_closely(spec, planned, function, body, field, now)
+        uploads = tuple(dict.fromkeys(uploads_in(spec.args)))
+        if uploads:
+            made = replace(made, uploads=uploads, template=replace(made.template, plain=False))
         return replace(made, refers=True) if needed else made
 
     def _look_closely(
-        self, spec: JobSpec, planned: JobSpec, body: bytes, field: str, now: int | None
+        self,
+        spec: JobSpec,
+        planned: JobSpec,
+        function: str | None,
+        body: bytes,
+        field: str,
+        now: int | None,
     ) -> ValidatedJob:
         """Validates a job that is not like the one before."""
         if spec.submitted_by is not None:
             check_name(f"{field}.submitted_by", spec.submitted_by)
         own = normalise(spec, field)
         settled = own if planned is spec else normalise(planned, field)
-        known = self._look_up(settled, field)
+        known = self._look_up(settled, function, field)
         base = None if spec.priority is None else parse_priority(spec.priority, f"{field}.priority")
         if own is not spec or own.workflow is not None:
             body = encode_spec(_alone(own))
@@ -245,7 +266,7 @@ class Validator:
             # Numbers are left out: 1 is equal to 1.0 and True, which are refused.
             bare = replace(spec, args=None, name=None, after=(), after_any=())
             other = JobTemplate(*alike, named, True)
-            self._last = _Last(bare, *((other, template) if named else (template, other)))
+            self._last = _Last(bare, *((other, template) if named else (template, other)), function)
         return ValidatedJob(own, body, template)
 
     def _template(self, spec: JobSpec, known: _Known, base: int | None, named: bool) -> JobTemplate:
@@ -262,18 +283,22 @@ class Validator:
         plain = not named and _is_plain(spec)
         return JobTemplate(known.shape, known.digest, base, flags, timeout_ms, idle_ms, plain)
 
-    def _plan(self, spec: JobSpec, field: str) -> JobSpec:
-        """Adds what follows from the arguments; those of unknown tasks are not checked."""
+    def _plan(self, spec: JobSpec, field: str) -> tuple[JobSpec, str | None]:
+        """Adds what follows from the arguments, and names the function that they call.
+
+        Those of unknown tasks are not checked.
+        """
         kind = self._tasks.get(spec.task) if isinstance(spec.task, str) else None
         if kind is None:
-            return spec
+            return spec, None
         plan = kind.check(spec.args, f"{field}.args")
         if not plan.requires and plan.duration_ms is None:
-            return spec
+            return spec, plan.function
         duration = spec.duration
         if duration is None and plan.duration_ms is not None:
             duration = plan.duration_ms / 1000
-        return replace(spec, requires=(*spec.requires, *plan.requires), duration=duration)
+        requires = (*spec.requires, *plan.requires)
+        return replace(spec, requires=requires, duration=duration), plan.function
 
     def _limits(self, spec: JobSpec) -> RunLimits:
         return limits_for(
@@ -297,8 +322,10 @@ class Validator:
         if b"null" in body:
             refuse_not_finite(spec.args, f"{field}.args")
 
-    def _look_up(self, spec: JobSpec, field: str) -> _Known:
-        seen: object = (spec.namespace, spec.queue, spec.task)
+    def _look_up(self, spec: JobSpec, function: str | None, field: str) -> _Known:
+        seen: object = (spec.namespace, spec.queue, spec.task, function)
+        if spec.version is not None:
+            seen = (seen, repr(spec.version))
         if spec.requires or spec.resources is not None or spec.target is not None or spec.secrets:
             # Amounts as text: whatever a caller put there, it can be looked up.
             needs = () if spec.resources is None else repr(sorted(spec.resources.items()))
@@ -312,7 +339,7 @@ class Validator:
             seen = (seen, *map(repr, apart))
         known = self._known.get(seen)
         if known is None:
-            shape = _build_shape(spec, field)
+            shape = _build_shape(spec, function, field)
             limits = self._limits(JobSpec(task=spec.task, queue=spec.queue))
             timeouts = limits.run_ms or None, limits.idle_ms or None
             known = _Known(shape, shape_digest(shape), *timeouts)
@@ -320,19 +347,6 @@ class Validator:
                 self._known.clear()
             self._known[seen] = known
         return known
-
-
-def _results_in(args: object, field: str) -> Iterator[int | str]:
-    """Yields the jobs whose results these arguments name, by id or name."""
-    for job in references_in(args, RESULT):
-        if isinstance(job, str) and job:
-            yield job
-        elif type(job) is int:
-            _check_number(f"{field}.args", job, 1, 2**62)
-            yield job
-        else:
-            expected = f'{{"{RESULT}": JOB}}, with the id or the name of a job'
-            raise InvalidInput(f"{field}.args", expected, job)
 
 
 def digest_of(spec: JobSpec) -> str:
@@ -363,7 +377,7 @@ def _is_plain(spec: JobSpec) -> bool:
     )
 
 
-def _build_shape(spec: JobSpec, field: str) -> Shape:
+def _build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
     namespace = DEFAULT_NAMESPACE if spec.namespace is None else spec.namespace
     check_name(f"{field}.task", spec.task)
     check_name(f"{field}.queue", spec.queue)
@@ -378,6 +392,10 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
     mode = _demanded_mode(spec, field)
     if mode is not None:
         clauses.append(mode_clause(mode))
+    if spec.version is not None:
+        _check_version(spec, field)
+    if function is not None or spec.version is not None:
+        clauses.append(function_clause(function_key(function or spec.task, spec.version)))
     own = () if spec.registry_secret is None else (spec.registry_secret,)
     clauses += secret_clauses((*spec.secrets, *own), namespace, field)
     if spec.apart is not None:
@@ -399,6 +417,16 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
         prefers=prefers,
         rate=_rate(spec, f"{field}.rate"),
     )
+
+
+def _check_version(spec: JobSpec, field: str) -> None:
+    """Raises `InvalidInput` for a version that no function can have."""
+    check_name(f"{field}.version", spec.version)
+    if spec.task in NO_FUNCTIONS:
+        expected = f"only for Python functions, not for {spec.task} jobs"
+        raise InvalidInput(f"{field}.version", expected, spec.version)
+    if len(str(spec.version)) > VERSION_LIMIT:
+        raise InvalidInput(f"{field}.version", f"at most {VERSION_LIMIT} characters", spec.version)
 
 
 def _demanded_mode(spec: JobSpec, field: str) -> Isolation | None:

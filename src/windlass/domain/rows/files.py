@@ -1,7 +1,7 @@
 """What stores keep about logs, artifacts and names; the bytes are blobs."""
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class LogState(IntEnum):
@@ -27,8 +27,11 @@ class LogRow(NamedTuple):
     gap_to: int
 
 
+UPLOADED: Final = 0  # the attempt of files that a client has uploaded for a job
+
+
 class ArtifactRow(NamedTuple):
-    """A named file that an attempt has produced."""
+    """A named file that an attempt has produced; of `UPLOADED`, the name is the digest."""
 
     job: int
     attempt: int
@@ -47,6 +50,17 @@ class NameRow(NamedTuple):
     artifact: str
     sha256: str
     set_at: int
+
+
+class UploadRow(NamedTuple):
+    """A file that a client has uploaded for jobs; `used_at` is when it was last sent or used."""
+
+    namespace: str
+    sha256: str
+    size: int
+    content_type: str
+    created_by: str
+    used_at: int
 
 
 class Progress(NamedTuple):

@@ -8,6 +8,7 @@ from windlass.domain.tasks.kind import TaskPlan
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
+from windlass.domain.values.references import FILE
 
 MOST_WORDS: Final = 100_000
 MOST_FILES: Final = 1_000
@@ -20,9 +21,12 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     `artifact` is the name of one of `job`'s, or an object that names both; a `{"$lookup": NAME}`
     becomes one when the job is assigned. `path` is where it goes; without one it keeps its name.
+    `file` is an uploaded file instead, `{"$file": {"sha256": …, "path": …}}`, which the worker
+    places before the job starts.
     """
 
-    artifact: str | dict[str, Any]
+    artifact: str | dict[str, Any] = {}
+    file: Any = None
     job: int | None = None
     path: str | None = None
 
@@ -108,7 +112,9 @@ def _check_inputs(inputs: list[Input], field: str) -> None:
         raise InvalidInput(f"{field}.inputs", f"at most {MOST_FILES}", len(inputs))
     for index, item in enumerate(inputs):
         where = f"{field}.inputs[{index}]"
-        if isinstance(item.artifact, str):
+        if item.file is not None:
+            _check_file(item, where)
+        elif isinstance(item.artifact, str):
             check_path(item.artifact, f"{where}.artifact")
             if item.job is None or not 1 <= item.job <= 2**62:
                 raise InvalidInput(f"{where}.job", "the id of a job", item.job)
@@ -116,6 +122,19 @@ def _check_inputs(inputs: list[Input], field: str) -> None:
             raise InvalidInput(f"{where}.artifact", "a name, or an object that names one", {})
         if item.path is not None:
             check_path(item.path, f"{where}.path")
+
+
+def _check_file(item: Input, where: str) -> None:
+    if item.artifact or item.job is not None or item.path is not None:
+        raise InvalidInput(where, "either a file or an artifact", "both")
+    if isinstance(item.file, str):
+        return  # The worker has placed it, and says where.
+    named = item.file.get(FILE) if isinstance(item.file, dict) and len(item.file) == 1 else None
+    path = named.get("path") if isinstance(named, dict) else None
+    if not isinstance(path, str):
+        expected = f'{{"{FILE}": {{"sha256": …, "path": …}}}}'
+        raise InvalidInput(f"{where}.file", expected, item.file)
+    check_path(path, f"{where}.file.path")
 
 
 def _check_artifacts(patterns: list[str], field: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from windlass.domain.values.errors import InvalidInput
 
 DEPTH: Final = 50
+BRANCHES: Final = 20_000  # references and alternatives that one comparison follows
 
 _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "null": lambda value: value is None,
@@ -28,7 +29,7 @@ _BOUNDS: Final[Mapping[str, tuple[Callable[[Any, Any], bool], str]]] = {
     "exclusiveMinimum": (lambda value, bound: value > bound, "more than {}"),
     "exclusiveMaximum": (lambda value, bound: value < bound, "less than {}"),
 }
-_SIZES: Final[Mapping[str, tuple[type, Callable[[int, int], bool], str]]] = {
+_SIZES: Final[Mapping[str, tuple[type[str] | type[list[Any]], Callable[[int, int], bool], str]]] = {
     "minLength": (str, lambda size, bound: size >= bound, "a text of at least {} characters"),
     "maxLength": (str, lambda size, bound: size <= bound, "a text of at most {} characters"),
     "minItems": (list, lambda size, bound: size >= bound, "a list of at least {}"),
@@ -78,7 +79,7 @@ def check_schema(schema: Any, field: str = "schema", depth: int = 0) -> None:
 def _check_parts(schema: Mapping[str, Any], field: str) -> None:
     """Checks the forms of the keywords themselves."""
     for name in _types_of(schema):
-        if name not in _TYPES:
+        if not isinstance(name, str) or name not in _TYPES:
             raise InvalidInput(f"{field}.type", f"one of {', '.join(_TYPES)}", name)
     for name, kind, shown in (
         ("properties", dict, "an object"), ("$defs", dict, "an object"), ("enum", list, "a list"),
@@ -86,6 +87,9 @@ def _check_parts(schema: Mapping[str, Any], field: str) -> None:
     ):  # fmt: skip
         if name in schema and not isinstance(schema[name], kind):
             raise InvalidInput(f"{field}.{name}", shown, schema[name])
+    for name in schema.get("required", ()):
+        if not isinstance(name, str):
+            raise InvalidInput(f"{field}.required", "names of fields", name)
     for name in (*_BOUNDS, *_SIZES):
         if name in schema and not _is_number(schema[name]):
             raise InvalidInput(f"{field}.{name}", "a number", schema[name])
@@ -94,30 +98,77 @@ def _check_parts(schema: Mapping[str, Any], field: str) -> None:
         raise InvalidInput(f"{field}.$ref", "a reference into #/$defs/", target)
 
 
-def find_mismatch(
-    schema: Any, value: Any, field: str, defs: Mapping[str, Any] | None = None, depth: int = 0
-) -> Mismatch | None:
+def find_mismatch(schema: Any, value: Any, field: str) -> Mismatch | None:
     """Returns the first place where the value does not fit, or None if it fits."""
-    if schema is None or schema is True:
+    defs = schema.get("$defs", {}) if isinstance(schema, dict) else {}
+    return _Comparison(defs).compare(schema, value, field, 0)
+
+
+class _Comparison:
+    """Compares one value with one schema, within a number of branches."""
+
+    def __init__(self, defs: Mapping[str, Any]) -> None:
+        self._defs = defs
+        self._left = BRANCHES
+
+    def compare(self, schema: Any, value: Any, field: str, depth: int) -> Mismatch | None:
+        if self._left < 0 or depth > DEPTH:
+            return Mismatch(field, "an answer that can be checked in a few steps", value)
+        if schema is None or schema is True:
+            return None
+        if schema is False:
+            return Mismatch(field, "nothing here", value)
+        if "$ref" in schema:
+            self._left -= 1
+            name = schema["$ref"].removeprefix("#/$defs/")
+            return self.compare(self._defs.get(name, False), value, field, depth + 1)
+        found = _plain(schema, value, field) or self._any(schema, value, field, depth)
+        if found is None and isinstance(value, dict):
+            found = self._inside_object(schema, value, field, depth)
+        if found is None and isinstance(value, list):
+            found = self._inside_list(schema, value, field, depth)
+        return found
+
+    def _any(
+        self, schema: Mapping[str, Any], value: Any, field: str, depth: int
+    ) -> Mismatch | None:
+        wanted: list[str] = []
+        for part in schema.get("anyOf", ()):
+            self._left -= 1
+            found = self.compare(part, value, field, depth + 1)
+            if found is None:
+                return None
+            wanted.append(found.expected)
+        return Mismatch(field, " or ".join(dict.fromkeys(wanted)), value) if wanted else None
+
+    def _inside_object(
+        self, schema: Mapping[str, Any], value: dict[str, Any], field: str, depth: int
+    ) -> Mismatch | None:
+        properties: Mapping[str, Any] = schema.get("properties", {})
+        for name in schema.get("required", ()):
+            if name not in value:
+                return Mismatch(f"{field}.{name}", "a value", "nothing")
+        rest = schema.get("additionalProperties", True)
+        for name, part in value.items():
+            if name not in properties and rest is False:
+                known = ", ".join(properties) or "none"
+                return Mismatch(f"{field}.{name}", f"one of the fields {known}", name)
+            inner = properties.get(name, rest)
+            found = self.compare(inner, part, f"{field}.{name}", depth + 1)
+            if found is not None:
+                return found
         return None
-    if schema is False or depth > DEPTH:
-        return Mismatch(field, "nothing here", value)
-    defs = schema.get("$defs", {}) if defs is None else defs
-    if "$ref" in schema:
-        name = schema["$ref"].removeprefix("#/$defs/")
-        return find_mismatch(defs.get(name, False), value, field, defs, depth + 1)
-    found = _plain(schema, value, field)
-    if found is None and "anyOf" in schema:
-        parts = schema["anyOf"]
-        tried = [find_mismatch(part, value, field, defs, depth + 1) for part in parts]
-        if tried and all(one is not None for one in tried):
-            shown = " or ".join(dict.fromkeys(one.expected for one in tried if one is not None))
-            found = Mismatch(field, shown, value)
-    if found is None and isinstance(value, dict):
-        found = _inside_object(schema, value, field, defs, depth)
-    if found is None and isinstance(value, list):
-        found = _inside_list(schema, value, field, defs, depth)
-    return found
+
+    def _inside_list(
+        self, schema: Mapping[str, Any], value: Sequence[Any], field: str, depth: int
+    ) -> Mismatch | None:
+        first: Sequence[Any] = schema.get("prefixItems", ())
+        for index, part in enumerate(value):
+            inner = first[index] if index < len(first) else schema.get("items", True)
+            found = self.compare(inner, part, f"{field}[{index}]", depth + 1)
+            if found is not None:
+                return found
+        return None
 
 
 def _plain(schema: Mapping[str, Any], value: Any, field: str) -> Mismatch | None:
@@ -134,39 +185,6 @@ def _plain(schema: Mapping[str, Any], value: Any, field: str) -> Mismatch | None
     for name, (kind, fits, text) in _SIZES.items():
         if name in schema and isinstance(value, kind) and not fits(len(value), schema[name]):
             return Mismatch(field, text.format(schema[name]), f"{len(value)}")
-    return None
-
-
-def _inside_object(
-    schema: Mapping[str, Any], value: dict[str, Any], field: str, defs: Mapping[str, Any],
-    depth: int,
-) -> Mismatch | None:  # fmt: skip
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    for name in schema.get("required", ()):
-        if name not in value:
-            return Mismatch(f"{field}.{name}", "a value", "nothing")
-    rest = schema.get("additionalProperties", True)
-    for name, part in value.items():
-        if name not in properties and rest is False:
-            known = ", ".join(properties) or "none"
-            return Mismatch(f"{field}.{name}", f"one of the fields {known}", name)
-        inner = properties.get(name, rest)
-        found = find_mismatch(inner, part, f"{field}.{name}", defs, depth + 1)
-        if found is not None:
-            return found
-    return None
-
-
-def _inside_list(
-    schema: Mapping[str, Any], value: Sequence[Any], field: str, defs: Mapping[str, Any],
-    depth: int,
-) -> Mismatch | None:  # fmt: skip
-    first: Sequence[Any] = schema.get("prefixItems", ())
-    for index, part in enumerate(value):
-        inner = first[index] if index < len(first) else schema.get("items", True)
-        found = find_mismatch(inner, part, f"{field}[{index}]", defs, depth + 1)
-        if found is not None:
-            return found
     return None
 
 

@@ -22,11 +22,6 @@ from windlass.ports.store import Store
 
 QUESTION_LIMIT: Final = 65_536  # bytes of a question with its schema
 LONGEST_MS: Final = 100 * 366 * 86_400_000
-KINDS: Final = {
-    "sleep": StepKind.SLEEP,
-    "wait_for": StepKind.SIGNAL,
-    "ask": StepKind.QUESTION,
-}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -105,7 +100,7 @@ class Steps:
         body = self._json("payload", payload)
         signal = SignalRow(0, namespace, name, key, 0, 1, actor, body)
         sent = await self._run(lambda work: send(work, signal))
-        told, last = sent.told, sent
+        told, last = 0, sent
         while sent.applied and last.signal.is_open:
             open_signal = last.signal
             last = await self._run(lambda work, s=open_signal: deliver(work, s))  # type: ignore[misc]

@@ -101,7 +101,7 @@ class SubmitCommand:
         try:
             return await self._committer.call(self._graphs, submission)
         except Duplicate as found:
-            return await self._answer_duplicate(found, submission.jobs)
+            return await self.answer_duplicate(found, submission.jobs)
 
     async def _submit(
         self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None, key: str | None, reopen: bool
@@ -132,7 +132,7 @@ class SubmitCommand:
         if shape in self._catalog.shapes and not self._catalog.paused(shape):
             self._waiting_syncs.wake_early(shape, len(jobs))
 
-    async def _answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
+    async def answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
         """Returns the open workflow with this key and the jobs it was submitted with."""
         first = await self._store.read(lambda tx: _first_jobs(tx, found.workflow))
         if len(first) < len(jobs):

@@ -6,15 +6,15 @@ refers to always exists. A crash between the two leaves an orphan, which retenti
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.rows.files import ArtifactRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, NameRow, Progress, UploadRow
 from windlass.domain.rows.records import Lease
 from windlass.domain.rows.views import accepted_attempt
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.names import check_name
 from windlass.engine.attempts.attempt_files import Write, is_held, lease_lost
 from windlass.engine.attempts.media_duration import Measured, measure_all
@@ -26,7 +26,7 @@ from windlass.engine.files.artifacts import (
     put_artifact,
     upload_key,
 )
-from windlass.engine.files.inputs import check_input
+from windlass.engine.files.inputs import check_input, own_upload
 from windlass.engine.files.local_files import read_file, size_of, write_file
 from windlass.engine.files.logs import LogFiles, check_holder
 from windlass.engine.transaction.arguments import check_id
@@ -40,6 +40,15 @@ UPLOAD_TTL_MS: Final = 3_600_000
 
 _encode = msgspec.json.Encoder().encode
 _shape = msgspec.json.Decoder(Shape).decode
+
+
+class Upload(NamedTuple):
+    """A file that a client sends."""
+
+    namespace: str
+    sha256: str
+    size: int
+    content_type: str = ""
 
 
 class Files(LogFiles):
@@ -124,11 +133,44 @@ class Files(LogFiles):
     async def open_input(
         self, holder: Holder, job: int, name: str
     ) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
-        """Opens an artifact of `job` for a running attempt that declares or waits for it."""
+        """Opens an artifact of `job` for a running attempt that declares or waits for it.
+
+        Of its own job, an attempt may read the files that were uploaded for it, by their digests.
+        """
         check_holder(holder)
         check_id("job", job)
+        if job == holder.job:
+            row = await self._engine.store.read(lambda tx: own_upload(tx, holder, name))
+            return row, self._blobs.stream(artifact_key(row.sha256))
         await self._engine.store.read(lambda tx: check_input(tx, holder, job))
         return await self.open_artifact(job, name)
+
+    async def store_upload(
+        self, upload: Upload, chunks: AsyncIterator[bytes], created_by: str
+    ) -> UploadRow:
+        """Stores a file that jobs of a namespace may use; refuses it unless it is as declared."""
+        check_digest(upload.sha256)
+        config = self._engine.config
+        if upload.size > config.upload_limit:
+            raise InvalidInput("size", f"at most {config.upload_limit} bytes", upload.size)
+        known = await self._engine.store.read(lambda tx: tx.files.uploads(upload.namespace))
+        used = sum(row.size for row in known if row.sha256 != upload.sha256)
+        if used + upload.size > config.upload_quota:
+            raise Conflict(
+                "quota",
+                f"the uploads of namespace {upload.namespace} have {used} of {config.upload_quota} "
+                f"bytes, which leaves no room for {upload.size}",
+            )
+        await put_artifact(self._blobs, chunks, upload.sha256, upload.size)
+        kind = upload.content_type or "application/octet-stream"
+        check_name("content_type", kind)
+
+        async def step(work: Work) -> UploadRow:
+            row = UploadRow(*upload[:3], kind, created_by, work.now)
+            await work.tx.files.put_upload(row)
+            return row
+
+        return await self._engine.run(step)
 
     async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
         """Writes an input of a running attempt to a file of this machine."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.rows.files import UPLOADED, ArtifactRow
 from windlass.domain.values.errors import NotFound
 from windlass.engine.attempts.attempt_files import is_held, lease_lost
 from windlass.ports.gateway import Holder
@@ -39,6 +40,18 @@ async def check_input(tx: ReadTx, holder: Holder, job: int) -> None:
     found = set() if row is None or row.attempt != holder.attempt else _jobs_in(_decode(row.body))
     if job not in found:
         raise NotFound("job", job)
+
+
+async def own_upload(tx: ReadTx, holder: Holder, digest: str) -> ArtifactRow:
+    """Returns a file that was uploaded for the job of an attempt that is held."""
+    lease = (await tx.leases.read([holder.job])).get(holder.job)
+    if lease is None or not is_held(lease, holder):
+        raise lease_lost(holder)
+    rows = (await tx.files.artifacts([holder.job])).get(holder.job, [])
+    for row in rows:
+        if (row.attempt, row.name) == (UPLOADED, digest):
+            return row
+    raise NotFound("upload", digest)
 
 
 def _namespace(spec: dict[str, Any]) -> str:

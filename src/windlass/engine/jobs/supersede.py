@@ -15,6 +15,7 @@ from windlass.domain.lifecycle.rank import age_from_ms, level, rank
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
 from windlass.domain.lifecycle.workflow_state import FORGIVEN, WorkflowState
 from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.files import UPLOADED
 from windlass.domain.rows.records import (
     KEPT_WHILE_RUNNING,
     Cascade,
@@ -25,6 +26,7 @@ from windlass.domain.rows.records import (
     Wait,
 )
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.values.references import uploads_in
 from windlass.domain.values.times import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.enqueue import make_ready, plan_for
@@ -226,6 +228,7 @@ async def _replace(
     await work.tx.jobs.insert([row])
     await work.tx.jobs.set_superseded(old.id, new)
     await _add_edges(work, new, locked, after, after_any)
+    await _copy_uploads(work, old.id, new, spec)
     if unmet:
         pass_on(work, [new])
     if await work.tx.jobs.dependents([old.id], 0):
@@ -286,6 +289,14 @@ async def _add_edges(
             edges.setdefault(job, []).append(new * 2 + 1)
     if edges:
         await work.tx.jobs.add_dependents(edges)
+
+
+async def _copy_uploads(work: Work, old: int, new: int, spec: JobSpec) -> None:
+    """Lets the new job have the uploaded files of the old one."""
+    if any(uploads_in(spec.args)):
+        rows = (await work.tx.files.artifacts([old])).get(old, [])
+        mine = [row._replace(job=new) for row in rows if row.attempt == UPLOADED]
+        await work.tx.files.add_artifacts(mine)
 
 
 def _reopen_workflow(work: Work, old: JobFacts) -> None:

@@ -13,11 +13,13 @@ from windlass.engine.history.retention import (
     lose_logs,
     remove_empty_workflows,
     remove_jobs,
+    trim_aliases,
     trim_audit,
     trim_events,
     trim_reactions,
     trim_runs,
     trim_signals,
+    trim_uploads,
 )
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
@@ -62,11 +64,13 @@ class RetentionLoop:
         jobs = await self._walk(remove_jobs)
         await self._walk(remove_empty_workflows)
         events = await self._repeat(trim_events)
+        await self._repeat(trim_uploads)  # before their files
         swept = await self._sweep(now)
         runs = await self._repeat(trim_runs)
         reactions = await self._repeat(trim_reactions)
         audit = await self._repeat(trim_audit)
         signals = await self._repeat(trim_signals)
+        await self._repeat(trim_aliases)
         self._engine.counters.ran(self.name, now)
         return RetentionReport(
             jobs, events, logs, swept.removed, runs, reactions, swept.joined, audit, signals

@@ -28,7 +28,10 @@ class Sent(NamedTuple):
 
 
 async def send(work: Work, signal: SignalRow) -> Sent:
-    """Stores a signal and tells the first jobs that wait for it."""
+    """Stores a signal; `deliver` tells those who wait for it, in transactions of their own.
+
+    Those lock the jobs first, and nobody may wait for a job while holding the lock of a name.
+    """
     steps, namespace = work.tx.steps, signal.namespace
     await steps.lock_name(namespace, signal.name)
     known = await steps.signal_of_key(namespace, signal.name, signal.key)
@@ -39,23 +42,28 @@ async def send(work: Work, signal: SignalRow) -> Sent:
         message = f"namespace {namespace} keeps {limit:,} signals already (signals_limit)"
         raise TooManyRequests(LATER_MS, message)
     signal = signal._replace(at=work.now, is_open=1)
-    signal = signal._replace(id=await steps.add_signal(signal))
-    return await deliver(work, signal)
+    return Sent(signal._replace(id=await steps.add_signal(signal)), True)
 
 
 async def deliver(work: Work, signal: SignalRow) -> Sent:
-    """Tells some of the jobs that wait for this signal; the last call closes it."""
+    """Tells some of the jobs that wait for this signal; the last call closes it.
+
+    Whoever begins to wait from now on finds it among the stored ones.
+    """
     steps = work.tx.steps
-    await steps.lock_name(signal.namespace, signal.name)
-    rows = await steps.lock_waiting(signal, TOLD)
-    ended = {"state": int(StepState.DONE), "ended_at": work.now, "signal": signal.id}
+    found = await steps.waiting(signal, TOLD)
+    jobs = sorted({row.job for row in found})
+    facts = await work.tx.jobs.lock(jobs)
+    wanted = {(row.job, row.key) for row in found}
+    rows = [row for row in await steps.lock_pending(jobs) if (row.job, row.key) in wanted]
     for row in rows:
-        await steps.put(row._replace(actor=signal.actor, value=signal.payload, **ended))
+        told = row._replace(state=int(StepState.DONE), ended_at=work.now, signal=signal.id)
+        await steps.put(told._replace(actor=signal.actor, value=signal.payload))
     await resume(work, rows, f"Signal {signal.name} came", signal.actor)
-    if len(rows) < TOLD:
+    if len(found) < TOLD:
         await steps.close_signal(signal.id)
         signal = signal._replace(is_open=0)
-    return Sent(signal, True, len(rows))
+    return Sent(signal, True, sum(facts[row.job].is_open for row in rows))
 
 
 async def deliver_open(work: Work) -> int:
@@ -68,8 +76,10 @@ async def deliver_open(work: Work) -> int:
 
 async def answer(work: Work, job: int, key: str | None, value: bytes, actor: str | None) -> StepRow:
     """Answers a question of a job; `key` may be left out if it has asked one only."""
+    facts = (await work.tx.jobs.lock([job])).get(job)
+    if facts is None:
+        raise NotFound("job", job)
     row = await _question(work, job, key)
-    facts = (await work.tx.jobs.read([job]))[job]
     if not facts.is_open:
         raise Conflict("job_ended", f"job {job} has ended: it takes no answer any more")
     if row.state == StepState.DONE:
@@ -104,13 +114,17 @@ async def _question(work: Work, job: int, key: str | None) -> StepRow:
 
 
 async def resume(work: Work, ended: Sequence[StepRow], reason: str, actor: str | None) -> int:
-    """Queues the jobs that were suspended in the attempts of these steps; returns how many."""
+    """Queues the jobs that were suspended in the attempts of these steps; returns how many.
+
+    The caller has locked the jobs: without that, one that is just being moved could be missed.
+    """
     attempts: dict[int, set[int]] = {}
     for row in ended:
         attempts.setdefault(row.job, set()).add(row.attempt)
     if not attempts:
         return 0
-    waiting, others = [], []
+    waiting: list[Due] = []
+    others: list[Due] = []
     for due in await work.tx.places.take_due(sorted(attempts)):
         suspended = due.state == SUSPENDED and due.ticket.attempt in attempts[due.job]
         (waiting if suspended else others).append(due)

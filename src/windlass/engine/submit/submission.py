@@ -66,7 +66,8 @@ class Submission(NamedTuple):
 
     `key` names the whole submission: if repeated, it gets the first answer again. With `reopen`,
     jobs may be added to a workflow that has ended. `origins` are the jobs that these repeat, each
-    with those it has superseded: references to them mean the new ones.
+    with those it has superseded: references to them mean the new ones. `ids` are those of jobs
+    whose ids were taken before, ascending.
     """
 
     jobs: Sequence[ValidatedJob]
@@ -74,6 +75,7 @@ class Submission(NamedTuple):
     key: str | None = None
     reopen: bool = False
     origins: Mapping[int, int] | None = None  # id → index of the job
+    ids: Sequence[int] = ()
 
 
 class Submitted(NamedTuple):

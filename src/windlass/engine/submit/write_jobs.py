@@ -16,6 +16,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
 from windlass.engine.submit.resolve_references import GraphJob, reserve, resolve
 from windlass.engine.submit.submission import Submission, Submitted, known_answers
+from windlass.engine.submit.use_uploads import use_uploads
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
@@ -53,7 +54,7 @@ async def _submit_all_plain(
     work: Work, submissions: Sequence[Submission]
 ) -> dict[int, Submitted | WindlassError]:
     """Returns the answers by identity; repeated submissions are not written again."""
-    ids = await work.tx.jobs.allocate(sum(len(s.jobs) for s in submissions))
+    ids = await _ids_of(work, submissions)
     places: dict[int, Sequence[int]] = {}
     start = 0
     for submission in submissions:
@@ -68,6 +69,13 @@ async def _submit_all_plain(
         mine = tuple(places[id(submission)])
         answers[id(submission)] = Submitted(mine, (True,) * len(mine))
     return answers
+
+
+async def _ids_of(work: Work, submissions: Sequence[Submission]) -> Sequence[int]:
+    """Returns new ids, or those that all of these submissions have already."""
+    if submissions[0].ids:
+        return [job_id for submission in submissions for job_id in submission.ids]
+    return await work.tx.jobs.allocate(sum(len(s.jobs) for s in submissions))
 
 
 async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]) -> None:
@@ -134,7 +142,7 @@ def _group(catalog: Catalog, template: JobTemplate, shape: int, first: int, now:
 
 async def _submit_tied(work: Work, submission: Submission) -> Submitted | WindlassError:
     """Submits jobs with names, keys, dependencies, limits, parents or a workflow."""
-    ids = await work.tx.jobs.allocate(len(submission.jobs))
+    ids = submission.ids or await work.tx.jobs.allocate(len(submission.jobs))
     named = find_names([job.spec for job in submission.jobs], ids)
     numbers = range(len(ids))
     columns = zip(numbers, submission.jobs, named.ids, named.after, named.after_any, strict=True)
@@ -146,9 +154,12 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     await reserve(work, drafts)
     fresh = [draft for draft in drafts if not draft.known]
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
+    uploads = await use_uploads(work, fresh)
     groups = await join_workflows(work, submission, [draft.job for draft in fresh])
     _join(fresh, groups, outside)
     await write_graph(work, fresh, outside, groups.rows)
+    if uploads:
+        await work.tx.files.add_artifacts(uploads)
     if len(fresh) == len(drafts):
         return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
     found = tuple(draft.known or draft.id for draft in drafts)

@@ -1,10 +1,11 @@
-"""A process that runs one Python function for one job: `… .child_alone FUNCTION`.
+"""A process that runs one Python function for one job: `… .child_alone FOLDER`.
 
 A job that is isolated, or has limits, shares its process with no other. The connection to the
 executor is its standard input, so that it needs no file of the agent's.
 """
 
 import os
+import sys
 from array import array
 from typing import Final
 
@@ -17,6 +18,7 @@ from windlass.executors.python.messages import (
     Call,
     decode_orders,
 )
+from windlass.executors.python.snapshot import use_snapshot
 
 PAGE_WORDS: Final = 1 + max(CURRENT, STOPPED, HELD)
 
@@ -54,6 +56,7 @@ class LoneServer(Server):
 def main() -> None:
     """Serves the connection that is its standard input."""
     connection = take_connection()
+    use_snapshot(sys.argv[1], None)
     write_lines_out()
     LoneServer(connection, connection, array("Q", [0] * PAGE_WORDS), -1).serve()
 

@@ -25,6 +25,7 @@ from windlass.tasks.steps import Suspended, WaitTimeout
 from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
+WHY_LIMIT: Final = 200  # of a reason that becomes metadata
 MOST_NAMES: Final = 50  # of the classes of an exception
 SUSPENDED: Final = "suspended"  # in the place of a failure: the function waits
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
@@ -45,6 +46,14 @@ class Unfit(Exception):
     """The call cannot be made on this worker: the message says what to change."""
 
 
+class Missing(Unfit):
+    """This worker does not have the function, or has another version; `why` is one line."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message)
+        self.why = why
+
+
 class FoundFunction(NamedTuple):
     """A function that may be called; `is_silent`: nothing says that it returns anything."""
 
@@ -52,6 +61,7 @@ class FoundFunction(NamedTuple):
     is_async: bool
     task: Task[..., Any]
     is_silent: bool
+    version: str | None
 
     def arguments(self, call: Call) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """Returns the arguments of a call as annotated; raises `Unfit`."""
@@ -69,11 +79,14 @@ class Functions:
     def __init__(self) -> None:
         self._found: dict[str, FoundFunction] = {}
 
-    def find(self, path: str) -> FoundFunction:
-        """Returns the marked function of this path; raises `Unfit`."""
+    def find(self, path: str, version: str | None = None) -> FoundFunction:
+        """Returns the marked function of this path and version; raises `Unfit`."""
         found = self._found.get(path)
         if found is None:
             found = self._found[path] = _find(path)
+        if version is not None and found.version != version:
+            has = "no version" if found.version is None else f"version {found.version}"
+            raise Missing(f"expected version {version} of {path} on this worker, got {has}", has)
         return found
 
 
@@ -88,13 +101,14 @@ def find_in(module: object, path: str, name: str) -> FoundFunction:
     for part in name.split("."):
         target = getattr(target, part, None)
         if target is None:
-            place = path.partition(":")[0]
-            raise Unfit(f"expected {path} to exist on this worker: {place} has no {name}")
+            why = f"{path.partition(':')[0]} has no {name}"
+            raise Missing(f"expected {path} to exist on this worker: {why}", why)
     if not isinstance(target, Task):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
     function = target.function
     silent = getattr(function, "__annotations__", {}).get("return") in (None, "None")
-    return FoundFunction(function, inspect.iscoroutinefunction(function), target, silent)
+    is_async = inspect.iscoroutinefunction(function)
+    return FoundFunction(function, is_async, target, silent, target.version)
 
 
 def _import(name: str) -> object:
@@ -103,9 +117,11 @@ def _import(name: str) -> object:
         return importlib.import_module(name)
     except BaseException as error:
         traceback.print_exception(_below(error, "importlib"))
-        raise Unfit(
-            f"expected {name} to be importable on this worker, got {describe(error)}: start the "
-            "worker where its module is found (its folder, its environment, or PYTHONPATH)"
+        why = describe(error)
+        raise Missing(
+            f"expected {name} to be importable on this worker, got {why}: start the "
+            "worker where its module is found (its folder, its environment, or PYTHONPATH)",
+            why,
         ) from None
     finally:
         begin_import(None)
@@ -138,7 +154,8 @@ def ended(call: Call, found: FoundFunction, value: object) -> Done | Failed:
 def raised(call: Call, error: BaseException) -> Failed:
     """Returns what to say of a call that raised; the traceback goes to the log."""
     if isinstance(error, Unfit):
-        return _misfit(call, str(error))
+        why = error.why[:WHY_LIMIT] if isinstance(error, Missing) else None
+        return _misfit(call, str(error), why)
     error = _unwound(error)
     if isinstance(error, Suspended):
         return Failed(call.seq, SUSPENDED, str(error))
@@ -210,8 +227,10 @@ def _unwound(error: BaseException) -> BaseException:
     return error
 
 
-def _misfit(call: Call, why: str) -> Failed:
-    return Failed(call.seq, FailureClass.CONFIGURATION, why[:MESSAGE_LIMIT], misfit=True)
+def _misfit(call: Call, message: str, missing: str | None = None) -> Failed:
+    return Failed(
+        call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT], misfit=True, missing=missing
+    )
 
 
 def failure_of(error: BaseException) -> FailureClass:

@@ -37,6 +37,9 @@ _FILE: Final = f'"{FILE}"'.encode()
 _decode: Final = msgspec.json.decode
 
 
+NoteMissing = Callable[[str], bool]  # hears why; False if something else had to be forgotten
+
+
 class Answering(Protocol):
     """A process that hears what came of its question."""
 
@@ -49,6 +52,7 @@ class Job:
     __slots__ = (
         "_asking",
         "_future",
+        "_note_missing",
         "born",
         "call",
         "context",
@@ -60,10 +64,13 @@ class Job:
         "watch",
     )
 
-    def __init__(self, call: Call, context: JobContext, born: int) -> None:
+    def __init__(
+        self, call: Call, context: JobContext, born: int, missing: NoteMissing | None = None
+    ) -> None:
         self.call = call
         self.context = context
         self.born = born  # at which tick
+        self._note_missing = missing
         self.result: Result | None = None  # once it has ended
         self.last: Result | None = None  # its result, once its process has ended as well
         self.done: Callable[[Result], None] | None = None  # called then
@@ -93,6 +100,16 @@ class Job:
             self.watch.cancel()
         if self.done is not None:
             self.done(result)
+
+    def missing(self, why: str) -> Result:
+        """Returns how it ends because this worker does not have its function; notes that."""
+        unable = self._note_missing is not None
+        forgot = self._note_missing is not None and not self._note_missing(why)
+        message = f"this worker cannot run {self.call.function}: {why}"
+        return Result(
+            outcome="failed", failure=FailureClass.CONFIGURATION, message=message,
+            misfit=not unable, unable=unable, back_off=forgot,
+        )  # fmt: skip
 
     def pass_on(self, report: Report) -> None:
         """Passes on a message of the running function."""
@@ -142,6 +159,8 @@ def failed_result(job: Job, report: Failed) -> Result:
     """Returns the result of a call that raised, or was stopped."""
     if report.failure == SUSPENDED:
         return Result(outcome="suspended")
+    if report.missing is not None:
+        return job.missing(report.missing)
     if report.failure != FailureClass.CANCELED:
         return Result(
             outcome="failed",

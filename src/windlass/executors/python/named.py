@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable
+from pkgutil import iter_modules
 from typing import Any, Protocol, runtime_checkable
 
 from windlass.domain.tasks.function import FunctionTask, read_call
@@ -17,7 +18,7 @@ class Calls(Protocol):
     """The executor of Python functions."""
 
     async def call(
-        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any], task: str
     ) -> Result: ...
 
 
@@ -32,7 +33,7 @@ class NamedFunction:
     async def run(self, context: JobContext) -> Result:
         """Calls the function with the job's arguments."""
         call = read_call(context.args)
-        return await self._python.call(context, self._path, call.args, call.kwargs)
+        return await self._python.call(context, self._path, call.args, call.kwargs, self.task)
 
     async def close(self) -> None:
         """Does nothing: there is nothing to release."""
@@ -48,6 +49,19 @@ def import_modules(names: Iterable[str]) -> None:
         except Exception as error:
             expected = "a module that can be imported here"
             raise InvalidInput("import", expected, f"{name}: {error}") from error
+
+
+def modules_of(packages: Iterable[str]) -> list[str]:
+    """Imports packages with all modules below them and returns their names."""
+    found: list[str] = []
+    for package in packages:
+        import_modules([package])
+        found.append(package)
+        places = getattr(sys.modules[package], "__path__", None)
+        for info in iter_modules(places, f"{package}.") if places is not None else ():
+            if info.name.rpartition(".")[2] != "__main__":  # It would run.
+                found += modules_of([info.name])
+    return found
 
 
 def named_kinds(reserved: Iterable[str]) -> dict[str, FunctionTask]:

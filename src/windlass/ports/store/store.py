@@ -15,7 +15,7 @@ class News(NamedTuple):
     `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer,
     `due_at` the earliest new entry in `due` (0: none), `catalog` whether queues,
     shapes or workers' metadata changed, `ended` and `ended_workflows` jobs and workflows that
-    have ended, where the store passes that on.
+    have ended, where the store passes that on, `inbox` whether a user's transaction submitted jobs.
     """
 
     arrivals: tuple[tuple[int, int, int, int], ...] = ()  # shape, rank, job, how many
@@ -24,6 +24,7 @@ class News(NamedTuple):
     catalog: bool = False
     ended: tuple[int, ...] = ()
     ended_workflows: tuple[int, ...] = ()
+    inbox: bool = False
 
 
 class Store(Protocol):

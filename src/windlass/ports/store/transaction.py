@@ -17,6 +17,7 @@ from windlass.ports.store.fleet.pools import PoolsRead, PoolsWrite
 from windlass.ports.store.fleet.workers import WorkersRead, WorkersWrite
 from windlass.ports.store.records.audit import AuditRead, AuditWrite
 from windlass.ports.store.records.files import FilesRead, FilesWrite
+from windlass.ports.store.records.inbox import InboxRead, InboxWrite
 from windlass.ports.store.records.retention import RetentionRead, RetentionWrite
 from windlass.ports.store.records.schedules import (
     ReactionsRead,
@@ -85,6 +86,8 @@ class ReadTx(Protocol):
     def steps(self) -> StepsRead: ...
     @property
     def pools(self) -> PoolsRead: ...
+    @property
+    def inbox(self) -> InboxRead: ...
 
 
 class WriteTx(ReadTx, Protocol):
@@ -132,3 +135,5 @@ class WriteTx(ReadTx, Protocol):
     def steps(self) -> StepsWrite: ...
     @property
     def pools(self) -> PoolsWrite: ...
+    @property
+    def inbox(self) -> InboxWrite: ...

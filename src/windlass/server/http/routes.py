@@ -75,9 +75,11 @@ class Routes:
             audit=audit,
         )  # fmt: skip
 
-    def put(self, path: str, *, needs: Action, raw_body: bool = False) -> Callable[[H], H]:
+    def put(
+        self, path: str, *, needs: Action, raw_body: bool = False, body_limit: int = 0
+    ) -> Callable[[H], H]:
         """Declares a PUT route."""
-        return self._add("PUT", path, needs, raw_body=raw_body)
+        return self._add("PUT", path, needs, raw_body=raw_body, body_limit=body_limit)
 
     def patch(self, path: str, *, needs: Action) -> Callable[[H], H]:
         """Declares a PATCH route."""

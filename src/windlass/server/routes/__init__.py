@@ -33,6 +33,7 @@ ALL: Final[tuple[Route, ...]] = (
     *signals.routes,
     *explain.routes,
     *files.routes,
+    *files.upload_routes,
     *workers.routes,
     *attempts.routes,
     *queues.routes,

@@ -6,9 +6,11 @@ from urllib.parse import quote
 
 import msgspec
 
+from windlass.api.parse import namespace_of
 from windlass.api.render import show_artifact
 from windlass.domain.access.actions import Action
 from windlass.domain.rows.files import ArtifactRow, LogState
+from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import (
     READ_LIMIT,
     LogPosition,
@@ -20,7 +22,7 @@ from windlass.engine.files.logs import LARGEST, LogReading
 from windlass.server.http.call import Call
 from windlass.server.http.replies import BINARY, TEXT, Stream
 from windlass.server.http.routes import Routes
-from windlass.wire.files import ArtifactList
+from windlass.wire.files import ArtifactList, Uploaded
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]  # as stores keep it
@@ -33,7 +35,10 @@ SAFE_HEADERS: Final = {
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'"
 }
 
+LARGEST_UPLOAD: Final = 2**40  # `upload_limit` is checked before a byte is read
+
 routes = Routes("/api/v1/jobs/{job:int}", "files")
+upload_routes = Routes("/api/v1/uploads", "files")
 
 
 @routes.get("/log", needs=Action.READ_FILES, media_type=TEXT)
@@ -83,6 +88,19 @@ async def artifact(call: Call, job: Number, name: str) -> Stream:
     """Streams one artifact, for people; workers read the inputs of their attempts."""
     await call.services.queries.check_visible([job], call.who)
     return download(*await call.services.files.open_artifact(job, name))
+
+
+@upload_routes.put(
+    "/{sha256:str}", needs=Action.SUBMIT_JOBS, body_limit=LARGEST_UPLOAD, raw_body=True
+)
+async def upload(
+    call: Call, sha256: str, size: Size, namespace: str | None = None, content_type: str = ""
+) -> Uploaded:
+    """Stores a file for jobs of a namespace, under its SHA-256; it may be sent again."""
+    own = namespace_of(namespace, call.who, Action.SUBMIT_JOBS)
+    sent = Upload(own, sha256, size, content_type)
+    row = await call.services.files.store_upload(sent, call.stream(), call.who.name)
+    return Uploaded(row.namespace, row.sha256, row.size)
 
 
 def download(row: ArtifactRow, chunks: AsyncIterator[bytes]) -> Stream:

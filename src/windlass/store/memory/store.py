@@ -26,6 +26,7 @@ from windlass.store.memory.fleet.pools import MemoryPools
 from windlass.store.memory.fleet.workers import MemoryWorkers
 from windlass.store.memory.records.audit import MemoryAudit
 from windlass.store.memory.records.files import MemoryFiles
+from windlass.store.memory.records.inbox import MemoryInbox
 from windlass.store.memory.records.retention import MemoryRetention
 from windlass.store.memory.records.schedules import (
     MemoryReactions,
@@ -66,6 +67,7 @@ class MemoryTx(NamedTuple):
     deadlines: MemoryDeadlines
     steps: MemorySteps
     pools: MemoryPools
+    inbox: MemoryInbox
 
 
 class Shared:
@@ -194,4 +196,5 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         deadlines=MemoryDeadlines(tables),
         steps=MemorySteps(tables),
         pools=MemoryPools(tables),
+        inbox=MemoryInbox(tables),
     )

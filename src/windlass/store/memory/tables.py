@@ -6,7 +6,8 @@ from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.events import Event
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -88,12 +89,15 @@ class Tables:
         self.token_ids: Table[str, int] = Table(journal)  # digest
         self.audit: SortedTable[int, AuditRow] = SortedTable(journal, lambda row: (row.id,))
         self.codes: Table[str, Code] = Table(journal)
+        self.inbox: SortedTable[int, InboxRow] = SortedTable(journal, lambda row: (row.id,))
+        self.job_aliases: SortedTable[int, JobAlias] = SortedTable(journal, lambda row: (row.job,))
         self.logs: SortedTable[Order, LogRow] = SortedTable(
             journal, lambda row: (row.job, row.attempt)
         )
         # Artifacts of one job, by attempt and name.
         self.artifacts: Table[int, dict[tuple[int, str], ArtifactRow]] = Table(journal)
         self.names: Table[tuple[str, str], NameRow] = Table(journal)
+        self.uploads: Table[tuple[str, str], UploadRow] = Table(journal)  # (namespace, sha256)
         self.progress: Table[int, Progress] = Table(journal)
         self.dynamic: Table[int, Dynamic] = Table(journal)
         # Steps of one job, by key.

@@ -21,6 +21,7 @@ from windlass.store.postgres.failures import is_unavailable
 log = structlog.get_logger()
 
 CHANNEL = "windlass"
+INBOX = "inbox"  # what functions/submit_request.sql says on the channel
 INTERVAL_MS = 5
 RECONNECT_SECONDS = 1.0
 PAYLOAD_BYTES = 7_900  # PostgreSQL takes less than 8,000
@@ -218,6 +219,9 @@ class Listener:
             await pass_time(RECONNECT_SECONDS)
 
     def _receive(self, _connection: object, _process: int, _channel: str, payload: object) -> None:
+        if payload == INBOX:
+            self._tell(News(inbox=True))
+            return
         try:
             server, *parts = _decode(str(payload))
         except msgspec.DecodeError:

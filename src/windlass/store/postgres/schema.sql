@@ -20,6 +20,7 @@ CREATE SEQUENCE pool_worker_ids;
 CREATE SEQUENCE run_ids;
 CREATE SEQUENCE reaction_ids;
 CREATE SEQUENCE signal_ids;
+CREATE SEQUENCE inbox_ids;
 
 -- Written when a job is submitted and when an attempt closes. Half of each page stays free
 -- and no column that an end writes has an index, so that the second write is a HOT update.
@@ -349,6 +350,17 @@ CREATE TABLE names (
 );
 CREATE INDEX names_sha256 ON names (sha256);
 
+CREATE TABLE uploads (
+    size bigint NOT NULL,
+    used_at bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    sha256 text COLLATE "C" NOT NULL,
+    content_type text NOT NULL,
+    created_by text NOT NULL,
+    PRIMARY KEY (namespace, sha256)
+);
+CREATE INDEX uploads_sha256 ON uploads (sha256);
+
 CREATE TABLE progress (
     job bigint PRIMARY KEY,
     at bigint NOT NULL,
@@ -627,3 +639,31 @@ CREATE TABLE pool_costs (
 CREATE INDEX tokens_worker ON tokens (worker) WHERE worker > 0;
 CREATE INDEX tokens_session ON tokens (expires_at) WHERE kind = 'session';
 CREATE INDEX codes_expired ON codes (expires_at, digest);
+
+-- What users submitted in transactions of their own; servers turn it into jobs. The ids in `jobs`
+-- are taken already: users know them before their commit.
+CREATE TABLE inbox (
+    id bigint PRIMARY KEY DEFAULT nextval('inbox_ids'),
+    at bigint NOT NULL,
+    jobs bigint[] NOT NULL,
+    submitted_by text NOT NULL,
+    namespaces text[] NOT NULL,
+    body text NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0);
+-- Finds the row of a job that others name: ids ascend.
+CREATE INDEX inbox_last_job ON inbox ((jobs[cardinality(jobs)]));
+
+-- Jobs from `inbox` whose key another job had: that one stands for them.
+CREATE TABLE job_aliases (
+    job bigint PRIMARY KEY,
+    became bigint NOT NULL,
+    at bigint NOT NULL
+);
+CREATE INDEX job_aliases_at ON job_aliases (at, job);
+
+-- Roles of the database that may submit in their transactions; see functions/allow_submit.sql.
+CREATE TABLE submitters (
+    role text COLLATE "C" PRIMARY KEY,
+    namespaces text[] NOT NULL -- empty: all
+);

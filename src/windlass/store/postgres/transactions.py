@@ -26,6 +26,7 @@ from windlass.store.postgres.fleet.workers import PostgresWorkers
 from windlass.store.postgres.outcome import was_committed
 from windlass.store.postgres.records.audit import PostgresAudit
 from windlass.store.postgres.records.files import PostgresFiles
+from windlass.store.postgres.records.inbox import PostgresInbox
 from windlass.store.postgres.records.retention import PostgresRetention
 from windlass.store.postgres.records.schedules import (
     PostgresReactions,
@@ -69,6 +70,7 @@ class PostgresTx(NamedTuple):
     deadlines: PostgresDeadlines
     steps: PostgresSteps
     pools: PostgresPools
+    inbox: PostgresInbox
 
 
 class Transactions:
@@ -275,4 +277,5 @@ class Transactions:
             PostgresDeadlines(session),
             PostgresSteps(session),
             PostgresPools(session),
+            PostgresInbox(session),
         )

@@ -303,6 +303,16 @@ CREATE TABLE names (
     PRIMARY KEY (namespace, name)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE uploads (
+    namespace TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    content_type TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    used_at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, sha256)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE progress (
     job INTEGER PRIMARY KEY,
     attempt INTEGER NOT NULL,
@@ -429,6 +439,8 @@ CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = {log.streaming}
 CREATE INDEX artifacts_sha256 ON artifacts (sha256);
 
 CREATE INDEX names_sha256 ON names (sha256);
+
+CREATE INDEX uploads_sha256 ON uploads (sha256);
 
 -- Jobs that ended without completing, of which there are few.
 CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > {state.completed};
@@ -660,3 +672,22 @@ BEGIN
     SELECT RAISE(ABORT, 'the newest event must stay: the numbering goes on from it');
 END;
 
+
+-- What users submitted in transactions of their own; the holder of the file turns it into jobs. The
+-- ids in `jobs` (JSON) are taken from `sequences` already. `namespaces` is JSON too.
+CREATE TABLE inbox (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    jobs TEXT NOT NULL,
+    submitted_by TEXT NOT NULL,
+    namespaces TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+
+-- Jobs from `inbox` whose key another job had: that one stands for them.
+CREATE TABLE job_aliases (
+    job INTEGER PRIMARY KEY,
+    became INTEGER NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX job_aliases_at ON job_aliases (at, job);

@@ -18,6 +18,7 @@ import structlog
 
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
+from windlass.ports.open_files import note_closed, note_open
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
 from windlass.store.sqlite.channel import Hub, Link
@@ -80,6 +81,7 @@ class SqliteStore:
         self._asked: Callable[[], None] = lambda: None
         self._hearers: dict[object, Callable[[News], None]] = {}
         self._is_open = True
+        note_open(path)
         self._damage = ""  # what to say about it once damage was found
         self._notes_newest = False
 
@@ -228,6 +230,7 @@ class SqliteStore:
         """Closes all connections, the writer last: it tidies the WAL away."""
         if self._is_open:
             self._is_open = False
+            note_closed(self.path)
             if self._channel is not None:
                 await self._channel.close()
             self._note_newest()

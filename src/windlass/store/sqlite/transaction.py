@@ -19,6 +19,7 @@ from windlass.store.sqlite.fleet.pools import SqlitePools
 from windlass.store.sqlite.fleet.workers import SqliteWorkers
 from windlass.store.sqlite.records.audit import SqliteAudit
 from windlass.store.sqlite.records.files import SqliteFiles
+from windlass.store.sqlite.records.inbox import SqliteInbox
 from windlass.store.sqlite.records.retention import SqliteRetention
 from windlass.store.sqlite.records.schedules import (
     SqliteReactions,
@@ -56,6 +57,7 @@ class SqliteTx(NamedTuple):
     deadlines: SqliteDeadlines
     steps: SqliteSteps
     pools: SqlitePools
+    inbox: SqliteInbox
 
 
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
@@ -86,4 +88,5 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         deadlines=SqliteDeadlines(connection),
         steps=SqliteSteps(connection, sequences),
         pools=SqlitePools(connection, sequences),
+        inbox=SqliteInbox(connection, sequences),
     )

@@ -141,7 +141,7 @@ class TextCodec(Codec):
             raise self.reject(json)
         try:
             return self._read(json)
-        except (ValueError, ArithmeticError, LookupError):
+        except (ValueError, ArithmeticError, LookupError, OSError):
             raise self.reject(json) from None
 
 

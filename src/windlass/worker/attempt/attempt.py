@@ -20,11 +20,12 @@ from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Assignment, Finished, Released
-from windlass.worker.attempt import children, steps
+from windlass.worker.attempt import children
 from windlass.worker.attempt.context import AgentContext, SubmitSocket
 from windlass.worker.attempt.files import FILE_MARK, Files
 from windlass.worker.attempt.limits import combined
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
+from windlass.worker.attempt.output import steps
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.output.progress import Progress
@@ -165,6 +166,10 @@ class Attempt:
         return spec
 
     @property
+    def version(self) -> str | None:
+        return self._spec.version
+
+    @property
     def scratch(self) -> Path:
         """A folder of the attempt's own; asking for it makes it."""
         return self._files_made().made_folder()
@@ -180,6 +185,10 @@ class Attempt:
             return True
         demanded = spec.isolation or spec.network or spec.image or self._assignment.isolation
         return self.isolation != WEAKEST and demanded is not None
+
+    @property
+    def own_mode(self) -> bool:
+        return self.isolation == self._context.isolation.default
 
     @property
     def timeout_ms(self) -> int | None:
@@ -450,6 +459,9 @@ class Attempt:
         if fenced or (result.outcome != "completed" and deadline.has_passed()):
             self._exited = False
             self.stop("released", deadline.unanswered)
+        if (self._why is None or self._exited) and result.unable:
+            reason = result.message if self._mask is None else self._mask.value(result.message)
+            return Released(*self.key, reason=reason, back_off=result.back_off, unable=True)
         if self._why is None or self._exited:
             return finished(self.key, result, self._mask)
         if self._why == "lost":

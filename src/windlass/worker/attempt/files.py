@@ -12,7 +12,7 @@ import structlog
 from windlass.domain.matching.isolation import WEAKEST, Isolation
 from windlass.domain.tasks.sources import literal_glob
 from windlass.domain.values.errors import InvalidInput, NotFound, Overloaded, StoreUnavailable
-from windlass.domain.values.references import FILE, references_in, replaced
+from windlass.domain.values.references import DIGEST, FILE, references_in, replaced
 from windlass.ports.executor import Result
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt import artifacts
@@ -23,7 +23,6 @@ from windlass.worker.attempt.output.masking import Mask
 INPUTS: Final = "inputs"  # where files of arguments are placed in the scratch folder
 RESULT_FILE: Final = "result.json"  # the artifact that a large result becomes
 FILE_MARK: Final = f'"{FILE}"'.encode()
-_NONE: Final = (None, None)
 PAUSES_MS: Final = (1_000, 2_000, 4_000, 8_000)  # between tries to upload a file
 
 log = structlog.get_logger()
@@ -90,16 +89,27 @@ class Files:
         return msgspec.Raw(_encode(replaced(read, FILE, lambda _: next(values))))
 
     async def _fetched(self, number: int, file: Any) -> Any:
-        job, artifact = (file.get("job"), file.get("artifact")) if isinstance(file, dict) else _NONE
-        if type(job) is not int or not isinstance(artifact, str):
-            raise InvalidInput("args", f'{{"{FILE}": …}} that names a file', file)
-        path = f"{INPUTS}/{number}/{PurePosixPath(artifact).name}"
+        job, artifact, name = self._named(file)
+        path = file.get("path") or f"{INPUTS}/{number}/{PurePosixPath(name).name}"
         try:
             await self.fetch(job, artifact, path)
         except NotFound as error:
             raise InvalidInput("args", "files that exist", error.message) from None
         placed = self.folder() / path
         return _decode(placed.read_bytes()) if file.get("json") else str(placed)
+
+    def _named(self, file: Any) -> tuple[int, str, str]:
+        """Returns whose artifact a file is, and what it is to be called."""
+        fields = file if isinstance(file, dict) else {}
+        digest, job, artifact = (fields.get(key) for key in (DIGEST, "job", "artifact"))
+        name, path = fields.get("name") or artifact or digest, fields.get("path")
+        if isinstance(digest, str):
+            job, artifact = self._holder.job, digest
+        if not isinstance(path, str | None):
+            raise InvalidInput("args", "files with a path below the scratch directory", path)
+        if type(job) is int and isinstance(artifact, str) and isinstance(name, str):
+            return job, artifact, name
+        raise InvalidInput("args", f'{{"{FILE}": …}} that names a file', file)
 
     async def keep(self, result: Result, mask: Mask | None) -> Result:
         """Returns a result that names the artifacts which were too large, or files, in it."""

@@ -18,6 +18,7 @@ class AttemptSpec(msgspec.Struct):
     workflow: int | None = None
     namespace: str = "default"
     secrets: tuple[str, ...] = ()
+    version: str | None = None
     resources: dict[str, Any] | None = None
     isolation: Isolation | None = None
     network: Network | None = None

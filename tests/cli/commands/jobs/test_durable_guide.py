@@ -6,9 +6,7 @@ from pathlib import Path
 from tests.cli.guide import GUIDES, carry_out
 from tests.cli.program import Program
 
-MODULE = re.compile(
-    r"^```python\n# (?P<name>[a-z]+\.py)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
-)
+MODULE = re.compile(r"(?ms)^```python\n# (?P<name>[a-z]+\.py)\n(?P<code>.*?)^```$")
 
 
 def test_the_commands_of_the_guide_do_what_it_says(up: Program, tmp_path: Path) -> None:

@@ -99,3 +99,13 @@ def test_a_command_keeps_artifacts_and_starts_with_those_of_another_job(up: Prog
     )
     taken = up("run", "--input", f"{made}/a.txt=in/b.txt", "--", "cat", "in/b.txt")
     assert (taken.returncode, taken.stdout) == (0, "hi\n"), taken.stderr
+
+
+def test_a_command_starts_with_files_that_were_sent_with_it(up: Program, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hi\n")
+    words = ("--input", f"{tmp_path}/a.txt", "--input", f"{tmp_path}/a.txt:in/b.txt")
+    taken = up("run", *words, "--", "cat", "a.txt", "in/b.txt")
+    assert (taken.returncode, taken.stdout) == (0, "hi\nhi\n"), taken.stderr
+    outside = up("submit", "--input", f"{tmp_path}/a.txt:../b.txt", "--", "true")
+    assert outside.returncode == 2
+    assert "a path below the working directory" in outside.stderr

@@ -13,6 +13,7 @@ from windlass.cli.output.text import RED, copy_log, print_json, say, warn
 from windlass.client.handles import ENDS
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.tasks.local_files import refuse_files
 from windlass.wire.jobs import Job
 
 STOPPED = (FailureClass.TIMEOUT, FailureClass.WORKER_LOST, FailureClass.CANCELED)
@@ -41,6 +42,7 @@ def submit(
     request = job.request(command)
     agent = agent_of(at)
     if agent is not None:
+        refuse_files([request])
         plain = msgspec.structs.replace(request, key=None)
         children = [plain] if count is None else array_of(plain, count)
         add_children(agent, children, request.key, json)

@@ -39,6 +39,13 @@ class StepsRead(Protocol):
         """Returns how many signals are kept in a namespace; counts up to `most`."""
         ...
 
+    async def waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
+        """Returns pending steps that wait for this signal.
+
+        Those that began to wait after it, or ended before it, are not among them.
+        """
+        ...
+
     async def open_signals(self, count: int) -> list[SignalRow]:
         """Returns signals that some waiting jobs may not have been told of, oldest first."""
         ...
@@ -61,13 +68,6 @@ class StepsWrite(StepsRead, Protocol):
 
     async def lock_name(self, namespace: str, name: str) -> None:
         """Keeps others from sending this signal, or from beginning to wait for it."""
-        ...
-
-    async def lock_waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
-        """Locks and reads pending steps that wait for this signal.
-
-        Those that began to wait after it, or ended before it, are not among them.
-        """
         ...
 
     async def add_signal(self, row: SignalRow) -> int:

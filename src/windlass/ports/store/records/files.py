@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
 
 
 class FilesRead(Protocol):
@@ -35,7 +35,11 @@ class FilesRead(Protocol):
         ...
 
     async def referenced(self, digests: Sequence[str]) -> set[str]:
-        """Returns those of these SHA-256 digests that an artifact or a name refers to."""
+        """Returns those of these SHA-256 digests that an artifact, name or upload refers to."""
+        ...
+
+    async def uploads(self, namespace: str | None) -> list[UploadRow]:
+        """Returns all uploads, or those of one namespace, ascending."""
         ...
 
     async def progress(self, jobs: Sequence[int]) -> dict[int, Progress]: ...
@@ -58,6 +62,20 @@ class FilesWrite(FilesRead, Protocol):
         ...
 
     async def set_name(self, row: NameRow) -> None: ...
+
+    async def put_upload(self, row: UploadRow) -> None:
+        """Records an upload, new or again."""
+        ...
+
+    async def use_uploads(
+        self, namespace: str, digests: Sequence[str], now: int
+    ) -> dict[str, UploadRow]:
+        """Notes that these are used now; returns those that exist in the namespace."""
+        ...
+
+    async def trim_uploads(self, used_before: int, count: int) -> int:
+        """Removes uploads that no job has and that were last used before; returns how many."""
+        ...
 
     async def put_progress(self, row: Progress) -> None:
         """Stores a job's progress; only the newest is kept."""

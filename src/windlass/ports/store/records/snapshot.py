@@ -6,7 +6,8 @@ from windlass.domain.access.tokens import Code, Token
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -55,6 +56,7 @@ class Snapshot(NamedTuple):
     logs: tuple[LogRow, ...] = ()
     artifacts: tuple[ArtifactRow, ...] = ()
     names: tuple[NameRow, ...] = ()
+    uploads: tuple[UploadRow, ...] = ()
     progress: tuple[Progress, ...] = ()
     dynamic: tuple[Dynamic, ...] = ()
     steps: tuple[StepRow, ...] = ()
@@ -76,3 +78,5 @@ class Snapshot(NamedTuple):
     pools: tuple[PoolRow, ...] = ()
     pool_workers: tuple[PoolWorkerRow, ...] = ()
     pool_costs: tuple[CostRow, ...] = ()
+    inbox: tuple[InboxRow, ...] = ()
+    job_aliases: tuple[JobAlias, ...] = ()

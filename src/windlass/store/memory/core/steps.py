@@ -87,7 +87,7 @@ class MemorySteps:
     async def lock_name(self, namespace: str, name: str) -> None:
         """Transactions run one after another."""
 
-    async def lock_waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
+    async def waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
         wanted = signal.namespace, signal.name
         found = [
             row

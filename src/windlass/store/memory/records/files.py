@@ -2,7 +2,16 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, LogState, NameRow, Progress
+from windlass.domain.rows.files import (
+    UPLOADED,
+    ArtifactRow,
+    Dynamic,
+    LogRow,
+    LogState,
+    NameRow,
+    Progress,
+    UploadRow,
+)
 from windlass.store.memory.tables import Tables
 
 
@@ -48,7 +57,37 @@ class MemoryFiles:
     async def referenced(self, digests: Sequence[str]) -> set[str]:
         used = {row.sha256 for rows in self._tables.artifacts for row in rows.values()}
         used |= {row.sha256 for row in self._tables.names}
+        used |= {row.sha256 for row in self._tables.uploads}
         return used & set(digests)
+
+    async def uploads(self, namespace: str | None) -> list[UploadRow]:
+        return sorted(row for row in self._tables.uploads if namespace in (None, row.namespace))
+
+    async def put_upload(self, row: UploadRow) -> None:
+        self._tables.uploads.put((row.namespace, row.sha256), row)
+
+    async def use_uploads(
+        self, namespace: str, digests: Sequence[str], now: int
+    ) -> dict[str, UploadRow]:
+        found: dict[str, UploadRow] = {}
+        for digest in digests:
+            row = self._tables.uploads.get((namespace, digest))
+            if row is not None:
+                found[digest] = row._replace(used_at=now)
+                await self.put_upload(found[digest])
+        return found
+
+    async def trim_uploads(self, used_before: int, count: int) -> int:
+        rows = (row for files in self._tables.artifacts for row in files.values())
+        used = {row.sha256 for row in rows if row.attempt == UPLOADED}
+        old = [
+            row
+            for row in sorted(self._tables.uploads)
+            if row.used_at < used_before and row.sha256 not in used
+        ]
+        for row in old[:count]:
+            self._tables.uploads.pop((row.namespace, row.sha256))
+        return len(old[:count])
 
     async def put_progress(self, row: Progress) -> None:
         self._tables.progress.put(row.job, row)

@@ -30,6 +30,7 @@ def take_snapshot(tables: Tables) -> Snapshot:
         logs=tuple(tables.logs.between((), None)),
         artifacts=tuple(sorted(row for rows in tables.artifacts for row in rows.values())),
         names=tuple(sorted(tables.names)),
+        uploads=tuple(sorted(tables.uploads)),
         progress=tuple(sorted(tables.progress)),
         dynamic=tuple(sorted(tables.dynamic)),
         steps=tuple(
@@ -56,6 +57,8 @@ def take_snapshot(tables: Tables) -> Snapshot:
         pools=tuple(sorted(tables.pools, key=lambda row: row.id)),
         pool_workers=tuple(tables.pool_workers.between((), None)),
         pool_costs=tuple(sorted(tables.pool_costs)),
+        inbox=tuple(tables.inbox.between((), None)),
+        job_aliases=tuple(tables.job_aliases.between((), None)),
     )
 
 

@@ -68,7 +68,7 @@ class PostgresSteps:
     async def lock_name(self, namespace: str, name: str) -> None:
         await self._session.execute("lock_name", namespace, name)
 
-    async def lock_waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
+    async def waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
         wanted = (signal.namespace, signal.name, signal.id, signal.at, count)
         rows = await self._session.fetch("waiting_steps", *wanted)
         return list(map(StepRow._make, rows))

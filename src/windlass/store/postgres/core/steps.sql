@@ -80,12 +80,12 @@ ORDER BY job, key FOR UPDATE
 SELECT pg_advisory_xact_lock(hashtextextended($1 || chr(29) || $2, 1464421956))
 
 -- name: waiting_steps
--- By the partial index, locked in order.
+-- By the partial index.
 SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
 FROM steps
 WHERE kind = {step.signal} AND state = {step_state.pending} AND namespace = $1 AND name = $2
     AND signal < $3 AND (until IS NULL OR until >= $4)
-ORDER BY job, key LIMIT $5 FOR UPDATE
+ORDER BY job, key LIMIT $5
 
 -- name: insert_signal
 -- The columns of SignalRow; the number is drawn here, while the name is locked.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 
@@ -62,6 +62,23 @@ class PostgresFiles:
         if not digests:
             return set()
         return {row[0] for row in await self._session.fetch("referenced", list(digests))}
+
+    async def uploads(self, namespace: str | None) -> list[UploadRow]:
+        return list(map(UploadRow._make, await self._session.fetch("uploads", namespace)))
+
+    async def put_upload(self, row: UploadRow) -> None:
+        await self._session.execute("put_upload", *row)
+
+    async def use_uploads(
+        self, namespace: str, digests: Sequence[str], now: int
+    ) -> dict[str, UploadRow]:
+        if not digests:
+            return {}
+        rows = await self._session.fetch("use_uploads", namespace, sorted(digests), now)
+        return {row[1]: UploadRow._make(row) for row in rows}
+
+    async def trim_uploads(self, used_before: int, count: int) -> int:
+        return len(await self._session.fetch("trim_uploads", used_before, count))
 
     async def put_progress(self, row: Progress) -> None:
         await self._session.execute("put_progress", *row)

@@ -55,10 +55,44 @@ SELECT n.namespace, n.name, n.job, n.artifact, n.sha256, n.set_at
 FROM unnest($2::text[]) AS u (name) JOIN names n ON n.namespace = $1 AND n.name = u.name
 
 -- name: referenced
--- By both indexes on digests.
+-- By the indexes on digests.
 SELECT u.sha256 FROM unnest($1::text[]) AS u (sha256)
 WHERE EXISTS (SELECT FROM artifacts a WHERE a.sha256 = u.sha256)
    OR EXISTS (SELECT FROM names n WHERE n.sha256 = u.sha256)
+   OR EXISTS (SELECT FROM uploads f WHERE f.sha256 = u.sha256)
+
+-- name: uploads
+-- All, or those of one namespace.
+SELECT namespace, sha256, size, content_type, created_by, used_at FROM uploads
+WHERE $1::text IS NULL OR namespace = $1 ORDER BY namespace, sha256
+
+-- name: put_upload
+-- New or again.
+INSERT INTO uploads (namespace, sha256, size, content_type, created_by, used_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (namespace, sha256) DO UPDATE SET size = excluded.size,
+    content_type = excluded.content_type, created_by = excluded.created_by,
+    used_at = excluded.used_at
+
+-- name: use_uploads
+-- Locked in the order of digests; a job that needs one keeps it from being removed.
+WITH mine AS (
+    SELECT namespace, sha256 FROM uploads WHERE namespace = $1 AND sha256 = ANY ($2::text[])
+    ORDER BY sha256 FOR UPDATE
+)
+UPDATE uploads f SET used_at = $3 FROM mine
+WHERE f.namespace = mine.namespace AND f.sha256 = mine.sha256
+RETURNING f.namespace, f.sha256, f.size, f.content_type, f.created_by, f.used_at
+
+-- name: trim_uploads
+-- Those that no job has. One that is used at this moment is left alone.
+DELETE FROM uploads f USING (
+    SELECT namespace, sha256 FROM uploads u
+    WHERE used_at < $1
+      AND NOT EXISTS (SELECT FROM artifacts a WHERE a.sha256 = u.sha256 AND a.attempt = 0)
+    ORDER BY namespace, sha256 LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS old WHERE f.namespace = old.namespace AND f.sha256 = old.sha256
+RETURNING 1
 
 -- name: put_progress
 -- The newest one replaces the others.

@@ -6,7 +6,8 @@ from windlass.domain.access.tokens import Code
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -28,6 +29,7 @@ from windlass.store.postgres.core.places import due_of, tickets_of, waits_of
 from windlass.store.postgres.core.workflows import workflows_of
 from windlass.store.postgres.fleet.access import tokens_of
 from windlass.store.postgres.fleet.workers import workers_of
+from windlass.store.postgres.records.inbox import inbox_of
 from windlass.store.postgres.session import Rows, Session
 from windlass.store.spans import as_key
 
@@ -66,6 +68,7 @@ async def take_snapshot(session: Session) -> Snapshot:
         logs=tuple(map(LogRow._make, await fetch("all_logs"))),
         artifacts=tuple(map(ArtifactRow._make, await fetch("all_artifacts"))),
         names=tuple(map(NameRow._make, await fetch("names", None))),
+        uploads=tuple(map(UploadRow._make, await fetch("uploads", None))),
         progress=tuple(map(Progress._make, await fetch("all_progress"))),
         dynamic=tuple(map(Dynamic._make, await fetch("all_dynamic"))),
         steps=tuple(map(StepRow._make, await fetch("all_steps"))),
@@ -87,6 +90,8 @@ async def take_snapshot(session: Session) -> Snapshot:
         pools=tuple(map(PoolRow._make, await fetch("all_pools_by_id"))),
         pool_workers=tuple(map(PoolWorkerRow._make, await fetch("all_pool_workers"))),
         pool_costs=tuple(map(CostRow._make, await fetch("all_pool_costs"))),
+        inbox=tuple(inbox_of(await fetch("all_inbox"))),
+        job_aliases=tuple(map(JobAlias._make, await fetch("all_job_aliases"))),
     )
 
 

@@ -45,7 +45,9 @@ SELECT statement FROM (VALUES
     ('past_metadata', EXISTS (SELECT FROM past_metadata)),
     ('all_pools_by_id', EXISTS (SELECT FROM pools)),
     ('all_pool_workers', EXISTS (SELECT FROM pool_workers)),
-    ('all_pool_costs', EXISTS (SELECT FROM pool_costs))
+    ('all_pool_costs', EXISTS (SELECT FROM pool_costs)),
+    ('all_inbox', EXISTS (SELECT FROM inbox)),
+    ('all_job_aliases', EXISTS (SELECT FROM job_aliases))
 ) AS tables (statement, is_filled) WHERE is_filled
 
 -- name: all_workflow_about

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apsw
 
 from windlass.domain.rows.steps import SignalRow, StepRow
-from windlass.store.sqlite.rows import as_signal, as_step, integers
+from windlass.store.sqlite.rows import Row, as_signal, as_step, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
 
@@ -27,8 +27,8 @@ class SqliteSteps:
         return await self.find(job, key)
 
     async def count(self, job: int) -> int:
-        ((number,),) = self._execute(QUERIES["count_steps"], (job,)).fetchall()
-        return int(number)
+        rows: list[Row] = self._execute(QUERIES["count_steps"], (job,)).fetchall()
+        return int(rows[0][0])
 
     async def of_jobs(self, jobs: Sequence[int]) -> dict[int, list[StepRow]]:
         found: dict[int, list[StepRow]] = {}
@@ -52,12 +52,12 @@ class SqliteSteps:
         return as_signal(rows[0]) if rows else None
 
     async def last_signal(self, namespace: str, name: str) -> int:
-        ((number,),) = self._execute(QUERIES["last_signal"], (namespace, name)).fetchall()
-        return int(number)
+        rows: list[Row] = self._execute(QUERIES["last_signal"], (namespace, name)).fetchall()
+        return int(rows[0][0])
 
     async def count_signals(self, namespace: str, most: int) -> int:
-        ((number,),) = self._execute(QUERIES["count_signals"], (namespace, most)).fetchall()
-        return int(number)
+        rows: list[Row] = self._execute(QUERIES["count_signals"], (namespace, most)).fetchall()
+        return int(rows[0][0])
 
     async def open_signals(self, count: int) -> list[SignalRow]:
         return list(map(as_signal, self._execute(QUERIES["open_signals"], (count,))))
@@ -74,7 +74,7 @@ class SqliteSteps:
     async def lock_name(self, namespace: str, name: str) -> None:
         """SQLite runs one transaction at a time."""
 
-    async def lock_waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
+    async def waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
         wanted = (signal.namespace, signal.name, signal.id, signal.at, count)
         return list(map(as_step, self._execute(QUERIES["waiting_steps"], wanted)))
 

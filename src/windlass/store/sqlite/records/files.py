@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.rows import (
     as_artifact,
@@ -72,6 +72,25 @@ class SqliteFiles:
     async def referenced(self, digests: Sequence[str]) -> set[str]:
         rows = self._executemany(QUERIES["referenced"], [(digest,) for digest in digests])
         return {str(row[0]) for row in rows}
+
+    async def uploads(self, namespace: str | None) -> list[UploadRow]:
+        if namespace is None:
+            return list(map(UploadRow._make, self._execute(QUERIES["all_uploads"])))
+        rows = self._execute(QUERIES["uploads_of_namespace"], (namespace,))
+        return list(map(UploadRow._make, rows))
+
+    async def put_upload(self, row: UploadRow) -> None:
+        self._execute(QUERIES["put_upload"], row)
+
+    async def use_uploads(
+        self, namespace: str, digests: Sequence[str], now: int
+    ) -> dict[str, UploadRow]:
+        wanted = [(namespace, digest, now) for digest in digests]
+        rows = map(UploadRow._make, self._executemany(QUERIES["use_upload"], wanted))
+        return {row.sha256: row for row in rows}
+
+    async def trim_uploads(self, used_before: int, count: int) -> int:
+        return len(self._execute(QUERIES["trim_uploads"], (used_before, count)).fetchall())
 
     async def put_progress(self, row: Progress) -> None:
         self._execute(QUERIES["put_progress"], row)

@@ -52,9 +52,40 @@ WHERE namespace = ? ORDER BY name;
 SELECT namespace, name, job, artifact, sha256, set_at FROM names ORDER BY namespace, name;
 
 -- name: referenced
--- By both indexes on digests, one digest at a time.
+-- By the indexes on digests, one digest at a time.
 SELECT ?1 WHERE EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?1)
-    OR EXISTS (SELECT 1 FROM names WHERE sha256 = ?1);
+    OR EXISTS (SELECT 1 FROM names WHERE sha256 = ?1)
+    OR EXISTS (SELECT 1 FROM uploads WHERE sha256 = ?1);
+
+-- name: all_uploads
+-- By namespace and digest.
+SELECT namespace, sha256, size, content_type, created_by, used_at FROM uploads
+ORDER BY namespace, sha256;
+
+-- name: uploads_of_namespace
+-- A span of the primary key.
+SELECT namespace, sha256, size, content_type, created_by, used_at FROM uploads
+WHERE namespace = ? ORDER BY sha256;
+
+-- name: put_upload
+-- The columns of UploadRow.
+INSERT OR REPLACE INTO uploads (namespace, sha256, size, content_type, created_by, used_at)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: use_upload
+-- By primary key; a job that needs it keeps it from being removed.
+UPDATE uploads SET used_at = ?3 WHERE namespace = ?1 AND sha256 = ?2
+RETURNING namespace, sha256, size, content_type, created_by, used_at;
+
+-- name: trim_uploads
+-- Those that no job has.
+DELETE FROM uploads WHERE (namespace, sha256) IN (
+    SELECT namespace, sha256 FROM uploads
+    WHERE used_at < ?1 AND NOT EXISTS (
+        SELECT 1 FROM artifacts WHERE artifacts.sha256 = uploads.sha256 AND attempt = 0
+    )
+    ORDER BY namespace, sha256 LIMIT ?2
+) RETURNING 1;
 
 -- name: put_progress
 -- The columns of Progress; the newest one replaces the others.

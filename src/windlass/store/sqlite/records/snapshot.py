@@ -6,9 +6,12 @@ from typing import TypeVar
 import apsw
 
 from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.rows.files import UploadRow
+from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Snapshot
 from windlass.store.spans import as_key
+from windlass.store.sqlite.records.inbox import as_inbox
 from windlass.store.sqlite.rows import (
     Row,
     as_about,
@@ -79,6 +82,7 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         logs=whole("all_logs", as_log),
         artifacts=whole("all_artifacts", as_artifact),
         names=whole("all_names", as_name),
+        uploads=whole("all_uploads", UploadRow._make),
         progress=whole("all_progress", as_progress),
         dynamic=whole("all_dynamic", as_dynamic),
         steps=whole("all_steps", as_step),
@@ -102,6 +106,8 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         pools=whole("all_pools", as_pool),
         pool_workers=whole("all_pool_workers", as_pool_worker),
         pool_costs=whole("all_pool_costs", as_cost),
+        inbox=whole("all_inbox", as_inbox),
+        job_aliases=whole("all_job_aliases", JobAlias._make),
     )
 
 

@@ -1,0 +1,1 @@
+"""Notes, and what is done with them in the background."""

@@ -1,0 +1,34 @@
+"""`manage.py windlass_worker`: a worker whose functions can use the project's models."""
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from windlass.contrib.django.options import read_options
+
+
+class Command(BaseCommand):
+    """Starts a worker for the project, with the server of the settings."""
+
+    help = (
+        "Starts a worker. Options behind -- are those of `windlass worker`: "
+        "manage.py windlass_worker -- --slots 4"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("options", nargs=argparse.REMAINDER)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Becomes the worker."""
+        del args
+        known = read_options()
+        if known.server is not None:
+            os.environ["WINDLASS_SERVER"] = known.server
+        if known.token is not None:
+            os.environ["WINDLASS_TOKEN"] = known.token
+        given = [option for option in options["options"] if option != "--"]
+        command = ["-m", "windlass", "worker", "--import", "windlass.contrib.django.ready", *given]
+        os.execv(sys.executable, [sys.executable, *command])  # nosec B606 - our own program

@@ -1,0 +1,44 @@
+"""Submits jobs in Django's own transactions, and gives its views a client."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from windlass.domain.job.job import JobSpec
+from windlass.front import Client
+from windlass.transactions import submitting
+from windlass.transactions.jobs import TransactionJob
+from windlass.wire.jobs import NewWorkflow
+
+
+def submit_in(task: Any, /, *args: Any, **kwargs: Any) -> TransactionJob:
+    """Submits a job in the transaction of Django's connection (`transaction.atomic`).
+
+    The job exists if and only if that commits: no `transaction.on_commit` is needed, and none is
+    lost if the process dies after the commit. The connection is that of `WINDLASS["DATABASE"]`.
+    """
+    return submitting.submit_in(_connection(), task, *args, **kwargs)
+
+
+def submit_many_in(
+    jobs: Sequence[JobSpec], workflow: str | NewWorkflow | None = None
+) -> list[TransactionJob]:
+    """Does the same for many jobs, or for a workflow."""
+    return submitting.submit_many_in(_connection(), jobs, workflow)
+
+
+@cache
+def get_client() -> Client:
+    """Returns the client of this process, for results and for queues in other databases."""
+    from windlass.contrib.django.options import read_options
+
+    options = read_options()
+    return Client(options.server, options.token)
+
+
+def _connection() -> Any:
+    from django.db import connections
+
+    from windlass.contrib.django.options import read_options
+
+    return connections[read_options().database]

@@ -1,0 +1,62 @@
+"""Windlass in a Flask application: an extension with a client for all requests.
+
+```python
+queue = Windlass()
+
+
+def create_app() -> Flask:
+    app = Flask(__name__)
+    queue.init_app(app)
+    return app
+```
+
+Settings of the application: `WINDLASS_SERVER`, `WINDLASS_TOKEN`. Without them, the server is found
+as `windlass.Client()` finds it.
+"""
+
+import threading
+from typing import Any, Final
+
+from flask import Flask, current_app
+
+from windlass.domain.values.errors import Conflict
+from windlass.front import Client
+
+NAME: Final = "windlass"
+
+
+class Windlass:
+    """The extension; one serves any number of applications."""
+
+    def __init__(self, app: Flask | None = None, client: Client | None = None) -> None:
+        """`client` is used by all applications instead of one that their settings describe."""
+        self._given = client
+        self._lock = threading.Lock()
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: Flask) -> None:
+        """Adds the extension to an application. No server is asked before the first use."""
+        app.extensions[NAME] = self
+        app.config.setdefault("WINDLASS_SERVER", None)
+        app.config.setdefault("WINDLASS_TOKEN", None)
+
+    @property
+    def client(self) -> Client:
+        """The client of the current application, opened when it is first used."""
+        if self._given is not None:
+            return self._given
+        app: Flask = current_app._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001
+        if app.extensions.get(NAME) is not self:
+            raise Conflict("no_extension", "call Windlass.init_app(app) for this application")
+        with self._lock:
+            key = f"{NAME}.client"
+            if key not in app.extensions:
+                server, token = app.config["WINDLASS_SERVER"], app.config["WINDLASS_TOKEN"]
+                app.extensions[key] = Client(server, token)
+            found: Client = app.extensions[key]
+            return found
+
+    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Submits a call of a task, as `client.submit` does."""
+        return self.client.submit(task, *args, **kwargs)

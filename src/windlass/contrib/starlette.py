@@ -1,0 +1,134 @@
+"""Windlass in a Starlette or FastAPI application: a client, and the API below a path.
+
+```python
+from windlass.contrib.starlette import WindlassLifespan, client_of
+
+app = Starlette(lifespan=WindlassLifespan(), routes=[...])
+```
+"""
+
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from windlass.domain.config import Config
+from windlass.domain.values.errors import Conflict
+from windlass.front import AsyncClient
+from windlass.server.app import create_app
+from windlass.wiring.backend import ServerOptions
+from windlass.wiring.server import ensure_admin_token, running_services
+
+STATE: Final = "windlass"  # the attribute of the application's state
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
+
+
+class WindlassApi:
+    """The server of Windlass as an ASGI application, to be mounted below a path.
+
+    It is the whole server: engine, loops and API, with the same tokens and rights. Workers and
+    clients use the address of the path: `https://shop.example/windlass`. It answers while its
+    lifespan runs: give it to `WindlassLifespan(api=...)`. The first admin token is written to
+    `admin.token` in the folder `data`. Limits of connections are those of the server around it.
+    """
+
+    def __init__(
+        self,
+        store: str,
+        blobs: str,
+        data: Path | str,
+        *,
+        config: Config | None = None,
+        imports: Collection[str] = (),
+        names: Collection[str] = (),
+    ) -> None:
+        self.token = ""  # of the admin, while it runs
+        self._data = Path(data)
+        self._names = names
+        self._options = ServerOptions(
+            store=store, blobs=blobs, config=config or Config(), imports=tuple(imports),
+            data=self._data,
+        )  # fmt: skip
+        self._app: Any = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Runs the server; it answers within this block."""
+        self._data.mkdir(parents=True, exist_ok=True)
+        async with running_services(self._options) as services:
+            self.token = await ensure_admin_token(services, self._data / "admin.token")
+            self._app = create_app(services, self._names)
+            try:
+                yield
+            finally:
+                self._app, self.token = None, ""
+                services.stop_waiting()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._app is None:
+            raise Conflict("not_running", "the API answers while its lifespan runs")
+        await self._app(_below(scope), receive, send)
+
+
+def _below(scope: Scope) -> Scope:
+    """Returns the request as the API expects it: with a path that begins at its own root."""
+    root = str(scope.get("root_path", ""))
+    path = str(scope["path"])
+    if not root or not path.startswith(root):
+        return scope
+    own = path[len(root) :] or "/"
+    return {**scope, "path": own, "raw_path": own.encode(), "root_path": ""}
+
+
+class WindlassLifespan:
+    """The lifespan of an application that uses Windlass: `FastAPI(lifespan=WindlassLifespan())`.
+
+    It opens an `AsyncClient` at the start and closes it at the end. The client finds its server
+    as `windlass.AsyncClient()` does, or by `server` and `token`; a given `client` is used
+    as it is. `api` is a mounted `WindlassApi` to run. `then` is a lifespan of your own, which runs
+    inside.
+    """
+
+    def __init__(
+        self,
+        server: str | None = None,
+        token: str | None = None,
+        *,
+        client: AsyncClient | None = None,
+        api: WindlassApi | None = None,
+        then: Lifespan | None = None,
+    ) -> None:
+        self._client = client
+        self._make = lambda: AsyncClient(server, token)
+        self._needs_client = api is None or server is not None
+        self._api = api
+        self._then = then
+
+    @asynccontextmanager
+    async def __call__(self, app: Any) -> AsyncIterator[Any]:
+        async with AsyncExitStack() as stack:
+            if self._api is not None:
+                await stack.enter_async_context(self._api.running())
+            if self._client is not None:
+                app.state.windlass = self._client
+            elif self._needs_client:
+                app.state.windlass = await stack.enter_async_context(self._make())
+            kept = None
+            if self._then is not None:
+                kept = await stack.enter_async_context(self._then(app))
+            yield kept
+
+
+def client_of(connection: HTTPConnection) -> AsyncClient:
+    """Returns the client of the application that a request belongs to."""
+    found = getattr(connection.app.state, STATE, None)
+    if not isinstance(found, AsyncClient):
+        raise Conflict("no_client", "give the application lifespan=WindlassLifespan()")
+    return found
+
+
+__all__ = ["ASGIApp", "WindlassApi", "WindlassLifespan", "client_of"]

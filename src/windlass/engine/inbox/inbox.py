@@ -1,0 +1,227 @@
+"""Turns committed submissions of users' transactions into jobs, each exactly once.
+
+A row leaves `inbox` in the transaction that writes its jobs. What is refused becomes jobs too:
+rejected ones, whose reason says why, so that nobody waits for a job that never comes.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+import structlog
+
+from windlass.domain.job.dependency_graph import find_names
+from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import ValidatedJob
+from windlass.domain.rows.inbox import InboxRow, JobAlias
+from windlass.domain.values.errors import (
+    Conflict,
+    InvalidInput,
+    Overloaded,
+    StoreUnavailable,
+    WindlassError,
+)
+from windlass.engine.engine import Engine
+from windlass.engine.fleet.capability import asks_at_once, reject_at_once
+from windlass.engine.inbox.named_jobs import ids_named, with_others
+from windlass.engine.inbox.refused import write_refused
+from windlass.engine.submit.submission import Duplicate, Submission, Submitted, WorkflowSpec
+from windlass.engine.submit.write_jobs import is_plain, submit
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import News, ReadTx
+
+AT_ONCE: Final = 500  # rows that are read, and plain ones that are written, together
+
+log = structlog.get_logger()
+
+
+class Prepared(NamedTuple):
+    """What a row submits, after every check of its submitter's rights."""
+
+    jobs: Sequence[JobSpec]
+    workflow: WorkflowSpec | None
+
+
+Prepare = Callable[[InboxRow], Awaitable[Prepared]]
+
+
+class _Checked(NamedTuple):
+    """A row that can be written."""
+
+    row: InboxRow
+    submission: Submission
+
+
+class Inbox:
+    """Moves rows of `inbox`; safe on every server at once.
+
+    `prepare` decodes a row and raises what a normal submit would raise.
+    """
+
+    def __init__(self, engine: Engine, prepare: Prepare) -> None:
+        self._engine = engine
+        self._prepare = prepare
+        self._moving = False
+        self._again = False
+
+        self._stop: Callable[[], None] = lambda: None
+
+    def listen(self) -> None:
+        """Moves rows as soon as the store tells of them, until `close`."""
+        self._stop = self._engine.store.subscribe(self._hear)
+
+    def close(self) -> None:
+        """Listens no longer."""
+        self._stop()
+
+    def _hear(self, news: News) -> None:
+        if not news.inbox or self._engine.is_stopping:
+            return
+        if self._moving:
+            self._again = True
+        else:
+            self._engine.background.start(self._move_quietly())
+
+    async def _move_quietly(self) -> None:
+        """Moves rows; the loop tries again what fails, and says so."""
+        try:
+            await self.move()
+        except WindlassError:
+            pass
+
+    async def move(self) -> int:
+        """Turns all waiting rows into jobs, and returns how many rows that were."""
+        self._moving = True
+        try:
+            moved = 0
+            while True:
+                self._again = False
+                moved += await self._move_all()
+                if not self._again:
+                    return moved
+        finally:
+            self._moving = False
+
+    async def job_for(self, job: int) -> int:
+        """Returns the job that an id means which was not among the jobs a moment ago."""
+        await self.move()
+        other = await self._engine.store.read(lambda tx: tx.inbox.alias(job))
+        return job if other is None else other
+
+    async def _move_all(self) -> int:
+        moved = after = 0
+        while rows := await self._engine.store.read(partial(_waiting, after=after)):
+            after = rows[-1].id
+            checked = [one for row in rows if (one := await self._check(row)) is not None]
+            plain = [one for one in checked if is_plain(one.submission)]
+            if plain:
+                await self._engine.run(partial(_enter, rows=plain))
+            for one in checked:
+                if not is_plain(one.submission):
+                    await self._enter_tied(one)
+            await self._reject_at_once(checked)
+            moved += len(rows)
+        return moved
+
+    async def _check(self, row: InboxRow) -> _Checked | None:
+        """Returns what the row submits; refuses it and returns None if that is invalid."""
+        try:
+            prepared = await self._prepare(row)
+            if len(prepared.jobs) != len(row.jobs):
+                raise InvalidInput("jobs", f"{len(row.jobs)} in number", len(prepared.jobs))
+            jobs = self._engine.validate(prepared.jobs)
+        except (StoreUnavailable, Overloaded):
+            raise
+        except WindlassError as error:
+            await self._refuse(row, (), error)
+            return None
+        return _Checked(row, Submission(jobs, prepared.workflow, ids=row.jobs))
+
+    async def _enter_tied(self, one: _Checked) -> None:
+        """Writes one row; others share no transaction with it, which would lock in any order."""
+        try:
+            one = await self._follow_aliases(one)
+            await self._engine.run(partial(_enter, rows=[one]))
+        except (StoreUnavailable, Overloaded):
+            raise
+        except Duplicate as found:
+            await self._answer_duplicate(one, found)
+        except WindlassError as error:
+            await self._refuse(one.row, one.submission.jobs, error)
+
+    async def _follow_aliases(self, one: _Checked) -> _Checked:
+        """Lets references to jobs whose key was taken mean the jobs that have it."""
+        specs = [job.spec for job in one.submission.jobs]
+        named = sorted({job for spec in specs for job in ids_named(spec)})
+        if not named:
+            return one
+        others = await self._engine.store.read(partial(_aliases, jobs=named))
+        if not others:
+            return one
+        jobs = self._engine.validate([with_others(spec, others) for spec in specs])
+        return one._replace(submission=one.submission._replace(jobs=jobs))
+
+    async def _answer_duplicate(self, one: _Checked, found: Duplicate) -> None:
+        """Lets the jobs of the open workflow with this key stand for those of the row."""
+        try:
+            answer = await self._engine.answer_duplicate(found, one.submission.jobs)
+        except Conflict as error:
+            await self._refuse(one.row, one.submission.jobs, error)
+        else:
+            await self._engine.run(partial(_take_as, one=one, answer=answer))
+
+    async def _refuse(
+        self, row: InboxRow, jobs: Sequence[ValidatedJob], error: WindlassError
+    ) -> None:
+        reason = f"refused after the commit of its transaction: {error}"
+        log.warning("inbox_refused", submitted_by=row.submitted_by, jobs=row.jobs[:3], why=reason)
+        await self._engine.run(partial(write_refused, row=row, jobs=jobs, reason=reason))
+
+    async def _reject_at_once(self, checked: Sequence[_Checked]) -> None:
+        always = self._engine.config.capability_grace_ms == 0
+        jobs = [
+            job
+            for row, submission in checked
+            if always or asks_at_once(submission.jobs)
+            for job in row.jobs
+        ]
+        if jobs:
+            await self._engine.run(partial(reject_at_once, jobs=jobs))
+
+
+async def _waiting(tx: ReadTx, after: int) -> list[InboxRow]:
+    return await tx.inbox.waiting(after, AT_ONCE)
+
+
+async def _aliases(tx: ReadTx, jobs: Sequence[int]) -> dict[int, int]:
+    found = {job: await tx.inbox.alias(job) for job in jobs}
+    return {job: other for job, other in found.items() if other is not None}
+
+
+async def _enter(work: Work, rows: Sequence[_Checked]) -> None:
+    """Writes the jobs of those rows that no other server has taken."""
+    taken = set(await work.tx.inbox.take([one.row.id for one in rows]))
+    mine = [one for one in rows if one.row.id in taken]
+    if not mine:
+        return
+    for one, answer in zip(mine, await submit(work, [m.submission for m in mine]), strict=True):
+        if isinstance(answer, WindlassError):
+            raise answer
+        await _note_aliases(work, one, answer)
+
+
+async def _take_as(work: Work, one: _Checked, answer: Submitted) -> None:
+    """Removes a row whose jobs exist already."""
+    if await work.tx.inbox.take([one.row.id]):
+        await _note_aliases(work, one, answer)
+
+
+async def _note_aliases(work: Work, one: _Checked, answer: Submitted) -> None:
+    """Records which jobs stand for those whose key was taken."""
+    if all(answer.applied):
+        return
+    promised = find_names([job.spec for job in one.submission.jobs], one.row.jobs).ids
+    pairs = zip(promised, answer.ids, strict=True)
+    await work.tx.inbox.add_aliases(
+        [JobAlias(job, other, work.now) for job, other in pairs if job != other]
+    )

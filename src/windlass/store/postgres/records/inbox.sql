@@ -1,0 +1,42 @@
+-- What users submitted in transactions of their own; functions/submit_request.sql writes it.
+
+-- name: waiting_inbox
+-- In the order in which they were submitted: a job may name earlier ones.
+SELECT id, at, jobs, submitted_by, namespaces, body FROM inbox WHERE id > $1 ORDER BY id LIMIT $2
+
+-- name: insert_inbox
+-- The columns of InboxRow without its id.
+INSERT INTO inbox (at, jobs, submitted_by, namespaces, body) VALUES ($1, $2, $3, $4, $5)
+
+-- name: lock_inbox
+-- One server at a time. The next begins its statement when the first has committed, and sees
+-- the jobs that others refer to.
+SELECT pg_advisory_xact_lock(1464421956, 3)
+
+-- name: take_inbox
+-- What is gone is among the jobs after the same transaction.
+DELETE FROM inbox WHERE id = ANY ($1::text::bigint[]) RETURNING id
+
+-- name: job_alias
+-- Looked up for jobs that are not there.
+SELECT became FROM job_aliases WHERE job = $1
+
+-- name: insert_aliases
+-- The columns of JobAlias.
+INSERT INTO job_aliases (job, became, at)
+SELECT job, became, at
+FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[]) AS u (job, became, at)
+
+-- name: trim_aliases
+-- The oldest first.
+DELETE FROM job_aliases WHERE job IN (
+    SELECT job FROM job_aliases WHERE at < $1 ORDER BY at, job LIMIT $2
+)
+
+-- name: all_inbox
+-- For snapshots.
+SELECT id, at, jobs, submitted_by, namespaces, body FROM inbox ORDER BY id
+
+-- name: all_job_aliases
+-- For snapshots.
+SELECT job, became, at FROM job_aliases ORDER BY job

@@ -1,0 +1,61 @@
+"""What errors of a user's database mean to somebody who submits jobs there."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError, causes_of
+
+OTHER_VERSION: Final = "WL001"  # raised by functions/submit_request.sql
+INVALID: Final = "WL002"
+NO_SCHEMA: Final = "3F000"
+NO_FUNCTION: Final = "42883"
+NOT_ALLOWED: Final = "42501"
+
+UPGRADE: Final = "run `windlass db upgrade --store postgresql://…` with the role of the servers"
+
+_EXPECTED: Final = re.compile(r"expected (?P<field>\S+) to be (?P<expected>.*), got (?P<got>.*)")
+
+
+def explain_failure(error: Exception) -> WindlassError | None:
+    """Returns the error to raise instead, or None for one that is not about jobs."""
+    for cause in _all_causes(error):
+        state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+        if state is not None:
+            return _explain(str(state), _first_line(cause))
+    return None
+
+
+def _explain(state: str, message: str) -> WindlassError | None:
+    if state == INVALID:
+        match = _EXPECTED.search(message)
+        parts = match.groups() if match else ("submission", message, "something else")
+        return InvalidInput(*parts)
+    if state == OTHER_VERSION:
+        return Conflict("schema_mismatch", message)
+    if state == NO_SCHEMA:
+        return Conflict("schema_missing", f"this database has no schema windlass; {UPGRADE}")
+    if state == NO_FUNCTION and "submit_request" in message:
+        return Conflict(
+            "schema_outdated",
+            "the schema windlass of this database is older than this library: it does not take "
+            f"submissions in transactions; {UPGRADE}",
+        )
+    if state == NOT_ALLOWED:
+        allow = "the owner of the schema runs `SELECT windlass.allow_submit('ROLE')`"
+        more = "" if "may not submit" in message else f"; {allow}"
+        return Conflict("not_allowed", f"{message}{more}")
+    return None
+
+
+def _all_causes(error: Exception) -> Iterator[BaseException]:
+    """Yields the error, what it wraps (SQLAlchemy: `orig`) and what led to it."""
+    for cause in causes_of(error):
+        yield cause
+        original = getattr(cause, "orig", None)
+        if isinstance(original, BaseException):
+            yield from causes_of(original)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0].removeprefix("<class 'asyncpg.exceptions.RaiseError'>: ")

@@ -1,0 +1,124 @@
+"""Checks a submission as a server does, before it is written into a user's transaction."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from windlass.domain.access.policy import check_priority
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.config import Config
+from windlass.domain.job.dependency_graph import find_names
+from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import Validator, check_workflow_options
+from windlass.domain.rows.inbox import MOST_JOBS
+from windlass.domain.tasks.built_in import KINDS
+from windlass.domain.values.errors import InvalidInput
+from windlass.wire.jobs import NewWorkflow, SubmitRequest
+from windlass.wire.reactions import parse_reactions
+
+ANY_NAMESPACE = "*"
+SUBMITTER = Identity(0, "", Role.SUBMITTER)
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A job or workflow that a job names by its id, and the namespace it must be in."""
+
+    field: str
+    id: int
+    namespace: str | None
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What the database checks of a submission without reading its jobs."""
+
+    count: int
+    namespaces: list[str]
+    jobs: list[Reference]
+    workflows: list[Reference]
+
+
+class Request(NamedTuple):
+    """A submission that passed every check that needs no database."""
+
+    body: str  # a `SubmitRequest` as JSON
+    facts: Facts
+    specs: Sequence[JobSpec]
+
+    def ids(self, taken: Sequence[int]) -> list[int]:
+        """Returns the id of each job: ids ascend in the order of dependencies."""
+        return list(find_names(self.specs, taken).ids)
+
+
+@cache
+def _validator() -> Validator:
+    return Validator(Config(), {kind.name: kind for kind in KINDS})
+
+
+def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) -> Request:
+    """Returns the submission; raises `InvalidInput` for what a server would refuse."""
+    if not 1 <= len(jobs) <= MOST_JOBS:
+        raise InvalidInput("jobs", f"from 1 to {MOST_JOBS} in one submission", len(jobs))
+    own = [with_ids(job) for job in jobs]
+    for number, job in enumerate(own):
+        if job.submitted_by is not None:
+            field = f"jobs[{number}].submitted_by"
+            raise InvalidInput(field, "left to the server", job.submitted_by)
+        if job.priority is not None:
+            check_priority(job.priority, SUBMITTER, Config().access, f"jobs[{number}].priority")
+    # With the jobs whose results they get, which they wait for.
+    waiting = [_validator().validate(job, f"jobs[{n}]").spec for n, job in enumerate(own)]
+    find_names(waiting, range(1, len(own) + 1))
+    if workflow is not None:
+        _check_workflow(workflow, own)
+    body = msgspec.json.encode(SubmitRequest(jobs=own, workflow=workflow))
+    return Request(body.decode(), _facts(waiting, workflow), waiting)
+
+
+def _check_workflow(workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> None:
+    namespace = workflow.namespace or "default"
+    check_workflow_options(
+        workflow.name, namespace, workflow.key, workflow.priority, workflow.labels
+    )
+    for name in ("on_success", "on_failure", "on_end"):
+        parse_reactions(getattr(workflow, name), f"workflow.{name}")
+    for number, job in enumerate(jobs):
+        if job.workflow is not None:
+            field = f"jobs[{number}].workflow"
+            raise InvalidInput(field, "unset in the submission of a workflow", job.workflow)
+        if job.namespace not in (workflow.namespace, None):
+            field = f"jobs[{number}].namespace"
+            raise InvalidInput(field, f"that of its workflow, {namespace}", job.namespace)
+
+
+def _facts(jobs: Sequence[JobSpec], workflow: NewWorkflow | None) -> Facts:
+    named: list[Reference] = []
+    joined: list[Reference] = []
+    spaces: set[str] = set()
+    if workflow is not None and workflow.namespace is not None:
+        spaces.add(workflow.namespace)
+    for number, job in enumerate(jobs):
+        if job.namespace is not None:
+            spaces.add(job.namespace)
+        for field, references in (("after", job.after), ("after_any", job.after_any)):
+            path = f"jobs[{number}].{field}"
+            named += [Reference(path, r, job.namespace) for r in references if isinstance(r, int)]
+        if job.parent is not None:
+            named.append(Reference(f"jobs[{number}].parent", job.parent, ANY_NAMESPACE))
+        if job.workflow is not None:
+            joined.append(Reference(f"jobs[{number}].workflow", job.workflow, job.namespace))
+    return Facts(len(jobs), sorted(spaces), named, joined)
+
+
+def with_ids(job: JobSpec) -> JobSpec:
+    """Returns the job with ids where it waits for handles."""
+    references: tuple[Any, ...] = (*job.after, *job.after_any)
+    if all(isinstance(one, int | str) for one in references):
+        return job
+    after, after_any = map(_ids, (job.after, job.after_any))
+    return msgspec.structs.replace(job, after=after, after_any=after_any)
+
+
+def _ids(references: tuple[Any, ...]) -> tuple[int | str, ...]:
+    return tuple(one if isinstance(one, int | str) else one.id for one in references)

@@ -1,0 +1,135 @@
+"""Submits jobs through a connection of the user's, in the transaction that is open there."""
+
+from collections.abc import Sequence
+from typing import Any, ParamSpec, TypeVar, overload
+
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.tasks.handles import with_references
+from windlass.tasks.task import Task, spec_of
+from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
+from windlass.transactions.failures import explain_failure
+from windlass.transactions.jobs import TransactionJob
+from windlass.transactions.requests import Request, check_request
+from windlass.transactions.statements import Plan, Rows, on_postgres, on_sqlite
+from windlass.wire.jobs import NewWorkflow
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def submit_in(
+    connection: Any, task: Task[P, R], /, *args: P.args, **kwargs: P.kwargs
+) -> TransactionJob: ...
+@overload
+def submit_in(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
+@overload
+def submit_in(connection: Any, task: JobSpec, /) -> TransactionJob: ...
+
+
+def submit_in(connection: Any, task: Any, /, *args: Any, **kwargs: Any) -> TransactionJob:
+    """Submits a job in the transaction of `connection`: it exists if and only if that commits.
+
+    `task` is a function marked with `@windlass.task`, the name of a task, or a `JobSpec`;
+    options are those of the task: `submit_in(connection, add.options(retries=3), 1, 2)`. Bad input
+    raises here. `connection` is one of psycopg 3, SQLAlchemy (or a session), Django, sqlite3 or
+    apsw; its database is the one of the queue. Without a transaction it submits at once.
+    """
+    return submit_many_in(connection, [_spec(task, args, kwargs)])[0]
+
+
+def submit_many_in(
+    connection: Any, jobs: Sequence[JobSpec], workflow: str | NewWorkflow | None = None
+) -> list[TransactionJob]:
+    """Submits jobs as `submit_in` does, all or none of them; optionally as a new workflow."""
+    request, driver, plan = _prepare(connection, jobs, workflow)
+    if driver.run is None:
+        raise InvalidInput("connection", "a blocking one; use submit_in_async", _kind(connection))
+    taken: Sequence[int] = ()
+    try:
+        statement = next(plan)
+        while True:
+            statement = plan.send(driver.run(statement))
+    except StopIteration as done:
+        taken = done.value
+    except Exception as error:
+        _raise_explained(error)
+    return [TransactionJob(job) for job in request.ids(taken)]
+
+
+@overload
+async def submit_in_async(
+    connection: Any, task: Task[P, R], /, *args: P.args, **kwargs: P.kwargs
+) -> TransactionJob: ...
+@overload
+async def submit_in_async(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
+@overload
+async def submit_in_async(connection: Any, task: JobSpec, /) -> TransactionJob: ...
+
+
+async def submit_in_async(
+    connection: Any, task: Any, /, *args: Any, **kwargs: Any
+) -> TransactionJob:
+    """Does what `submit_in` does, over an async connection.
+
+    That is one of psycopg 3 (`AsyncConnection`), asyncpg, aiosqlite or SQLAlchemy, or an
+    `AsyncSession`.
+    """
+    return (await submit_many_in_async(connection, [_spec(task, args, kwargs)]))[0]
+
+
+async def submit_many_in_async(
+    connection: Any, jobs: Sequence[JobSpec], workflow: str | NewWorkflow | None = None
+) -> list[TransactionJob]:
+    """Does what `submit_many_in` does, over an async connection."""
+    request, driver, plan = _prepare(connection, jobs, workflow)
+    if driver.run_async is None:
+        raise InvalidInput("connection", "an async one; use submit_in", _kind(connection))
+    taken: Sequence[int] = ()
+    try:
+        statement = next(plan)
+        while True:
+            rows: Rows = await driver.run_async(statement)
+            statement = plan.send(rows)
+    except StopIteration as done:
+        taken = done.value
+    except Exception as error:
+        _raise_explained(error)
+    return [TransactionJob(job) for job in request.ids(taken)]
+
+
+def _prepare(
+    connection: Any, jobs: Sequence[JobSpec], workflow: str | NewWorkflow | None
+) -> tuple[Request, Driver, Plan]:
+    driver = find_driver(connection)
+    new = NewWorkflow(name=workflow) if isinstance(workflow, str) else workflow
+    request = check_request(jobs, new)
+    if driver.database == POSTGRESQL:
+        return request, driver, on_postgres(request)
+    return request, driver, on_sqlite(request, driver.own_library)
+
+
+def _spec(task: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> JobSpec:
+    if isinstance(task, JobSpec):
+        if args or kwargs:
+            raise InvalidInput("args", "inside the job", "more beside it")
+        return task
+    if isinstance(task, str):
+        if args:
+            raise InvalidInput("args", "given by name", "arguments by position")
+        return JobSpec(task=task, args=with_references(kwargs))
+    return spec_of(task, args, kwargs)
+
+
+def _kind(connection: object) -> str:
+    return f"{type(connection).__module__}.{type(connection).__qualname__}"
+
+
+def _raise_explained(error: Exception) -> None:
+    if isinstance(error, WindlassError):
+        raise error
+    explained = explain_failure(error)
+    if explained is None:
+        raise error
+    raise explained from error

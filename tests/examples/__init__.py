@@ -1,0 +1,1 @@
+"""The example applications, driven over HTTP."""

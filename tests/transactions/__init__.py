@@ -1,0 +1,1 @@
+"""Jobs in users' own transactions, over every driver."""

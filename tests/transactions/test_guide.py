@@ -1,0 +1,62 @@
+"""The code of the guides runs."""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import windlass
+from tests.transactions.conftest import Queue
+
+GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
+BLOCK = re.compile(r"^```(?P<language>python|sql)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(guide: str, language: str) -> list[str]:
+    found = BLOCK.finditer((GUIDES / guide).read_text())
+    return [block["code"] for block in found if block["language"] == language]
+
+
+@pytest.fixture(autouse=True)
+def place(queue: Queue, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Queue:
+    """A folder of one's own, and the environment that the guides name."""
+    monkeypatch.setenv("DATABASE_URL", queue.dsn)
+    monkeypatch.chdir(tmp_path)
+    return queue
+
+
+def test_the_programs_of_the_guide_to_transactions_submit(queue: Queue) -> None:
+    with windlass.Client.embedded("shop.db", workers=0):
+        pass  # it creates the file
+    before = len(queue.client.jobs())
+    for code in blocks("transactions.md", "python"):
+        exec(compile(code, "transactions.md", "exec"), {"__name__": "guide"})
+    assert queue.ask("SELECT body FROM letters") == [("two words",)]
+    assert not queue.job_exists(10**9)  # after a look into the inbox
+    newest = queue.client.jobs()
+    assert len(newest) == before + 3
+    assert newest[0].after == [newest[1].id]
+    with windlass.Client.embedded("shop.db", workers=0) as client:
+        assert client.job(1).info().state == "queued"
+
+
+def test_the_statements_of_the_guide_to_transactions_run(queue: Queue) -> None:
+    submits, rights = blocks("transactions.md", "sql")
+    before = len(queue.client.jobs())
+    with psycopg.connect(queue.dsn, autocommit=True) as connection:
+        connection.execute("CREATE ROLE shop")
+        try:
+            for statement in (*submits.splitlines(), *rights.splitlines()):
+                connection.execute(statement.encode())
+        finally:
+            connection.execute("DROP ROLE shop")
+    assert queue.ask("SELECT role FROM windlass.submitters WHERE role = 'shop'") == []
+    assert len(queue.client.jobs()) >= before
+
+
+@pytest.mark.parametrize("code", blocks("frameworks.md", "python"))
+def test_the_programs_of_the_guide_to_frameworks_run(code: str) -> None:
+    names: dict[str, object] = {"__name__": "guide"}
+    exec(compile(code, "frameworks.md", "exec"), names)
+    assert {"app", "create_app", "WINDLASS"} & names.keys()
