@@ -32,7 +32,7 @@ def test_the_api_below_a_path_serves_clients_and_refuses_strangers(
     words = (*UVICORN, "examples.fastapi_app.app:app")
     with web(words, own, "Uvicorn running on") as app:
         token = (tmp_path / "own" / "admin.token").read_text().strip()
-        address = f"{app.base_url}windlass".replace("//windlass", "/windlass")
+        address = f"{str(app.base_url).rstrip('/')}/windlass"
         assert app.get("/windlass/api/v1/jobs").status_code == 401
         assert app.get("/api/v1/jobs").status_code == 404
         with windlass.Client(address, token) as client:

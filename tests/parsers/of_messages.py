@@ -24,7 +24,7 @@ from windlass.worker.agent.gpus import describe, parse_amd, parse_nvidia, visibl
 from windlass.worker.agent.metadata import VERSION, encoder_names
 from windlass.worker.agent.state import StateDirectory
 from windlass.worker.attempt import job_socket
-from windlass.worker.attempt.find_files import find_files
+from windlass.worker.attempt.files.find_files import find_files
 from windlass.worker.attempt.secrets import load_secrets
 from windlass.worker.keeper import leftovers
 from windlass.worker.keeper.record import boot_id

@@ -1,16 +1,21 @@
 """Commands about jobs, with the rights of the caller."""
 
+import msgspec
+
 from windlass.api.bulk import edit_many
 from windlass.api.errors import Forbidden
 from windlass.api.parse import check_count, job_spec, workflow_spec
 from windlass.api.queries import PAGE_LIMIT, Queries
 from windlass.api.rights import Rights
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.inbox import InboxRow
 from windlass.domain.rows.records import JobFacts
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
+from windlass.engine.inbox.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.bulk import BulkReply, BulkRequest
@@ -61,6 +66,18 @@ class Jobs:
         await self._queries.check_workflows(joined, who)
         await self._rights.check_priorities(request.jobs, request.workflow, who)
         return specs, workflow_spec(request.workflow, who)
+
+    async def read_inbox(self, row: InboxRow) -> InboxRequest:
+        """Returns what a user submitted in a transaction of its own; raises as `submit` does.
+
+        A row has the rights of a submitter in its namespaces.
+        """
+        try:
+            request = convert(msgspec.json.decode(row.body), SubmitRequest, "submission")
+        except msgspec.DecodeError as error:
+            raise InvalidInput("submission", "JSON", str(error)) from None
+        who = Identity(0, row.submitted_by, Role.SUBMITTER, row.namespaces)
+        return InboxRequest(*await self.prepare(request, who))
 
     async def wait(self, job: int, seconds: float, who: Identity) -> Job:
         """Returns the job when it has ended, or as it is when the time is up."""

@@ -18,7 +18,7 @@ from windlass.client.resources.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
-from windlass.client.uploads import upload, with_uploads
+from windlass.client.values.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
@@ -127,6 +127,18 @@ class AsyncClient:
         reply = await self.service.submit(submission(ready, new))
         return [AsyncJob(self.service, job) for job in reply.ids]
 
+    async def submit_in(
+        self, connection: Any, task: Any, /, *args: Any, **kwargs: Any
+    ) -> AsyncJob[Any]:
+        """Submits in the transaction of an async connection; see `windlass.submit_in_async`.
+
+        The handle can be asked once that has committed.
+        """
+        from windlass.transactions.submitting import submit_in_async
+
+        job = await submit_in_async(connection, request_for(task, args, kwargs))
+        return self.job(job.id)
+
     async def submit_workflow(self, workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> SubmitReply:
         """Submits an expanded workflow as a whole."""
         return await self.service.submit(submission(jobs, workflow))
@@ -149,8 +161,8 @@ class AsyncClient:
     def workflow(self, workflow: int | str, /, **options: Any) -> AsyncWorkflow:
         """Returns a workflow by its id, or by name a new one for an `async with` block.
 
-        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
-        `namespace`, `on_success`, `on_failure`, `on_end`.
+        `options` are those of a workflow: `priority`, `key`, `key_for`, `fail_fast`,
+        `labels`, `namespace`, `on_success`, `on_failure`, `on_end`.
         """
         if isinstance(workflow, int):
             return AsyncWorkflow(self.service, workflow)
@@ -163,12 +175,17 @@ class AsyncClient:
         *,
         priority: int | str | None = None,
         key: str | None = None,
+        key_for: float | str | None = None,
         namespace: str | None = None,
     ) -> AsyncWorkflow:
         """Starts a workflow from a template, `name` or `name@version`."""
         name, version = split_reference(template)
         request = StartRequest(
-            parameters=dict(parameters or {}), priority=priority, key=key, version=version
+            parameters=dict(parameters or {}),
+            priority=priority,
+            key=key,
+            key_for=key_for,
+            version=version,
         )
         reply = await self.planning.start_template(name, request, namespace)
         return AsyncWorkflow(self.service, reply.workflow)

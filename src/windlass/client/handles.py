@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 from windlass.client.errors import JobFailed, ResultTimeout
-from windlass.client.results import read_result
 from windlass.client.service import Service
+from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WindlassError
@@ -81,9 +81,9 @@ class AsyncJob(Generic[R_co]):
 
     @property
     def output(self) -> R_co:
-        """Its result, as an argument of another job: this handle, typed as what it stands for.
+        """This handle, typed as its result: `add.submit(first.output, 2)` suits type checkers.
 
-        `add.submit(first.output, 3)` is `add.submit(first, 3)` for type checkers.
+        Among the arguments of another job, a handle stands for the result of its job.
         """
         return cast("R_co", self)
 

@@ -52,9 +52,14 @@ class CallerExecutor:
         return await self.call(context, args.function, args.args, args.kwargs, self.task)
 
     async def call(
-        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any], task: str
+        self,
+        context: JobContext,
+        function: str,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        task: str = "",
     ) -> Result:
-        """Calls a function whose path does not come from the job, which names a task."""
+        """Calls a function whose path does not come from the job."""
         del task
         self._seq += 1
         call = Call(
@@ -78,7 +83,6 @@ class _FunctionsHere(Functions):
     """Finds functions of the main module where they are, instead of importing it again."""
 
     def find(self, path: str, version: str | None = None) -> FoundFunction:
-        """Returns the marked function of this path and version; raises `Unfit`."""
         module, _, name = path.partition(":")
         if module == name_of_main():
             return find_in(sys.modules["__main__"], path, name)

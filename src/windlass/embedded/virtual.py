@@ -32,7 +32,7 @@ from windlass.wire.workflows import Workflow
 from windlass.wiring.backend import Backend, make_backend
 
 T = TypeVar("T")
-STEPS: Final = 100  # at least so many looks at what is due in one advance
+STEPS: Final = 20  # at least so many looks at what is due in one advance
 LONGEST_STEP_MS: Final = 1_000
 _ORDERS: ContextVar["SimpleQueue[Callable[[], None] | None] | None"] = ContextVar(
     "windlass_orders", default=None

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final, cast
 
@@ -80,7 +80,7 @@ class VirtualWorker:
         secrets = advertise((EVERYONE, name) for name in self.secrets)
         return {**quick_facts(), **secrets, **self._missing.metadata, **self.metadata}
 
-    def _sync(self, **fields: Any) -> Awaitable[SyncReply] | Any:
+    def _sync(self, **fields: Any) -> Coroutine[Any, Any, SyncReply]:
         self._seq += 1
         request = SyncRequest(
             incarnation=self._incarnation, seq=self._seq, received=self._received,
@@ -148,7 +148,7 @@ class _Server(LocalServer):
     def ask(self, seq: int, body: bytes, what: str = CHILDREN) -> Answer:
         """Submits jobs for the function."""
         del seq
-        if what != CHILDREN:
+        if what not in ("", CHILDREN):
             raise Conflict("not_virtual", f"functions cannot ask for {what} in virtual time yet")
         self._asked += 1
         request = msgspec.json.decode(body, type=SubmitRequest)
@@ -160,10 +160,6 @@ class _Server(LocalServer):
         except WindlassError as error:
             return Answer(1, msgspec.json.encode(error.describe()), True)
         return Answer(1, msgspec.json.encode(reply))
-
-    async def ask_async(self, seq: int, body: bytes, what: str = CHILDREN) -> Answer:
-        """Does the same in async functions, whose loop is their own."""
-        return self.ask(seq, body, what)
 
     def run_async(self, call: Coroutine[Any, Any, object]) -> object:
         """Runs an async function in a loop of its own, also where the test has one."""

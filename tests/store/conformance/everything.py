@@ -122,7 +122,7 @@ CHANGE: list[Step] = [
     lambda tx: tx.flow.block([new_job(13), new_job(14)], [2, 1]),
     lambda tx: tx.flow.free({13: 1, 14: 1}, 100, 0),
     lambda tx: tx.flow.end_waiting([7], 9, 5, "by hand", queued=True),
-    lambda tx: tx.jobs.point_key("team", "k", 2),
+    lambda tx: tx.jobs.retake_keys([KeyRow("team", "k", 2, "d")], [1]),
     lambda tx: tx.jobs.claim_keys([KeyRow("team", "l", 1, "d")]),
     lambda tx: tx.places.meet({5: 1, 6: 1}),
     lambda tx: tx.places.meet({7: 1}, manual=True),

@@ -9,6 +9,7 @@ from weakref import finalize
 from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
 from windlass.client.blocking.in_thread import next_of, service_in_thread
 from windlass.client.blocking.loop_thread import LoopThread
+from windlass.client.builder import request_for
 from windlass.client.client import AsyncClient
 from windlass.client.reconnect import RECONNECT_SECONDS
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
@@ -84,6 +85,15 @@ class Client:
         """Uploads a file for jobs: an argument for a `Path`, or an input of a command."""
         return self.run(self._client.upload(path, name, namespace))
 
+    def submit_in(self, connection: Any, task: Any, /, *args: Any, **kwargs: Any) -> JobHandle[Any]:
+        """Submits in the transaction of a connection; see `windlass.submit_in`.
+
+        The handle can be asked once that has committed.
+        """
+        from windlass.transactions.submitting import submit_in
+
+        return self.job(submit_in(connection, request_for(task, args, kwargs)).id)
+
     def job(self, job: int) -> JobHandle[Any]:
         """Returns a handle on an existing job."""
         return JobHandle(self, self._client.job(job))
@@ -96,8 +106,8 @@ class Client:
     def workflow(self, workflow: int | str, /, **options: Any) -> WorkflowHandle:
         """Returns a workflow by its id, or by name a new one for a `with` block.
 
-        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
-        `namespace`, `on_success`, `on_failure`, `on_end`.
+        `options` are those of a workflow: `priority`, `key`, `key_for`, `fail_fast`,
+        `labels`, `namespace`, `on_success`, `on_failure`, `on_end`.
         """
         if isinstance(workflow, int):
             return WorkflowHandle(self, self._client.workflow(workflow))

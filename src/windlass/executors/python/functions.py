@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
+from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
-from windlass.domain.values.references import FILE
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
 from windlass.tasks.exceptions import exception_info, text_of, type_name

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.domain.values.references import FILE
 from windlass.executors.limits import over_limit
 from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
