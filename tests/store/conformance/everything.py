@@ -210,6 +210,7 @@ ASK: list[Step] = [
     lambda tx: tx.files.artifacts([1]),
     lambda tx: tx.deadlines.passed(10**15, 10),
     lambda tx: tx.files.dynamic([1, 2]),
+    lambda tx: tx.files.logs([1, 2]),
     lambda tx: tx.files.progress([1, 2]),
     lambda tx: tx.files.streaming(0, 10),
     lambda tx: tx.flow.complete_tied(500, [completion(1, 1, 1, 1, 0)]),
