@@ -215,6 +215,7 @@ ASK: list[Step] = [
     lambda tx: tx.views.worker_names([1, 2, 9]),
     lambda tx: tx.deadlines.passed(10**15, 10),
     lambda tx: tx.files.dynamic([1, 2]),
+    lambda tx: tx.files.logs([1, 2]),
     lambda tx: tx.files.progress([1, 2]),
     lambda tx: tx.access.by_digest("digest of t0"),
     lambda tx: tx.files.log(1, 1),
