@@ -26,8 +26,8 @@ from windlass.domain.rows.records import (
     Wait,
     WorkflowRow,
 )
+from windlass.domain.tasks.references import uploads_in
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
-from windlass.domain.values.references import uploads_in
 from windlass.domain.values.times import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.enqueue import make_ready, plan_for

@@ -8,8 +8,8 @@ from windlass.domain.job.dependency_graph import Named
 from windlass.domain.job.job import encode_spec
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.rows.records import JobFacts, KeyRow
+from windlass.domain.tasks.references import RESULT, replaced
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.values.references import RESULT, replaced
 from windlass.engine.jobs.unique_keys import take_keys
 from windlass.engine.transaction.unit_of_work import Work
 

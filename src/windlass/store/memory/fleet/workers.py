@@ -51,8 +51,8 @@ class MemoryWorkers:
             self._tables.past_workers.put(worker, (worker, gone.name))
         for old in [past for past in self._tables.past_workers if past[0] < worker - KEPT_NAMES]:
             self._tables.past_workers.pop(old[0])
-        for row in [row for row in self._tables.past_metadata if row.worker == worker]:
-            self._tables.past_metadata.pop((worker, row.digest))
+        for past in [row for row in self._tables.past_metadata if row.worker == worker]:
+            self._tables.past_metadata.pop((worker, past.digest))
 
     async def all(self) -> list[Worker]:
         return sorted(self._workers)
