@@ -71,11 +71,7 @@ def show_job(
         attempt=shown_attempt(newest_attempt(facts, lease)),
         attempts=_attempts(view),
         retry_count=_retries(view),
-        retries=spec.retries,
         max_retries=config.retry.max_retries if spec.retries is None else spec.retries,
-        retry_on=list(spec.retry_on),
-        no_retry_on=list(spec.no_retry_on),
-        backoff=spec.backoff,
         lost_count=facts.lost,
         not_before=_moment(_not_before(view) or spec.not_before_ms),
         timeout=_seconds(facts.timeout_ms),
@@ -121,7 +117,7 @@ def _retries(view: JobRecord) -> int:
 
 
 def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
-    """Renders when and where a job wants to run."""
+    """Renders when, where and how often a job wants to run."""
     return {
         "start_before": spec.start_before,
         "finish_before": spec.finish_before,
@@ -131,6 +127,10 @@ def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
         "rate": spec.rate,
         "concurrency": spec.concurrency,
         "preemptible": spec.preemptible,
+        "retries": spec.retries,
+        "retry_on": list(spec.retry_on),
+        "no_retry_on": list(spec.no_retry_on),
+        "backoff": spec.backoff,
     }
 
 

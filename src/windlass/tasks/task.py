@@ -11,8 +11,8 @@ import msgspec
 from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
+from windlass.domain.tasks.main_module import name_of_main
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.main_module import name_of_main
 from windlass.tasks.local_files import MADE, with_files
 from windlass.tasks.submitting import Submits
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.job.forms import Duration, Form, converted, read_pairs, seconds, split
+from windlass.domain.tasks.main_module import name_of_main
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.main_module import name_of_main
 
 
 class Backoff(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

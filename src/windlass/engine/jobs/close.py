@@ -223,15 +223,15 @@ class Closing:
 
     def _used_up(self, facts: JobFacts, verdict: Retry) -> dict[str, int]:
         """Returns which retry this is, and of how many, for the log."""
+        policy = self._work.config.retry
         if verdict.counts == "none":
             return {}
         if verdict.counts == "lost":
-            return {"retry": facts.lost + 1, "of": self._work.config.retry.max_lost}
+            return {"retry": facts.lost + 1, "of": policy.max_lost}
         if verdict.counts == "returned":
-            return {"retry": facts.returned + 1, "of": self._work.config.retry.max_returned}
-        own = decode_spec(self._specs[facts.id]).retries
-        of = self._work.config.retry.max_retries if own is None else own
-        return {"retry": facts.failed + 1, "of": of}
+            return {"retry": facts.returned + 1, "of": policy.max_returned}
+        own = policy_of(policy, decode_spec(self._specs[facts.id]))
+        return {"retry": facts.failed + 1, "of": own.max_retries}
 
     def _chance(self, policy: RetryPolicy) -> float:
         return self._work.chance.fraction() if policy.jitter else 0.0
@@ -474,11 +474,6 @@ RESOURCE_CODE = FailureClass.RESOURCE.code
 def ticket_of(facts: JobFacts, lease: Lease) -> Ticket:
     """Returns the ticket of a job whose attempt has just closed."""
     return Ticket(
-        facts.shape,
-        facts.rank,
-        facts.id,
-        lease.attempt,
-        facts.workflow,
-        facts.limit,
+        facts.shape, facts.rank, facts.id, lease.attempt, facts.workflow, facts.limit,
         facts.excluded,
-    )
+    )  # fmt: skip

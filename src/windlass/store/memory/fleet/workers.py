@@ -46,10 +46,10 @@ class MemoryWorkers:
                 self._workers.put(worker, beat)
 
     async def remove(self, worker: int) -> None:
-        row = self._workers.pop(worker)
-        if row is not None:
-            self._tables.past_workers.put(worker, (worker, row.name))
-        for old in [row for row in self._tables.past_workers if row[0] < worker - KEPT_NAMES]:
+        gone = self._workers.pop(worker)
+        if gone is not None:
+            self._tables.past_workers.put(worker, (worker, gone.name))
+        for old in [past for past in self._tables.past_workers if past[0] < worker - KEPT_NAMES]:
             self._tables.past_workers.pop(old[0])
         for past in [row for row in self._tables.past_metadata if row.worker == worker]:
             self._tables.past_metadata.pop((worker, past.digest))
