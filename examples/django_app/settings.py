@@ -24,4 +24,10 @@ DATABASES = {
     }
 }
 WINDLASS = {"DATABASE": "default"}  # the server is found by WINDLASS_SERVER and WINDLASS_TOKEN
-TASKS = {"default": {"BACKEND": "windlass.contrib.django.tasks.WindlassBackend", "QUEUES": []}}
+TASKS = {
+    "default": {
+        "BACKEND": "windlass.contrib.django.tasks.WindlassBackend",
+        "QUEUES": [],
+        "OPTIONS": {"job": {"retries": 2}},
+    }
+}

@@ -76,6 +76,19 @@ async def place(new: NewOrder, connection: Transaction) -> Order:
     return Order(id=number, state="placed", job=job.id)
 
 
+class Parcel(BaseModel):
+    """What the warehouse says."""
+
+    parcel: str
+
+
+@app.post("/orders/{number}/packed", status_code=202)
+async def packed(number: int, parcel: Parcel, windlass: ClientDep) -> dict[str, int]:
+    """Tells the order's job that the warehouse has packed it."""
+    sent = await windlass.send(f"packed {number}", {"parcel": parcel.parcel})
+    return {"signal": sent.id}
+
+
 @app.get("/orders/{number}")
 async def show(number: int, connection: Transaction, windlass: ClientDep) -> Order:
     """Shows an order and what became of its job."""

@@ -9,11 +9,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windlass.client.blocking.handles import Workflow
-    from windlass.client.handles import JobFailed
-    from windlass.client.workflows import WorkflowFailed
+    from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
+    from windlass.client.builder import AsyncWorkflowBlock
+    from windlass.client.errors import JobFailed, RemoteTraceback, ResultTimeout, WorkflowFailed
+    from windlass.client.handles import AsyncJob
+    from windlass.client.transport import ServerError
+    from windlass.client.waiting import as_completed, as_completed_async, gather, gather_async
+    from windlass.client.workflows import AsyncWorkflow
     from windlass.domain.job.job import JobSpec
-    from windlass.domain.values.errors import WindlassError
+    from windlass.domain.lifecycle.failures import ExceptionInfo
+    from windlass.domain.values.errors import (
+        Conflict,
+        InvalidInput,
+        InvalidTransition,
+        NotFound,
+        Overloaded,
+        StoreUnavailable,
+        TooManyRequests,
+        UnknownName,
+        Unreachable,
+        WindlassError,
+    )
     from windlass.front import AsyncClient, Client, default_client, set_default_client
     from windlass.tasks.current import Canceled, current
     from windlass.tasks.named import NamedTask, named
@@ -32,7 +48,7 @@ if TYPE_CHECKING:
         wait_for,
         wait_for_async,
     )
-    from windlass.tasks.task import Task, task
+    from windlass.tasks.task import AsyncTask, Task, task
     from windlass.transactions.jobs import TransactionJob
     from windlass.transactions.submitting import (
         submit_in,
@@ -43,26 +59,80 @@ if TYPE_CHECKING:
 
     __version__: str
 
+# The names of each module; `__all__` lists them all.
+_NAMES = {
+    "windlass.client.blocking.handles": ("JobHandle", "Workflow", "WorkflowHandle"),
+    "windlass.client.builder": ("AsyncWorkflowBlock",),
+    "windlass.client.errors": ("JobFailed", "RemoteTraceback", "ResultTimeout", "WorkflowFailed"),
+    "windlass.client.handles": ("AsyncJob",),
+    "windlass.client.transport": ("ServerError",),
+    "windlass.client.waiting": ("as_completed", "as_completed_async", "gather", "gather_async"),
+    "windlass.client.workflows": ("AsyncWorkflow",),
+    "windlass.domain.job.job": ("JobSpec",),
+    "windlass.domain.lifecycle.failures": ("ExceptionInfo",),
+    "windlass.domain.values.errors": (
+        "Conflict", "InvalidInput", "InvalidTransition", "NotFound", "Overloaded",
+        "StoreUnavailable", "TooManyRequests", "UnknownName", "Unreachable", "WindlassError",
+    ),
+    "windlass.front": ("AsyncClient", "Client", "default_client", "set_default_client"),
+    "windlass.tasks.current": ("Canceled", "current"),
+    "windlass.tasks.named": ("NamedTask", "named"),
+    "windlass.tasks.outcomes": ("Abort", "Retry"),
+    "windlass.tasks.steps": (
+        "Suspended", "WaitTimeout", "ask", "ask_async", "send", "send_async", "sleep",
+        "sleep_async", "step", "step_async", "wait_for", "wait_for_async",
+    ),
+    "windlass.tasks.task": ("AsyncTask", "Task", "task"),
+    "windlass.transactions.jobs": ("TransactionJob",),
+    "windlass.transactions.submitting": (
+        "submit_in", "submit_in_async", "submit_many_in", "submit_many_in_async",
+    ),
+}  # fmt: skip
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
 __all__ = [
     "Abort",
     "AsyncClient",
+    "AsyncJob",
+    "AsyncTask",
+    "AsyncWorkflow",
+    "AsyncWorkflowBlock",
     "Canceled",
     "Client",
+    "Conflict",
+    "ExceptionInfo",
+    "InvalidInput",
+    "InvalidTransition",
     "JobFailed",
+    "JobHandle",
     "JobSpec",
     "NamedTask",
+    "NotFound",
+    "Overloaded",
+    "RemoteTraceback",
+    "ResultTimeout",
     "Retry",
+    "ServerError",
+    "StoreUnavailable",
     "Suspended",
     "Task",
+    "TooManyRequests",
     "TransactionJob",
+    "UnknownName",
+    "Unreachable",
     "WaitTimeout",
     "WindlassError",
     "Workflow",
     "WorkflowFailed",
+    "WorkflowHandle",
+    "as_completed",
+    "as_completed_async",
     "ask",
     "ask_async",
     "current",
     "default_client",
+    "gather",
+    "gather_async",
     "named",
     "send",
     "send_async",
@@ -79,43 +149,6 @@ __all__ = [
     "wait_for",
     "wait_for_async",
 ]
-
-_MODULES = {
-    "Abort": "windlass.tasks.outcomes",
-    "AsyncClient": "windlass.front",
-    "Client": "windlass.front",
-    "JobFailed": "windlass.client.handles",
-    "JobSpec": "windlass.domain.job.job",
-    "Workflow": "windlass.client.blocking.handles",
-    "WindlassError": "windlass.domain.values.errors",
-    "Retry": "windlass.tasks.outcomes",
-    "WorkflowFailed": "windlass.client.workflows",
-    "Canceled": "windlass.tasks.current",
-    "current": "windlass.tasks.current",
-    "Suspended": "windlass.tasks.steps",
-    "WaitTimeout": "windlass.tasks.steps",
-    "ask": "windlass.tasks.steps",
-    "ask_async": "windlass.tasks.steps",
-    "send": "windlass.tasks.steps",
-    "send_async": "windlass.tasks.steps",
-    "sleep": "windlass.tasks.steps",
-    "sleep_async": "windlass.tasks.steps",
-    "step": "windlass.tasks.steps",
-    "step_async": "windlass.tasks.steps",
-    "wait_for": "windlass.tasks.steps",
-    "wait_for_async": "windlass.tasks.steps",
-    "TransactionJob": "windlass.transactions.jobs",
-    "submit_in": "windlass.transactions.submitting",
-    "submit_in_async": "windlass.transactions.submitting",
-    "submit_many_in": "windlass.transactions.submitting",
-    "submit_many_in_async": "windlass.transactions.submitting",
-    "NamedTask": "windlass.tasks.named",
-    "default_client": "windlass.front",
-    "named": "windlass.tasks.named",
-    "set_default_client": "windlass.front",
-    "task": "windlass.tasks.task",
-    "Task": "windlass.tasks.task",
-}
 
 
 def __getattr__(name: str) -> Any:
@@ -142,4 +175,4 @@ def _register_default() -> None:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted([*__all__, "__version__"])

@@ -6,6 +6,7 @@ import pytest
 
 import windlass
 from tests.cli.program import Program
+from tests.client.resources import use_all
 from tests.support.running import run
 from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable
 
@@ -87,3 +88,19 @@ def test_the_asynchronous_client_does_the_same(up: Program) -> None:
             assert (await client.jobs(limit=1))[0].id == third.id
 
     run(scenario())
+
+
+def test_workers_queues_plans_events_and_deletion_over_http(client: windlass.Client) -> None:
+    use_all(client)
+    assert client.pools.list() == []
+    with pytest.raises(windlass.NotFound, match="pool p"):
+        client.pools.show("p")
+    with pytest.raises(InvalidInput, match=r"unknown query parameter stat; did you mean state\?"):
+        client.run(client.asynchronous.transport.get("/api/v1/jobs", {"stat": "failed"}))
+
+
+def test_many_jobs_are_waited_for_over_http(client: windlass.Client) -> None:
+    jobs = client.submit_many([ECHO] * 20)
+    assert {job.id for job in windlass.as_completed(jobs, timeout=60)} == {j.id for j in jobs}
+    with pytest.raises(windlass.JobFailed):
+        windlass.gather(*jobs, client.submit(FAIL), timeout=60)

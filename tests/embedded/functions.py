@@ -90,3 +90,27 @@ def submit_children(count: int) -> dict[str, object]:
 async def submit_children_async(count: int) -> list[int]:
     first = await double.submit_async(1)
     return [first.id, *(job.id for job in await double.map_async(range(count)))]
+
+
+@windlass.task(secrets=["key"])
+def fail_with_secret() -> None:
+    key = windlass.current().secret("key")
+    try:
+        raise LookupError(f"no door for {key}")
+    except LookupError as error:
+        raise functions_error(key) from error
+
+
+def functions_error(key: str) -> Exception:
+    return InvalidInput("door", "open", key)
+
+
+@windlass.task
+def fail_deeply(depth: int) -> None:
+    """Raises an error with a long traceback, a long message and many causes."""
+    if depth:
+        try:
+            fail_deeply(depth - 1)
+        except ValueError as error:
+            raise ValueError("x" * 10_000) from error
+    raise ValueError("bottom \0 \ud800")

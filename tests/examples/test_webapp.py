@@ -1,6 +1,9 @@
 """`make webapp`: one command starts the shop, and its orders are carried out."""
 
 import os
+from typing import Any
+
+import httpx
 
 from tests.examples.conftest import ROOT, web
 
@@ -19,8 +22,19 @@ def test_an_order_and_its_job_are_committed_together_or_not_at_all() -> None:
 
         later = shop.post("/orders", json={"reference": "A-3", "amount": 7}).json()
         assert later["job"] > order["job"] + 1  # an id was taken and given up with its order
-        for one, reference in ((order, "A-1"), (later, "A-3")):
-            shown = {}
-            while shown.get("state") != "paid" or shown.get("result") is None:
-                shown = shop.get(f"/orders/{one['id']}").json()
-            assert shown["result"] == f"paid {reference}"
+        for number in (order["id"], later["id"]):
+            assert shown_as(shop, number, "paid")["result"] is None
+            sent = shop.post(f"/orders/{number}/packed", json={"parcel": f"P{number}"})
+            assert sent.status_code == 202
+            shown = shown_as(shop, number, "shipped")
+            while shown["result"] is None:
+                shown = shop.get(f"/orders/{number}").json()
+            assert shown["result"] == f"shipped as P{number}"
+
+
+def shown_as(shop: httpx.Client, number: int, state: str) -> dict[str, Any]:
+    """Returns an order once it is in this state."""
+    while True:
+        shown: dict[str, Any] = shop.get(f"/orders/{number}").json()
+        if shown["state"] == state:
+            return shown

@@ -58,7 +58,10 @@ def on_python(tmp_path: Path) -> OnPython:
 
     async def drive(body: Body, slots: int, options: dict[str, Any]) -> None:
         async with workbench(tmp_path) as bench:
+            code = options.pop("code", None)
             executor = PythonExecutor(**{"grace_s": 0.5, **options})
+            if code is not None:
+                executor.keep_code(code)
             executor.attach(bench.spawn, slots)
             try:
                 await body(PythonBench(bench, executor))

@@ -58,6 +58,8 @@ class BenchContext:
 
     attempt = 1
     timeout_ms = None
+    version = None
+    own_mode = True
     alone = False
 
     def __init__(self, bench: Workbench, job: int, args: object, spec: Mapping[str, Any]) -> None:

@@ -6,3 +6,8 @@ import windlass
 @windlass.task
 def add(a: int, b: int) -> int:
     return a + b
+
+
+@windlass.task
+def wait_for_it(signal: str) -> str:
+    return str(windlass.wait_for(signal))

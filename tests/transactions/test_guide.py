@@ -33,6 +33,7 @@ def test_the_programs_of_the_guide_to_transactions_submit(queue: Queue) -> None:
     for code in blocks("transactions.md", "python"):
         exec(compile(code, "transactions.md", "exec"), {"__name__": "guide"})
     assert queue.ask("SELECT body FROM letters") == [("two words",)]
+    assert not queue.job_exists(10**9)  # after a look into the inbox
     newest = queue.client.jobs()
     assert len(newest) == before + 3
     assert newest[0].after == [newest[1].id]

@@ -55,7 +55,7 @@ def test_open_transactions_hold_up_nobody(queue: Queue) -> None:
 
 
 def test_a_job_starts_within_a_second_of_the_commit(queue: Queue) -> None:
-    add.submit_in(psycopg.connect(queue.dsn, autocommit=True), 1, 2)  # the worker is warm
+    assert queue.client.submit(add, 1, 2).result(timeout=30) == 3  # the worker is warm
     clock = RealClock()
     with psycopg.connect(queue.dsn) as connection:
         job = add.submit_in(connection, 1, 2)

@@ -13,7 +13,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.running import run
 from tests.support.waiting import until
 from tests.transactions.conftest import Queue
-from tests.transactions.functions import add
+from tests.transactions.functions import add, wait_for_it
 from windlass import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.wire.jobs import NewWorkflow
@@ -33,7 +33,8 @@ def committed(queue: Queue, text: str, role: str | None = None) -> Any:
     """Runs one statement and commits."""
     dsn = queue.dsn if role is None else queue.dsn.replace("windlass@", f"{role}@")
     with psycopg.connect(dsn) as connection:
-        row = connection.execute(text.encode()).fetchone()
+        cursor = connection.execute(text.encode())
+        row = cursor.fetchone() if cursor.description else None
         return None if row is None else row[0]
 
 
@@ -42,6 +43,7 @@ def committed(queue: Queue, text: str, role: str | None = None) -> Any:
     [
         (JobSpec(task="shell", args={}), "jobs[0].args"),
         (JobSpec(task="t", retries=-1), "jobs[0].retries"),
+        (JobSpec(task="t", priority=101), "jobs[0].priority"),
         (JobSpec(task="t", after=(987_654,)), "jobs[0].after"),
         (JobSpec(task="t", parent=987_654), "jobs[0].parent"),
         (JobSpec(task="t", workflow=987_654), "jobs[0].workflow"),
@@ -86,6 +88,14 @@ def test_what_only_a_server_can_refuse_becomes_a_rejected_job_with_the_reason(
     assert shown.labels == {"task": "shell"}
 
 
+def test_the_handle_of_a_client_works_after_the_commit(queue: Queue) -> None:
+    with psycopg.connect(queue.dsn) as connection:
+        job = queue.client.submit_in(connection, add.options(name="sum"), 1, b=2)
+        assert not queue.job_exists(job.id)
+    assert job.result(timeout=30) == 3
+    assert job.info().name == "sum"
+
+
 def test_a_savepoint_that_is_rolled_back_takes_its_job_with_it(queue: Queue) -> None:
     with psycopg.connect(queue.dsn) as connection:
         kept = add.submit_in(connection, 1, 2)
@@ -116,6 +126,37 @@ def test_a_workflow_is_submitted_as_a_whole(queue: Queue) -> None:
     shown = queue.client.job(last.id).info()
     assert shown.after == [first.id]
     assert shown.workflow is not None
+
+
+def test_the_result_of_a_job_may_be_an_argument_of_the_next(queue: Queue) -> None:
+    with psycopg.connect(queue.dsn) as connection:
+        first = add.submit_in(connection, 1, 2)
+        second = windlass.submit_in(connection, JobSpec(task="python", args=passed_on(first.id)))
+    assert queue.client.job(second.id).result(timeout=30) == 13
+
+
+def passed_on(job: int) -> dict[str, Any]:
+    """Returns a call of `add` with the result of a job."""
+    call = {"function": "tests.transactions.functions:add", "kwargs": {}}
+    return {**call, "args": [{"$result": job}, 10]}
+
+
+def test_a_job_may_wait_for_one_whose_key_was_taken(queue: Queue) -> None:
+    keyed = add.options(key="order-2")
+    with psycopg.connect(queue.dsn) as connection:
+        first = keyed.submit_in(connection, 1, 2)
+        again = keyed.submit_in(connection, 1, 2)
+        last = add.options(after=[again.id]).submit_in(connection, 3, 4)
+    assert queue.client.job(last.id).result(timeout=30) == 7
+    assert queue.client.job(last.id).info().after == [first.id]
+
+
+def test_a_signal_after_the_commit_reaches_the_job(queue: Queue) -> None:
+    with psycopg.connect(queue.dsn) as connection:
+        connection.execute("SET windlass.notify = off")
+        job = wait_for_it.submit_in(connection, "here")
+    queue.client.send("here", "hello")
+    assert queue.client.job(job.id).result(timeout=30) == "hello"
 
 
 def test_a_key_that_is_taken_leads_to_the_job_that_has_it(queue: Queue) -> None:

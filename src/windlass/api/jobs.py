@@ -1,20 +1,31 @@
 """Commands about jobs, with the rights of the caller."""
 
+import msgspec
+
 from windlass.api.bulk import edit_many
 from windlass.api.errors import Forbidden
 from windlass.api.parse import check_count, job_spec, workflow_spec
-from windlass.api.queries import Queries
+from windlass.api.queries import PAGE_LIMIT, Queries
 from windlass.api.rights import Rights
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import NotFound
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.inbox import InboxRow
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.values.conversion import convert
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
+from windlass.engine.inbox.inbox import InboxRequest
+from windlass.engine.jobs.end_waiters import Ended
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
     CancelRequest,
+    DeletedJob,
+    DeleteReply,
+    DeleteRequest,
     Job,
     PriorityReply,
     PriorityRequest,
@@ -22,7 +33,12 @@ from windlass.wire.jobs import (
     SubmitReply,
     SubmitRequest,
     UnblockRequest,
+    WaitReply,
+    WaitRequest,
 )
+
+WAIT_LIMIT = 10_000  # jobs of one request
+COMPLETED = State.COMPLETED.code
 
 
 class Jobs:
@@ -51,6 +67,18 @@ class Jobs:
         await self._rights.check_priorities(request.jobs, request.workflow, who)
         return specs, workflow_spec(request.workflow, who)
 
+    async def read_inbox(self, row: InboxRow) -> InboxRequest:
+        """Returns what a user submitted in a transaction of its own; raises as `submit` does.
+
+        A row has the rights of a submitter in its namespaces.
+        """
+        try:
+            request = convert(msgspec.json.decode(row.body), SubmitRequest, "submission")
+        except msgspec.DecodeError as error:
+            raise InvalidInput("submission", "JSON", str(error)) from None
+        who = Identity(0, row.submitted_by, Role.SUBMITTER, row.namespaces)
+        return InboxRequest(*await self.prepare(request, who))
+
     async def wait(self, job: int, seconds: float, who: Identity) -> Job:
         """Returns the job when it has ended, or as it is when the time is up."""
         try:
@@ -63,9 +91,41 @@ class Jobs:
         await self._engine.jobs.wait_ended(job, int(seconds * 1000))
         return await self._queries.job(job, who)
 
+    async def wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
+        """Returns those of several jobs that have ended, once enough of them have."""
+        try:
+            return await self._wait_some(request, who)
+        except NotFound:
+            await self._queries.catch_up()
+            return await self._wait_some(request, who)
+
+    async def _wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
+        ids = list(dict.fromkeys(request.ids))
+        if not 1 <= len(ids) <= WAIT_LIMIT:
+            raise InvalidInput("ids", f"1 to {WAIT_LIMIT} jobs", len(ids))
+        await self._queries.check_visible(ids, who)
+        most = len(ids)
+
+        def enough(ended: Ended) -> bool:
+            if request.until == "any":
+                return bool(ended)
+            failed = request.until == "failure" and any(map(_has_failed, ended.values()))
+            return failed or len(ended) == most
+
+        ended = await self._engine.jobs.wait_some_ended(ids, int(request.timeout * 1000), enough)
+        missing = next((job for job, facts in ended.items() if facts is None), None)
+        if missing is not None:
+            raise NotFound("job", missing)
+        first = [job for job in ids if job in ended]
+        if request.until == "failure":  # those that did not complete must be among the first
+            first.sort(key=lambda job: not _has_failed(ended[job]))
+        shown = await self._queries.some_jobs(first[:PAGE_LIMIT], who)
+        return WaitReply(shown, max(0, len(first) - PAGE_LIMIT))
+
     async def cancel(self, request: CancelRequest, who: Identity) -> CancelReply:
         """Cancels jobs, all of which the caller must be allowed to change."""
         check_count("ids", request.ids, self._engine.config)
+        await self._queries.catch_up()
         await self._queries.check_visible(request.ids, who)
         await self._rights.check_own(request.ids, who)
         done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
@@ -73,12 +133,29 @@ class Jobs:
 
     async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
         """Cancels one job, which must exist."""
+        await self._queries.catch_up()
         await self._queries.check_visible([job], who)
         await self._rights.check_own([job], who)
         (done,) = await self._engine.jobs.cancel([job], reason, who.name)
         if done.state is None:
             raise NotFound("job", job)
         return CanceledJob(done.job, done.state, done.applied)
+
+    async def delete(self, request: DeleteRequest, who: Identity) -> DeleteReply:
+        """Deletes ended jobs; says for each whether, and why not."""
+        check_count("ids", request.ids, self._engine.config)
+        await self._queries.check_visible(request.ids, who)
+        done = await self._engine.jobs.delete(request.ids, who.name)
+        return DeleteReply([DeletedJob(*one) for one in done])
+
+    async def delete_one(self, job: int, who: Identity) -> bool:
+        """Deletes one ended job, which must exist."""
+        (done,) = (await self.delete(DeleteRequest(ids=[job]), who)).jobs
+        if done.refusal is not None:
+            raise Conflict("not_deleted", f"job {job} cannot be deleted: {done.refusal}")
+        if not done.applied:
+            raise NotFound("job", job)
+        return True
 
     async def retry(self, job: int, who: Identity) -> RetryReply:
         """Replaces an ended job with a new one."""
@@ -115,3 +192,7 @@ class Jobs:
     async def edit_many(self, request: BulkRequest, who: Identity) -> BulkReply:
         """Cancels, retries or reprioritises the next page of jobs that a filter finds."""
         return await edit_many(self._engine, self._rights, request, who)
+
+
+def _has_failed(facts: JobFacts | None) -> bool:
+    return facts is not None and facts.final_state != COMPLETED

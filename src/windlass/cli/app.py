@@ -49,6 +49,14 @@ def run_command(words: Sequence[str]) -> None:
         from windlass.cli.output.errors import fail
 
         fail(error)
+    except ModuleNotFoundError as error:
+        from windlass.cli.output.errors import fail
+        from windlass.domain.values.extras import missing_extra
+
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        fail(missing)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:

@@ -47,6 +47,7 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "run": Command(f"{_HERE}.jobs.submit:run", JOBS),
     "submit": Command(f"{_HERE}.jobs.submit:submit", JOBS),
+    "call": Command(f"{_HERE}.jobs.call:call", JOBS),
     "jobs": Command(f"{_HERE}.jobs.jobs:list_jobs", JOBS),
     "show": Command(f"{_HERE}.jobs.jobs:show", JOBS),
     "logs": Command(f"{_HERE}.jobs.jobs:logs", JOBS),

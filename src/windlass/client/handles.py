@@ -5,31 +5,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Generic, TypeVar, cast
 
-from windlass.client.results import read_result
+from windlass.client.errors import JobFailed, ResultTimeout
 from windlass.client.service import Service
+from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import WindlassError
-from windlass.wire.jobs import Job
+from windlass.domain.values.errors import Conflict, WindlassError
+from windlass.wire.jobs import DeleteRequest, Job
 
 R_co = TypeVar("R_co", covariant=True)
 
 WAIT_SECONDS = 30.0
+EXPLAIN_SECONDS = 5.0
 ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected"})
-
-
-class JobFailed(WindlassError):
-    """A job ended without a result; `job` tells everything about it."""
-
-    code = "job_failed"
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(job)
-        self.job = job
-
-    @property
-    def message(self) -> str:
-        return f"job {self.job.id} {self.job.state}: {self.job.reason or 'no reason given'}"
 
 
 class AsyncJob(Generic[R_co]):
@@ -38,6 +26,12 @@ class AsyncJob(Generic[R_co]):
     def __init__(self, service: Service, job: int) -> None:
         self._service = service
         self._number = job
+        self._completed: Job | None = None  # once that is known
+
+    @property
+    def service(self) -> Service:
+        """What answers about this job."""
+        return self._service
 
     @property
     def id(self) -> int:
@@ -57,25 +51,39 @@ class AsyncJob(Generic[R_co]):
         return await self._service.time_spent(self.id)
 
     async def wait(self, timeout: float | None = None) -> Job:
-        """Waits until the job has ended; raises `TimeoutError` when the time is up."""
-        async with asyncio.timeout(timeout):
-            while True:
-                job = await self._service.wait(self.id, WAIT_SECONDS)
-                if job.state in ENDS:
-                    return job
+        """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    job = await self._service.wait(self.id, WAIT_SECONDS)
+                    if job.state in ENDS:
+                        return job
+        except TimeoutError:
+            why = await why_waiting(self._service, self.id)
+            message = f"job {self.id} has not ended after {timeout:g} s{why}"
+            raise ResultTimeout(message, [self.id]) from None
 
     async def result(self, timeout: float | None = None) -> R_co:
         """Returns the job's result; raises `JobFailed` if it did not complete."""
-        job = await self.wait(timeout)
+        job = self._completed or await self.wait(timeout)
         if job.state != "completed":
             raise JobFailed(job)
+        return await self.value_of(job)
+
+    async def value_of(self, job: Job) -> R_co:
+        """Returns the result of the job, which has completed."""
         return cast("R_co", await read_result(self._service, job))
+
+    def note_end(self, job: Job) -> None:
+        """Keeps the job as a list shows it, so that `result` need not ask the server."""
+        if job.state == "completed":
+            self._completed = job
 
     @property
     def output(self) -> R_co:
-        """Its result, as an argument of another job: this handle, typed as what it stands for.
+        """This handle, typed as its result: `add.submit(first.output, 2)` suits type checkers.
 
-        `add.submit(first.output, 3)` is `add.submit(first, 3)` for type checkers.
+        Among the arguments of another job, a handle stands for the result of its job.
         """
         return cast("R_co", self)
 
@@ -90,6 +98,16 @@ class AsyncJob(Generic[R_co]):
     async def retry(self) -> "AsyncJob[R_co]":
         """Retries the ended job as a new job that supersedes it."""
         return AsyncJob(self._service, (await self._service.retry(self.id)).id)
+
+    async def delete(self) -> bool:
+        """Deletes the ended job with its log and artifacts; False if it did not exist any more.
+
+        Raises `Conflict` if it has not ended, or something still needs it.
+        """
+        (done,) = (await self._service.delete(DeleteRequest(ids=[self.id]))).jobs
+        if done.refusal is not None:
+            raise Conflict("not_deleted", f"job {self.id} cannot be deleted: {done.refusal}")
+        return done.applied
 
     def logs(self, follow: bool = False) -> AsyncIterator[bytes]:
         """Yields the job's log in pieces; with `follow` until the job ends."""
@@ -108,3 +126,12 @@ class AsyncJob(Generic[R_co]):
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"
+
+
+async def why_waiting(service: Service, job: int) -> str:
+    """Returns why a job has not ended, as the end of a message; nothing if nobody knows."""
+    try:
+        async with asyncio.timeout(EXPLAIN_SECONDS):
+            return f": {(await service.explain(job)).summary}"
+    except (TimeoutError, WindlassError):
+        return ""

@@ -13,9 +13,10 @@ from urllib.parse import quote
 import msgspec
 
 from windlass.client.reconnect import Reconnect
-from windlass.client.schedules import HttpPlanning, Planning
+from windlass.client.resources.fleet import Fleet, HttpFleet
+from windlass.client.resources.schedules import HttpPlanning, Planning
 from windlass.client.transport import Answer, Transport
-from windlass.client.uploads import described, read
+from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import NotFound, WindlassError
@@ -25,11 +26,15 @@ from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
     CancelRequest,
+    DeleteReply,
+    DeleteRequest,
     Job,
     JobList,
     RetryReply,
     SubmitReply,
     SubmitRequest,
+    WaitReply,
+    WaitRequest,
 )
 from windlass.wire.steps import (
     AnswerReply,
@@ -69,6 +74,10 @@ class Service(Protocol):
         """Returns the job once it has ended, or as it is when the time is up."""
         ...
 
+    async def wait_some(self, request: WaitRequest) -> WaitReply:
+        """Returns those of several jobs that have ended, once enough have or time is up."""
+        ...
+
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
         """Returns a page of jobs; `query` has the filters, `after` and `limit`."""
         ...
@@ -76,6 +85,8 @@ class Service(Protocol):
     async def cancel(self, request: CancelRequest) -> CancelReply: ...
 
     async def cancel_one(self, job: int, reason: str) -> CanceledJob: ...
+
+    async def delete(self, request: DeleteRequest) -> DeleteReply: ...
 
     async def retry(self, job: int) -> RetryReply: ...
 
@@ -118,6 +129,11 @@ class Service(Protocol):
     @property
     def planning(self) -> Planning:
         """Templates and schedules."""
+        ...
+
+    @property
+    def fleet(self) -> Fleet:
+        """Workers, queues and events."""
         ...
 
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]: ...
@@ -185,6 +201,7 @@ class HttpService:
         self.transport = transport
         self._reconnect = reconnect or Reconnect()
         self.planning = HttpPlanning(transport, self._reconnect, fresh_key)
+        self.fleet = HttpFleet(transport, self._reconnect)
 
     async def open(self) -> None:
         """Connections are made as they are needed."""
@@ -202,6 +219,9 @@ class HttpService:
         path = f"/api/v1/jobs/{job}/wait"
         return await self._repeat("GET", path, Job, timeout=seconds)
 
+    async def wait_some(self, request: WaitRequest) -> WaitReply:
+        return await self._repeat("POST", "/api/v1/jobs/wait", WaitReply, request)
+
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
         return await self._repeat("GET", "/api/v1/jobs", JobList, **query)
 
@@ -211,6 +231,9 @@ class HttpService:
     async def cancel_one(self, job: int, reason: str) -> CanceledJob:
         path = f"/api/v1/jobs/{job}/cancel"
         return await self._repeat("POST", path, CanceledJob, reason=reason)
+
+    async def delete(self, request: DeleteRequest) -> DeleteReply:
+        return await self._repeat("POST", "/api/v1/jobs/delete", DeleteReply, request)
 
     async def retry(self, job: int) -> RetryReply:
         return await self._repeat("POST", f"/api/v1/jobs/{job}/retry", RetryReply)

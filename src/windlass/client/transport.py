@@ -8,7 +8,7 @@ import io
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -70,6 +70,21 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
+class _OpenSession(NamedTuple):
+    """The connections of one event loop."""
+
+    session: aiohttp.ClientSession
+    life: AsyncGenerator[None, None]
+
+
+async def _until_closed(session: aiohttp.ClientSession) -> AsyncGenerator[None, None]:
+    """Closes a session when it is closed itself: `asyncio.run` does so when its loop ends."""
+    try:
+        yield
+    finally:
+        await session.close()
+
+
 class Transport:
     """One server, or several over one store, with one token.
 
@@ -93,7 +108,7 @@ class Transport:
         self._trust: ssl.SSLContext | bool = True if trust is None else trust
         self._socket = socket
         self._renew = renew
-        self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
+        self._sessions: dict[asyncio.AbstractEventLoop, _OpenSession] = {}
         for one in self._servers:
             if not _is_address(one):
                 raise InvalidInput("server", "an address such as http://host:7420", one)
@@ -177,24 +192,26 @@ class Transport:
         """Closes the connections, also those of other loops."""
         own = asyncio.get_running_loop()
         while self._sessions:
-            loop, session = self._sessions.popitem()
-            if loop is own or not loop.is_running():
-                await session.close()
-            else:
-                closing = asyncio.run_coroutine_threadsafe(session.close(), loop)
+            loop, opened = self._sessions.popitem()
+            if loop is own:
+                await opened.life.aclose()
+            elif loop.is_running():
+                closing = asyncio.run_coroutine_threadsafe(opened.session.close(), loop)
                 await asyncio.wrap_future(closing)
 
     async def _session(self) -> aiohttp.ClientSession:
         """Returns the session of the running loop, which its first call opens."""
         loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None:
-            session = self._sessions[loop] = aiohttp.ClientSession(
+        opened = self._sessions.get(loop)
+        if opened is None:
+            session = aiohttp.ClientSession(
                 connector=self._connector(), cookie_jar=aiohttp.DummyCookieJar()
             )
+            opened = self._sessions[loop] = _OpenSession(session, _until_closed(session))
+            await anext(opened.life)
             for other in [one for one in self._sessions if one.is_closed()]:
-                await self._sessions.pop(other).close()
-        return session
+                del self._sessions[other]
+        return opened.session
 
     def _connector(self) -> aiohttp.BaseConnector:
         if self._socket is not None:

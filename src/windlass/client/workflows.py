@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from windlass.client.handles import WAIT_SECONDS
+from windlass.client.errors import ResultTimeout, WorkflowFailed
+from windlass.client.handles import WAIT_SECONDS, why_waiting
 from windlass.client.service import Service
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WindlassError
@@ -14,21 +15,9 @@ from windlass.wire.workflows import Workflow
 
 ENDS = frozenset({"completed", "failed", "canceled"})
 PAGE = 1_000
-
-
-class WorkflowFailed(WindlassError):
-    """A workflow did not complete; `workflow` tells everything about it."""
-
-    code = "workflow_failed"
-
-    def __init__(self, workflow: Workflow) -> None:
-        super().__init__(workflow)
-        self.workflow = workflow
-
-    @property
-    def message(self) -> str:
-        counts = ", ".join(f"{number} {state}" for state, number in self.workflow.counts.items())
-        return f"workflow {self.workflow.id} {self.workflow.state}: {counts or 'no jobs'}"
+SHOWN = 100  # jobs that an error names
+FAILED = ("failed", "rejected", "canceled")
+OPEN = ("queued", "assigned", "running", "retrying", "blocked")
 
 
 class AsyncWorkflow:
@@ -71,18 +60,21 @@ class AsyncWorkflow:
         return await self._service.submit(request)
 
     async def wait(self, timeout: float | None = None) -> Workflow:
-        """Waits until the workflow has ended; raises `TimeoutError` when the time is up."""
-        async with asyncio.timeout(timeout):
-            while True:
-                workflow = await self._service.wait_workflow(self.id, WAIT_SECONDS)
-                if workflow.state in ENDS:
-                    return workflow
+        """Waits until the workflow has ended; raises `ResultTimeout` when the time is up."""
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    workflow = await self._service.wait_workflow(self.id, WAIT_SECONDS)
+                    if workflow.state in ENDS:
+                        return workflow
+        except TimeoutError:
+            raise await self._timed_out(timeout) from None
 
     async def complete(self, timeout: float | None = None) -> Workflow:
         """Waits as `wait` does; raises `WorkflowFailed` if the workflow did not complete."""
         workflow = await self.wait(timeout)
         if workflow.state != "completed":
-            raise WorkflowFailed(workflow)
+            raise WorkflowFailed(workflow, await self._some(FAILED))
         return workflow
 
     async def cancel(self, reason: str = "Canceled") -> bool:
@@ -93,6 +85,22 @@ class AsyncWorkflow:
         """Retries its failed jobs, or all of it as a new workflow; returns that workflow."""
         done = await self._service.retry_workflow(self.id, failed)
         return AsyncWorkflow(self._service, done.id)
+
+    async def _timed_out(self, timeout: float | None) -> ResultTimeout:
+        """Returns the error that names a job which has not ended, and why it has not."""
+        message = f"workflow {self.id} has not ended after {timeout:g} s"
+        try:
+            jobs = [job.id for job in await self._some(OPEN)]
+        except WindlassError:
+            return ResultTimeout(message)
+        if jobs:
+            first = min(jobs)
+            message += f"; job {first} has not{await why_waiting(self._service, first)}"
+        return ResultTimeout(message, jobs)
+
+    async def _some(self, states: Sequence[str]) -> list[Job]:
+        query = {"workflow": self.id, "state": list(states), "limit": SHOWN}
+        return (await self._service.jobs(query)).jobs
 
     def __repr__(self) -> str:
         return f"<workflow {self.id}>"

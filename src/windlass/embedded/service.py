@@ -16,12 +16,12 @@ from windlass.api.rights import Rights
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.client.service import find_worker, fresh_key
-from windlass.client.uploads import described, read
+from windlass.client.values.uploads import described, read
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.job.job import DEFAULT_NAMESPACE
-from windlass.domain.values.errors import InvalidInput
+from windlass.embedded.fleet import EmbeddedFleet, OpenEngine
 from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.engine import Engine
@@ -30,23 +30,25 @@ from windlass.engine.files.follow_log import follow_growing
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.files import Uploaded
 from windlass.wire.jobs import (
+    JOB_FILTERS,
     CanceledJob,
     CancelReply,
     CancelRequest,
+    DeleteReply,
+    DeleteRequest,
     Job,
     JobList,
     RetryReply,
     SubmitReply,
     SubmitRequest,
+    WaitReply,
+    WaitRequest,
 )
 from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
 from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow
 from windlass.wiring.backend import Backend
 
-FILTERS = {
-    "state": None, "queue": None, "namespace": None, "task": None, "name": None, "label": None,
-    "workflow": None, "submitted_by": None, "key": None, "dead": False,
-}  # fmt: skip
+FILTERS = {**dict.fromkeys(JOB_FILTERS), "dead": False}
 LISTS = ("state", "label")
 QUESTIONS = 100  # that are read at once
 
@@ -73,6 +75,7 @@ class EngineService:
         self._who = Identity(0, "embedded", Role.ADMIN)
         self._opened: _Api | None = None
         self.planning = EmbeddedPlanning(self._plan)
+        self.fleet = EmbeddedFleet(self._fleet)
 
     async def open(self) -> None:
         await self._api()
@@ -86,12 +89,12 @@ class EngineService:
     async def wait(self, job: int, seconds: float) -> Job:
         return await (await self._api()).jobs.wait(job, seconds, self._who)
 
+    async def wait_some(self, request: WaitRequest) -> WaitReply:
+        return await (await self._api()).jobs.wait_some(request, self._who)
+
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
         wanted = {**FILTERS, **query}
         cursor, limit = int(wanted.pop("after", None) or 0), int(wanted.pop("limit", 100))
-        unknown = sorted(set(wanted) - set(FILTERS))
-        if unknown:
-            raise InvalidInput("filter", f"one of {', '.join(FILTERS)}", unknown[0])
         for name in LISTS:
             if isinstance(wanted[name], str):
                 wanted[name] = [wanted[name]]
@@ -103,6 +106,9 @@ class EngineService:
 
     async def cancel_one(self, job: int, reason: str) -> CanceledJob:
         return await (await self._api()).jobs.cancel_one(job, reason, self._who)
+
+    async def delete(self, request: DeleteRequest) -> DeleteReply:
+        return await (await self._api()).jobs.delete(request, self._who)
 
     async def retry(self, job: int) -> RetryReply:
         return await (await self._api()).jobs.retry(job, self._who)
@@ -170,6 +176,14 @@ class EngineService:
         row = await files.store_upload(sent, read(path), self._who.name)
         return Uploaded(row.namespace, row.sha256, row.size)
 
+    async def some_jobs(self, ids: list[int]) -> list[Job]:
+        """Returns these jobs as lists show them."""
+        return await (await self._api()).queries.some_jobs(ids, self._who)
+
+    async def now(self) -> int:
+        """Returns the store's time."""
+        return await (await self._api()).engine.now()
+
     async def close(self) -> None:
         await self._node.close()
 
@@ -184,6 +198,10 @@ class EngineService:
             signals = Signals(backend.engine, queries, fresh_key)
             opened = self._opened = _Api(backend, queries, jobs, workflows, signals)
         return opened
+
+    async def _fleet(self) -> OpenEngine:
+        api = await self._api()
+        return OpenEngine(api.engine, api.queries, self._who)
 
     async def _plan(self) -> EnginePlanning:
         backend = (await self._api()).backend

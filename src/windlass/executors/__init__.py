@@ -41,19 +41,23 @@ def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
 
 
 def load_executors(
-    tasks: Iterable[str] | None = None, imports: Iterable[str] = (), allowed: Iterable[str] = ()
+    tasks: Iterable[str] | None = None,
+    imports: Iterable[str] = (),
+    allowed: Iterable[str] = (),
+    apps: Iterable[str] = (),
 ) -> dict[str, Executor]:
     """Executors by task: those named, else all there are.
 
     One from another package that cannot be loaded is left out, and the log says so.
-    `imports` are modules whose named functions are run as well, where `python` is; `allowed` are
-    patterns of modules whose functions jobs may name.
+    `imports` are modules whose named functions are run as well, where `python` is, `apps` packages
+    with all modules below them; `allowed` are patterns of modules whose functions jobs may name.
     """
-    from windlass.executors.python.named import import_modules
+    from windlass.executors.python.named import import_modules, modules_of
 
     wanted = None if tasks is None else set(tasks)
     modules = tuple(imports)
     import_modules(modules)
+    modules = tuple(dict.fromkeys((*modules, *modules_of(apps))))
     executors: dict[str, Executor] = {}
     for task, make in BUILT_IN.items():
         if wanted is None or task in wanted:
@@ -69,11 +73,10 @@ def load_executors(
 
 def add_named(executors: dict[str, Executor]) -> None:
     """Adds the named functions that this process has imported, beside `python`."""
-    from windlass.executors.python.executor import PythonExecutor
-    from windlass.executors.python.named import NamedFunction, named_executors
+    from windlass.executors.python.named import Calls, NamedFunction, named_executors
 
     python = executors.get(PYTHON)
-    if isinstance(python, PythonExecutor):
+    if isinstance(python, Calls):
         others = [task for task, e in executors.items() if not isinstance(e, NamedFunction)]
         executors.update(named_executors(python, others))
 

@@ -17,7 +17,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """How an attempt ended; what `Finished` says, without the ids.
 
     `misfit`: the arguments do not fit, and nothing was run. Raising `InvalidInput` before any
-    process was started means the same.
+    process was started means the same. `unable`: this worker cannot run such jobs, others may;
+    with `back_off`, not at once.
     """
 
     outcome: Outcome = "completed"
@@ -29,6 +30,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     raised: Raised | None = None
     size: int = 0  # of the result as JSON; 0 if it is not known
     leaves_files: bool = False  # the result names files of the scratch directory
+    unable: bool = False
+    back_off: bool = False
+
+    def leaves_more(self, limit: int) -> bool:
+        """Returns whether parts of it must be kept as artifacts: files, or more than `limit`."""
+        return self.leaves_files or self.size > limit
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -101,6 +108,11 @@ class JobContext(Protocol):
     @property
     def spec(self) -> Mapping[str, Any]: ...
     @property
+    def version(self) -> str | None:
+        """The version of its function that the job asks for."""
+        ...
+
+    @property
     def scratch(self) -> Path:
         """A directory of the attempt's own, removed when it has ended."""
         ...
@@ -123,6 +135,11 @@ class JobContext(Protocol):
     @property
     def alone(self) -> bool:
         """Whether it shares no process with other jobs: it demands isolation, or has limits."""
+        ...
+
+    @property
+    def own_mode(self) -> bool:
+        """Whether it is isolated just as the worker's other jobs are."""
         ...
 
     @property

@@ -31,5 +31,5 @@ def make_provider(pool: Pool, place: Path, clock: Clock) -> Provider:
 
         return KubernetesProvider(pool)
     except ImportError as error:
-        expected = f"installed with `pip install windlass[{pool.provider}]`"
+        expected = f"installed with `pip install 'windlass[{pool.provider}]'`"
         raise InvalidInput("provider", expected, f"no module {error.name}") from None

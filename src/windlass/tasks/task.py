@@ -18,7 +18,6 @@ from windlass.tasks.submitting import Submits
 
 if TYPE_CHECKING:
     from windlass.tasks.values.calls import CallCodec
-    from windlass.transactions.jobs import TransactionJob
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
@@ -28,7 +27,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 # Options that belong to a single job, and cannot be given for all jobs of a function.
 _OF_ONE_JOB: Final = frozenset(
-    {"task", "args", "name", "key", "after", "after_any", "workflow", "parent"}
+    {"task", "args", "name", "key", "after", "after_any", "workflow", "parent", "version"}
 )
 _OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
 OF_CALLS: Final = KEYWORDS - {"task", "args"}
@@ -41,9 +40,12 @@ class Task(Submits[P, R_co]):
     its jobs, `job` describes a call without submitting it.
     """
 
-    def __init__(self, function: Callable[P, Any], job: JobSpec) -> None:
+    def __init__(
+        self, function: Callable[P, Any], job: JobSpec, version: str | None = None
+    ) -> None:
         self._function = function
         self._job = job
+        self._version = version
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -54,6 +56,11 @@ class Task(Submits[P, R_co]):
     def function(self) -> Callable[P, Any]:
         """The function itself."""
         return self._function
+
+    @property
+    def version(self) -> str | None:
+        """The version that the task declares; jobs ask for one with the option `version`."""
+        return self._version
 
     @property
     def defaults(self) -> JobSpec:
@@ -83,7 +90,8 @@ class Task(Submits[P, R_co]):
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
         fields = canonical_options(options, OF_CALLS)
-        made = type(self)(self._function, msgspec.structs.replace(self._job, **fields))
+        job = msgspec.structs.replace(self._job, **fields)
+        made = type(self)(self._function, job, self._version)
         for known in ("signature", "codec", "path"):
             if known in vars(self):
                 vars(made)[known] = vars(self)[known]
@@ -117,20 +125,6 @@ class Task(Submits[P, R_co]):
         except TypeError as error:
             raise InvalidInput("args", f"arguments that {self.path} takes", str(error)) from None
 
-    def submit_in(self, connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> "TransactionJob":
-        """Submits a call in the transaction of a connection; see `windlass.submit_in`."""
-        from windlass.transactions.submitting import submit_in
-
-        return submit_in(connection, self.job(*args, **kwargs))
-
-    async def submit_in_async(
-        self, connection: Any, /, *args: P.args, **kwargs: P.kwargs
-    ) -> "TransactionJob":
-        """Does the same over an async connection; see `windlass.submit_in_async`."""
-        from windlass.transactions.submitting import submit_in_async
-
-        return await submit_in_async(connection, self.job(*args, **kwargs))
-
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"
 
@@ -148,9 +142,10 @@ class AsyncTask(Task[P, R_co]):
 class _Decorator:
     """What `@windlass.task(...)` returns: makes a task of a function."""
 
-    def __init__(self, name: str, job: JobSpec) -> None:
+    def __init__(self, name: str, job: JobSpec, version: str | None) -> None:
         self._name = name
         self._job = job
+        self._version = version
 
     @overload
     def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
@@ -159,7 +154,7 @@ class _Decorator:
 
     def __call__(self, function: Callable[P, Any], /) -> Task[P, Any]:
         kind = AsyncTask if inspect.iscoroutinefunction(function) else Task
-        made: Task[P, Any] = kind(function, self._job)
+        made: Task[P, Any] = kind(function, self._job, self._version)
         if self._name != PYTHON:
             _register(self._name, made)
         return made
@@ -178,21 +173,31 @@ def task(
     timeout: Duration | None = ...,
     requires: str | Sequence[str] = ...,
     secrets: str | Sequence[str] = ...,
+    version: str | None = ...,
     **options: Any,
 ) -> _Decorator: ...
 
 
 def task(
-    function: Callable[..., Any] | None = None, /, *, name: str = PYTHON, **options: Any
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str = PYTHON,
+    version: str | None = None,
+    **options: Any,
 ) -> Any:
     """Marks a function, plain or async, as one that workers may run.
 
     Calling it still runs it; `client.submit(function, 1, 2)` runs it as a job. `name`
     makes it a task of its own, which workers run that import it (`--import`). `options` are
     those of a job, such as `queue`, `retries`, `timeout`, `requires`, and `secrets` of the
-    worker that it needs (`windlass.current().secret`).
+    worker that it needs (`windlass.current().secret`). `version` is that of the function: a job
+    that asks for one (`function.options(version="2")`) runs only where it is the same.
     """
-    decorator = _Decorator(name, JobSpec(task=name, **canonical_options(options, _OF_FUNCTIONS)))
+    if version is not None and not isinstance(version, str):
+        raise InvalidInput("version", 'text, such as "2"', version)
+    job = JobSpec(task=name, **canonical_options(options, _OF_FUNCTIONS))
+    decorator = _Decorator(name, job, version)
     return decorator if function is None else decorator(function)
 
 

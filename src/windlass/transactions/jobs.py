@@ -18,6 +18,10 @@ class TransactionJob:
         """The job's number."""
         return self._number
 
+    def __windlass_reference__(self) -> int:
+        """Returns what stands for the job's result among the arguments of another."""
+        return self._number
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TransactionJob) and other.id == self.id
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from windlass.domain.access.policy import check_priority
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.config import Config
 from windlass.domain.job.dependency_graph import find_names
 from windlass.domain.job.job import JobSpec
@@ -13,10 +15,12 @@ from windlass.domain.job.validation import Validator, check_workflow_options
 from windlass.domain.rows.inbox import MOST_JOBS
 from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.values.errors import InvalidInput
+from windlass.tasks.submitting import with_ids
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
 from windlass.wire.reactions import parse_reactions
 
 ANY_NAMESPACE = "*"
+SUBMITTER = Identity(0, "", Role.SUBMITTER)
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -62,12 +66,15 @@ def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) 
         if job.submitted_by is not None:
             field = f"jobs[{number}].submitted_by"
             raise InvalidInput(field, "left to the server", job.submitted_by)
-        _validator().validate(job, f"jobs[{number}]")
-    find_names(own, range(1, len(own) + 1))
+        if job.priority is not None:
+            check_priority(job.priority, SUBMITTER, Config().access, f"jobs[{number}].priority")
+    # With the jobs whose results they get, which they wait for.
+    waiting = [_validator().validate(job, f"jobs[{n}]").spec for n, job in enumerate(own)]
+    find_names(waiting, range(1, len(own) + 1))
     if workflow is not None:
         _check_workflow(workflow, own)
     body = msgspec.json.encode(SubmitRequest(jobs=own, workflow=workflow))
-    return Request(body.decode(), _facts(own, workflow), own)
+    return Request(body.decode(), _facts(waiting, workflow), waiting)
 
 
 def _check_workflow(workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> None:
@@ -103,16 +110,3 @@ def _facts(jobs: Sequence[JobSpec], workflow: NewWorkflow | None) -> Facts:
         if job.workflow is not None:
             joined.append(Reference(f"jobs[{number}].workflow", job.workflow, job.namespace))
     return Facts(len(jobs), sorted(spaces), named, joined)
-
-
-def with_ids(job: JobSpec) -> JobSpec:
-    """Returns the job with ids where it waits for handles."""
-    references: tuple[Any, ...] = (*job.after, *job.after_any)
-    if all(isinstance(one, int | str) for one in references):
-        return job
-    after, after_any = map(_ids, (job.after, job.after_any))
-    return msgspec.structs.replace(job, after=after, after_any=after_any)
-
-
-def _ids(references: tuple[Any, ...]) -> tuple[int | str, ...]:
-    return tuple(one if isinstance(one, int | str) else one.id for one in references)

@@ -3,14 +3,15 @@
 Durations are seconds or text such as "15m"; times are RFC 3339 in UTC.
 """
 
-from typing import Any
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from windlass.domain.explain.explanation import Estimate
-from windlass.domain.job.forms import Concurrency, RateLimit
+from windlass.domain.job.forms import Concurrency, Duration, RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.retry_forms import Backoff
+from windlass.domain.lifecycle.failures import ExceptionInfo
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.numbers import Id
 
@@ -18,8 +19,9 @@ from windlass.wire.numbers import Id
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The workflow that a submission makes.
 
-    `priority` is the base of its jobs that name none. While a workflow with this `key` has
-    not ended, it is answered instead of making another. `template` is “name@version”.
+    `priority` is the base of its jobs that name none. While another workflow has this `key`, it
+    is answered instead of making one: until it ends, or as long as its `key_for` says, a duration
+    or “forever”. `template` is “name@version”.
     Reactions are those of `wire/reactions.py`.
     """
 
@@ -27,6 +29,7 @@ class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     namespace: str | None = None
     priority: int | str | None = None
     key: str | None = None
+    key_for: Duration | None = None
     fail_fast: bool = False
     labels: dict[str, str] = {}
     template: str | None = None
@@ -67,10 +70,11 @@ class Priority(msgspec.Struct, frozen=True):
 
 
 class FailureInfo(msgspec.Struct, frozen=True):
-    """Its class goes by `class` in JSON."""
+    """Its class goes by `class` in JSON. `exception` is what ended a function, for its job."""
 
     kind: str = msgspec.field(name="class")
     message: str | None = None
+    exception: ExceptionInfo | None = None
 
 
 class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,6 +197,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     superseded_by: int | None
     labels: dict[str, str]
     key: str | None
+    key_for: Duration | None
     submitted_by: str | None
     created_at: str
     assigned_at: str | None
@@ -213,11 +218,36 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[StepInfo] = []  # what its function has stored and waits for; empty in lists
 
 
+# The filters of a list of jobs, as the route takes them.
+JOB_FILTERS: Final = (
+    "state", "queue", "namespace", "task", "name", "label", "workflow", "submitted_by", "key",
+    "dead",
+)  # fmt: skip
+
+
 class JobList(msgspec.Struct, frozen=True):
     """One page; `next` is the cursor of the following one."""
 
     jobs: list[Job]
     next: str | None = None
+
+
+class WaitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Waits at most `timeout` seconds until one of these jobs has ended.
+
+    With `until` all or failure, until all of them have; failure: or until one did not complete.
+    """
+
+    ids: list[int]
+    timeout: Annotated[float, msgspec.Meta(ge=0, le=60)] = 30
+    until: Literal["any", "all", "failure"] = "any"
+
+
+class WaitReply(msgspec.Struct, frozen=True):
+    """Those that have ended, as lists show them, at most 1000; `more` have ended too."""
+
+    jobs: list[Job]
+    more: int = 0
 
 
 class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -233,6 +263,22 @@ class CanceledJob(msgspec.Struct, frozen=True):
 
 class CancelReply(msgspec.Struct, frozen=True):
     jobs: list[CanceledJob]
+
+
+class DeleteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    ids: list[int] = []
+
+
+class DeletedJob(msgspec.Struct, frozen=True):
+    """`applied` is False if it did not exist any more, or if there is a `refusal`."""
+
+    id: int
+    applied: bool
+    refusal: str | None = None
+
+
+class DeleteReply(msgspec.Struct, frozen=True):
+    jobs: list[DeletedJob]
 
 
 class RetryReply(msgspec.Struct, frozen=True):

@@ -45,13 +45,15 @@ class Released(msgspec.Struct, frozen=True, gc=False):
     """The worker gives this attempt back through no fault of the job.
 
     A reason on an attempt that never started is a refusal: the job backs off and avoids
-    this worker for a while. With `back_off` the next attempt waits, because it would fail too.
+    this worker for a while. With `back_off` the next attempt waits, because it would fail too. An
+    `unable` worker cannot run such jobs, and its metadata says so from this sync on.
     """
 
     job: int
     attempt: int
     reason: str | None = None
     back_off: bool = False
+    unable: bool = False
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):

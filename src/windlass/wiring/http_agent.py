@@ -11,7 +11,9 @@ from windlass.worker.agent.state import StateDirectory
 
 def http_agent(transport: Transport, options: WorkerOptions) -> Agent:
     """Returns an agent that talks to a server; the caller closes the transport."""
-    executors = load_executors(imports=options.imports, allowed=options.allowed_imports)
+    executors = load_executors(
+        imports=options.imports, allowed=options.allowed_imports, apps=options.apps
+    )
     state = StateDirectory(options.state)
     gateway = HttpGateway(transport, _own_token(state, options.keeps_token))
     return Agent(gateway, options, executors, RealClock(), RealChance(), state)

@@ -11,6 +11,7 @@ from windlass.blobs.memory import MemoryBlobs
 from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.extras import needs
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.epochs import Restored, begin_epoch
 from windlass.engine.verify import verify
@@ -61,8 +62,9 @@ def is_postgres(url: str) -> bool:
 
 
 async def _open_postgres(url: str, config: Config, opening: Opening) -> "PostgresStore":
-    from windlass.store.postgres.opening import open_patiently
-    from windlass.store.postgres.store import PostgresStore
+    with needs("postgres"):
+        from windlass.store.postgres.opening import open_patiently
+        from windlass.store.postgres.store import PostgresStore
 
     name = f"{os.uname().nodename}-{os.getpid()}-{RealSecrets().secret()[:6]}"
 
@@ -83,7 +85,8 @@ async def _open_postgres(url: str, config: Config, opening: Opening) -> "Postgre
 async def upgrade_store(url: str) -> None:
     """Upgrades a PostgreSQL schema; SQLite upgrades itself when opened."""
     if is_postgres(url):
-        from windlass.store.postgres.store import PostgresStore
+        with needs("postgres"):
+            from windlass.store.postgres.store import PostgresStore
 
         store = await PostgresStore.connect(url, f"upgrade-{os.getpid()}")
         try:
@@ -115,11 +118,11 @@ async def _accept(store: Store) -> None:
     """Lets a store count as the one to continue, although it was restored."""
     if isinstance(store, SqliteStore):
         store.note_newest()
-        return
-    from windlass.store.postgres.store import PostgresStore
+    elif not isinstance(store, MemoryStore):
+        from windlass.store.postgres.store import PostgresStore
 
-    if isinstance(store, PostgresStore):
-        await store.note_identity()
+        if isinstance(store, PostgresStore):
+            await store.note_identity()
 
 
 async def verify_store(url: str, config: Config) -> Verified:
@@ -140,7 +143,8 @@ def open_blobs(url: str) -> Blobs:
     if parts.scheme == "file":
         return LocalBlobs(Path(parts.path))
     if parts.scheme == "s3":
-        from windlass.blobs.s3 import S3Blobs
+        with needs("s3"):
+            from windlass.blobs.s3 import S3Blobs
 
         return S3Blobs(parts.netloc, parts.path.strip("/"))
     if parts.scheme == "memory":

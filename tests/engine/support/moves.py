@@ -94,6 +94,7 @@ _kinds = st.sampled_from(
         "released",
         "refused",
         "misfit",
+        "unable",
     ]
 )
 _reports = st.lists(st.builds(Report, st.integers(0, 5), _kinds, _failures), max_size=2)

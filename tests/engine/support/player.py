@@ -186,6 +186,8 @@ def _spoken(held: list[Assignment], reports: list[Report]) -> dict[str, Any]:
         elif kind in ("released", "refused"):
             reason = "no disk" if kind == "refused" else None
             said["released"].append(Released(job.job, job.attempt, reason))
+        elif kind == "unable":
+            said["released"].append(Released(job.job, job.attempt, "no code", unable=True))
         elif kind == "misfit":
             wrong = Finished(job.job, job.attempt, "failed", failure="configuration", misfit=True)
             said["finished"].append(wrong)

@@ -138,12 +138,18 @@ NOT_CALLABLE: list[tuple[str, tuple[int, ...], str]] = [
 ]
 
 
+# This worker does not have them, but others may.
+LACKING = {"no_such_function", "tests.no_such_module:f", "tests.executors.broken_module:f"}
+
+
 def test_what_cannot_be_called_is_a_configuration_failure(on_python: OnPython) -> None:
     async def body(python: PythonBench) -> None:
         for name, args, message in NOT_CALLABLE:
             result = await python.call(name, *args)
             assert (result.outcome, result.failure) == ("failed", "configuration")
-            assert result.misfit is not name.startswith("return_")  # those had run
+            lacks = name in LACKING
+            assert result.misfit is not (lacks or name.startswith("return_"))  # those had run
+            assert result.unable is lacks
             assert message in str(result.message)
 
     on_python(body)
@@ -202,7 +208,7 @@ def test_a_worker_allows_some_modules_only(on_python: OnPython) -> None:
     async def body(python: PythonBench) -> None:
         assert (await python.call("echo", 1)).outcome == "completed"
         result = await python.call("tests.executors.named_functions:f")
-        assert (result.failure, result.misfit) == ("configuration", True)
+        assert (result.failure, result.misfit, result.unable) == ("configuration", False, True)
         assert "tests.executors.functions" in (result.message or "")
 
     on_python(body, allowed=["tests.executors.functions"])

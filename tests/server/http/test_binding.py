@@ -7,9 +7,11 @@ import pytest
 
 from windlass.domain.access.actions import Action
 from windlass.domain.values.errors import WindlassError
+from windlass.server.app import ROUTES
 from windlass.server.http.binding import Binder, Body, signature_of
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Route
+from windlass.wire.jobs import JOB_FILTERS
 from windlass.wire.numbers import Id
 
 
@@ -53,6 +55,11 @@ def test_arguments_come_from_path_query_and_body() -> None:
 def test_what_does_not_fit_is_named_in_plain_words() -> None:
     assert refusal(path="0") == ("thing", "expected thing to be an integer >= 1, got 0")
     assert refusal(query=b"limit=many") == ("limit", "expected limit to be an integer, got many")
+    assert refusal(query=b"limits=1") == (
+        "limits",
+        "unknown query parameter limits; did you mean limit?",
+    )
+    assert refusal(query=b"x=1")[1] == "unknown query parameter x (expected one of label, limit)"
     assert refusal(body=b"") == ("body", "expected body to be JSON, got nothing")
     assert refusal(body=b"[]") == ("body", "expected body to be an object, got a list")
     assert refusal(body=b"{}") == ("name", "name is missing")
@@ -67,3 +74,11 @@ def test_what_does_not_fit_is_named_in_plain_words() -> None:
     )
     field, message = refusal(body=b"{")
     assert (field, message.startswith("the body is not valid JSON: ")) == ("body", True)
+
+
+def test_a_list_of_jobs_takes_the_filters_that_clients_know() -> None:
+    (route,) = [r for r in ROUTES if (r.method, r.path) == ("GET", "/api/v1/jobs")]
+    taken = {p.name for p in signature_of(route).query}
+    assert taken == {*JOB_FILTERS, "after", "limit"}
+    with pytest.raises(WindlassError, match=r"unknown query parameter stat; did you mean state\?"):
+        Binder(signature_of(route)).bind(b"stat=failed", b"")

@@ -154,6 +154,7 @@ READING: Final = (
     Row("GET /api/v1/jobs", REFUSED, IN_OWN, note="of a namespace"),
     Row("GET /api/v1/jobs/{job:int}", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/wait", HIDDEN, {"timeout": 0}),
+    Row("POST /api/v1/jobs/wait", HIDDEN, body={"ids": ["$job"], "timeout": 0}),
     Row("GET /api/v1/jobs/{job:int}/events", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/time", HIDDEN),
@@ -203,6 +204,8 @@ CHANGING: Final = (
         "POST /api/v1/jobs/{job:int}/cancel", HIDDEN, fresh=_foreign_queued, of_others=True,
         note="of others",
     ),
+    Row("POST /api/v1/jobs/delete", HIDDEN, body={"ids": ["$job"]}, fresh=_ended),
+    Row("DELETE /api/v1/jobs/{job:int}", HIDDEN, fresh=_ended),
     Row("POST /api/v1/jobs/{job:int}/retry", HIDDEN, fresh=_ended),
     Row(
         "POST /api/v1/jobs/{job:int}/retry", HIDDEN, fresh=_foreign_ended, of_others=True,

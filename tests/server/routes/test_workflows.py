@@ -8,9 +8,10 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
 from windlass.client.client import AsyncClient
+from windlass.client.errors import WorkflowFailed
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
-from windlass.client.workflows import AsyncWorkflow, WorkflowFailed
+from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.access.roles import Role
 from windlass.wire.sync import Finished
 

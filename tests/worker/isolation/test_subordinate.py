@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from windlass.worker.isolation.subordinate import NoSubordinateUids, Share, find
 
 PLACE = Path(f"/var/tmp/windlass-{UID}")
 # Files that nobody but their owner can list, read or remove.
-PRIVATE = "mkdir -m 700 d; echo kept > d/f; chmod 600 d/f; id -u; id -g; pwd; cat given"
+PRIVATE = "mkdir -m 700 d; echo kept > d/f; chmod 600 d/f; id -u; id -g; pwd"
 
 
 class User:
@@ -25,7 +26,10 @@ class User:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._prefix = become_user(folder, folder)
-        self.env = {"PATH": f"{os.environ['PATH']}:/usr/sbin", "HOME": str(folder)}
+        self.env = {
+            "PATH": f"{os.environ['PATH']}:/usr/sbin", "HOME": str(folder),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }  # fmt: skip
 
     def command(self, argv: Sequence[str]) -> list[str]:
         return [*self._prefix, *argv]
@@ -50,7 +54,8 @@ def test_each_job_has_a_uid_and_its_files_come_back_to_the_worker(user: User) ->
         more = {"after": [first], "inputs": [{"job": first, "artifact": "given"}]}
         lines = []
         async with rig.agent_process(user=user, environ={"WINDLASS_ISOLATION": "user"}, slots=2):
-            jobs = [await rig.submit("sh", "-c", PRIVATE, artifacts=["d/*"], **more) for _ in "ab"]
+            script = f"{PRIVATE}; cat given"
+            jobs = [await rig.submit("sh", "-c", script, artifacts=["d/*"], **more) for _ in "ab"]
             for job in jobs:
                 ended = await rig.ended(job)
                 assert state_of(ended) == "completed", ended.message
@@ -79,7 +84,7 @@ def test_a_worker_that_was_killed_leaves_neither_processes_nor_files(user: User)
         rig.bridge.path.chmod(0o777)
         job = await rig.submit("sh", "-c", f"{PRIVATE}; echo $$; exec sleep 999")
         async with rig.agent_process(user=user, environ=environ) as agent:
-            words = [line for _ in range(4) for line in await rig.files.log_line(job)]
+            words = await rig.files.log_line(job, lines=4)
             witness, folder = Witness(int(words[3])), Path(words[2])
             assert (folder / "d/f").stat().st_uid == int(words[0])
             agent.signal(signal.SIGKILL)

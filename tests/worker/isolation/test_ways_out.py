@@ -80,7 +80,7 @@ async def agent(rig: Rig, mode: str, user: str) -> AsyncIterator[int]:
     process = await asyncio.create_subprocess_exec(
         *_prefix(user, place), python, "-m", "tests.worker.isolation.agent",
         str(rig.bridge.path), str(place / "data/w"), str(place / "data"), mode,
-        cwd=place, env=environ,
+        cwd=place / "home", env=environ,
     )  # fmt: skip
     try:
         yield process.pid

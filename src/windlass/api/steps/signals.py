@@ -39,6 +39,8 @@ class Signals:
         check_name("namespace", namespace)
         key = self._new_key() if request.key is None else request.key
         check_name("key", key)
+        # A job whose transaction has committed was submitted before this signal.
+        await self._queries.catch_up()
         sent = await self._engine.steps.send(
             namespace, request.name, request.payload, key, who.name
         )

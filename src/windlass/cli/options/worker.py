@@ -19,6 +19,7 @@ from windlass.worker.isolation.container.engine import check_engine
 from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
+APP_VARIABLE: Final = "WINDLASS_APP"  # space-separated packages
 PASS_VARIABLE: Final = "WINDLASS_PASS_ENV"  # space-separated patterns
 FILE_VARIABLE: Final = "WINDLASS_ENV_FILE"
 # Other users can read a command line, but not its environment.
@@ -31,6 +32,10 @@ Engine = Annotated[str, Parameter(env_var="WINDLASS_CONTAINER_ENGINE")]
 Imports = Annotated[
     list[str] | None,
     Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),
+]
+Apps = Annotated[
+    list[str] | None,
+    Parameter(name="--app", env_var=APP_VARIABLE, consume_multiple=False),
 ]
 PassEnv = Annotated[list[str] | None, Parameter(env_var=PASS_VARIABLE, consume_multiple=False)]
 EnvFile = Annotated[Path | None, Parameter(env_var=FILE_VARIABLE)]
@@ -82,6 +87,9 @@ class Offers:
         Run each job only on the processors it has; needs a list such as cpus=[0-7].
     modules
         A module with tasks (`@windlass.task(name=…)`) to run. Repeatable.
+    apps
+        A package of yours: it is imported with all modules below it, and their functions are
+        reported. Repeatable.
     allow_import
         A module whose functions `python` jobs may name, with those below it; or a pattern such
         as app.tasks.*. Repeatable. Default: all modules but the standard library and Windlass.
@@ -114,6 +122,7 @@ class Offers:
     resources: str | None = None
     pin_cpus: Flag = False
     modules: Imports = None
+    apps: Apps = None
     allow_import: Many = None
     secret: Many = None
     secrets: Path | None = None
@@ -146,6 +155,7 @@ class Offers:
             metadata={} if offer is None else offer.metadata,
             code=code,
             imports=tuple(self.modules or ()),
+            apps=tuple(self.apps or ()),
             allowed_imports=tuple(self.allow_import or ()),
             secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,

@@ -43,15 +43,20 @@ class JobHandle(Generic[R_co]):
         return self._job.id
 
     @property
+    def client(self) -> Runs:
+        """The client that the handle belongs to."""
+        return self._client
+
+    @property
     def asynchronous(self) -> AsyncJob[R_co]:
         """The handle behind this one."""
         return self._job
 
     @property
     def output(self) -> R_co:
-        """Its result, as an argument of another job: this handle, typed as what it stands for.
+        """This handle, typed as its result: `add.submit(first.output, 2)` suits type checkers.
 
-        `add.submit(first.output, 3)` is `add.submit(first, 3)` for type checkers.
+        Among the arguments of another job, a handle stands for the result of its job.
         """
         return cast("R_co", self)
 
@@ -72,7 +77,7 @@ class JobHandle(Generic[R_co]):
         return self._client.run(self._job.time_spent())
 
     def wait(self, timeout: float | None = None) -> Job:
-        """Waits until the job has ended; raises `TimeoutError` when the time is up."""
+        """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
         return self._client.run(self._job.wait(timeout))
 
     def result(self, timeout: float | None = None) -> R_co:
@@ -86,6 +91,13 @@ class JobHandle(Generic[R_co]):
     def retry(self) -> "JobHandle[R_co]":
         """Retries the ended job as a new job that supersedes it."""
         return JobHandle(self._client, self._client.run(self._job.retry()))
+
+    def delete(self) -> bool:
+        """Deletes the ended job with its log and artifacts; False if it did not exist any more.
+
+        Raises `Conflict` if it has not ended, or something still needs it.
+        """
+        return self._client.run(self._job.delete())
 
     def logs(self, follow: bool = False) -> Iterator[bytes]:
         """Yields the job's log in pieces; with `follow` until the job ends."""
@@ -125,7 +137,7 @@ class WorkflowHandle:
         return self._client.run(self._workflow.jobs())
 
     def wait(self, timeout: float | None = None) -> wire.Workflow:
-        """Waits until the workflow has ended; raises `TimeoutError` when the time is up."""
+        """Waits until the workflow has ended; raises `ResultTimeout` when the time is up."""
         return self._client.run(self._workflow.wait(timeout))
 
     def complete(self, timeout: float | None = None) -> wire.Workflow:

@@ -1,9 +1,10 @@
 """A blocking client's service, for code in other event loops than the client's own."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 from windlass.client.service import Service
+from windlass.wire.system import EventInfo
 
 T = TypeVar("T")
 
@@ -28,12 +29,20 @@ class _Calls:
         return call
 
 
+class _FleetInThread(_Calls):
+    async def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:
+        events = self._find().events(query)
+        while (event := await self._thread.run_async(next_of(events))) is not None:
+            yield event
+
+
 class _ServiceInThread(_Calls):
     """Implements `Service`. Whoever owns the service opens and closes it."""
 
     def __init__(self, thread: RunsAsync, find: Callable[[], Service]) -> None:
         super().__init__(thread, find)
         self.planning = _Calls(thread, lambda: find().planning)
+        self.fleet = _FleetInThread(thread, lambda: find().fleet)
 
     async def close(self) -> None:
         """Leaves the service open, which the blocking client still uses."""
@@ -56,8 +65,6 @@ def service_in_thread(thread: RunsAsync, find: Callable[[], Service]) -> Service
     return cast("Service", _ServiceInThread(thread, find))
 
 
-async def next_of(stream: AsyncIterator[bytes]) -> bytes | None:
+async def next_of(stream: AsyncIterator[T]) -> T | None:
     """Returns the next piece of a stream, None at its end."""
-    async for chunk in stream:
-        return chunk
-    return None
+    return await anext(stream, None)

@@ -6,34 +6,41 @@ TASKS = {"default": {"BACKEND": "windlass.contrib.django.tasks.WindlassBackend",
 
 `enqueue` submits in the transaction of Django's connection, so a task runs if and only if that
 commits. With `"OPTIONS": {"transactional": False}` it is sent to the server at once instead.
+`"OPTIONS": {"job": {"retries": 2, "secrets": ["DATABASE_URL"]}}` are options of all its jobs.
 """
 
 import os
 from datetime import datetime
-from typing import Any, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import ENVIRONMENT_VARIABLE
 from django.utils.module_loading import import_string
-
-try:
-    from django.tasks import Task as DjangoTask
-    from django.tasks import TaskResult, TaskResultStatus
-    from django.tasks.backends.base import BaseTaskBackend
-    from django.tasks.base import TaskError
-    from django.tasks.exceptions import TaskResultDoesNotExist
-except ImportError:
-    from django_tasks import Task as DjangoTask
-    from django_tasks import TaskResult, TaskResultStatus
-    from django_tasks.backends.base import BaseTaskBackend
-    from django_tasks.base import TaskError
-    from django_tasks.exceptions import TaskResultDoesNotExist
 
 from windlass.contrib.django.submitting import get_client, submit_in
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import NotFound
 from windlass.tasks.task import task
 from windlass.wire.jobs import Job
+
+if TYPE_CHECKING:
+    from django_tasks import TaskResult, TaskResultStatus
+    from django_tasks.backends.base import BaseTaskBackend
+    from django_tasks.base import TaskError
+    from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist
+else:
+    try:
+        from django.tasks import TaskResult, TaskResultStatus
+        from django.tasks.backends.base import BaseTaskBackend
+        from django.tasks.base import TaskError
+        from django.tasks.exceptions import InvalidTask as InvalidTaskError
+        from django.tasks.exceptions import TaskResultDoesNotExist
+    except ImportError:
+        from django_tasks import TaskResult, TaskResultStatus
+        from django_tasks.backends.base import BaseTaskBackend
+        from django_tasks.base import TaskError
+        from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist
 
 _STATUS: Final = {
     "running": "RUNNING",
@@ -49,9 +56,7 @@ _STATUS: Final = {
 def run_task(settings: str, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Runs a task of Django in a worker, after setting Django up."""
     os.environ.setdefault(ENVIRONMENT_VARIABLE, settings)
-    from windlass.contrib.django import ready
-
-    assert ready
+    import_module("windlass.contrib.django.ready")
     return import_string(path).call(*args, **kwargs)
 
 
@@ -66,11 +71,20 @@ class WindlassBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self._transactional = bool(self.options.get("transactional", True))
+        self._run = run_task.options(**self.options.get("job", {}))
+
+    def validate_task(self, task: Any) -> None:
+        """Refuses what jobs cannot do."""
+        super().validate_task(task)
+        if task.takes_context:
+            raise InvalidTaskError(
+                "Windlass runs no tasks that take a context; see windlass.current()"
+            )
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """Submits a job that runs the task."""
         self.validate_task(task)
-        job = _job(task, args, kwargs)
+        job = self._job(task, args, kwargs)
         made = submit_in(job) if self._transactional else get_client().submit(job)
         return self._result(task, str(made.id), None, list(args), dict(kwargs))
 
@@ -86,6 +100,18 @@ class WindlassBackend(BaseTaskBackend):
         _, path, args, kwargs = call
         return self._result(import_string(path), result_id, job, args, kwargs)
 
+    def _job(self, task: Any, args: Any, kwargs: Any) -> JobSpec:
+        """Returns the job that runs a task."""
+        settings = os.environ.get(ENVIRONMENT_VARIABLE, "")
+        job = self._run.job(settings, task.module_path, list(args), dict(kwargs))
+        changes: dict[str, Any] = {"queue": task.queue_name, "name": task.name[:100]}
+        if task.priority:
+            changes["priority"] = task.priority
+        if task.run_after is not None:
+            changes["not_before"] = task.run_after.isoformat()
+        changed: JobSpec = msgspec.structs.replace(job, **changes)
+        return changed
+
     def _result(
         self, task: Any, number: str, job: Job | None, args: list[Any], kwargs: dict[str, Any]
     ) -> Any:
@@ -93,27 +119,16 @@ class WindlassBackend(BaseTaskBackend):
         fields: dict[str, Any] = {
             "task": task, "id": number, "status": TaskResultStatus[status], "args": args,
             "kwargs": kwargs, "backend": self.alias, "errors": _errors(job), "worker_ids": [],
-            "enqueued_at": _time(job and job.created_at),
-            "started_at": _time(job and job.started_at),
-            "last_attempted_at": _time(job and job.started_at),
-            "finished_at": _time(job and job.finished_at),
+            "enqueued_at": _time(None if job is None else job.created_at),
+            "started_at": _time(None if job is None else job.started_at),
+            "last_attempted_at": _time(None if job is None else job.started_at),
+            "finished_at": _time(None if job is None else job.finished_at),
         }  # fmt: skip
         known = TaskResult.__dataclass_fields__
-        result = TaskResult(**{name: fields[name] for name in fields if name in known})
+        result: TaskResult[Any] = TaskResult(**{n: fields[n] for n in fields if n in known})
         if job is not None and job.state == "completed":
             object.__setattr__(result, "_return_value", job.result)
         return result
-
-
-def _job(task: Any, args: Any, kwargs: Any) -> JobSpec:
-    settings = os.environ.get(ENVIRONMENT_VARIABLE, "")
-    job = run_task.job(settings, task.module_path, list(args), dict(kwargs))
-    changes: dict[str, Any] = {"queue": task.queue_name, "name": task.name[:100]}
-    if task.priority:
-        changes["priority"] = task.priority
-    if task.run_after is not None:
-        changes["not_before"] = task.run_after.isoformat()
-    return msgspec.structs.replace(job, **changes)
 
 
 def _errors(job: Job | None) -> list[Any]:
@@ -127,4 +142,4 @@ def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-__all__ = ["DjangoTask", "WindlassBackend", "run_task"]
+__all__ = ["WindlassBackend", "run_task"]

@@ -33,6 +33,7 @@ class Action(StrEnum):
     CHANGE_ALL_JOBS = "change-all-jobs"
     RAISE_PRIORITIES = "raise-priorities"
     UNBLOCK_JOBS = "unblock-jobs"
+    DELETE_JOBS = "delete-jobs"
     SEND_SIGNALS = "send-signals"
     ANSWER_QUESTIONS = "answer-questions"
     SET_NAMES = "set-names"
@@ -124,6 +125,7 @@ RIGHTS: Final[dict[Action, Right]] = {
     ),
     Action.RAISE_PRIORITIES: _within(Role.OPERATOR, "raise the priority of submitted jobs"),
     Action.UNBLOCK_JOBS: _within(Role.OPERATOR, "accept or reject jobs that wait for an operator"),
+    Action.DELETE_JOBS: _within(Role.OPERATOR, "delete ended jobs with their logs and artifacts"),
     Action.SEND_SIGNALS: _within(Role.SUBMITTER, "send signals to the jobs of a namespace"),
     Action.ANSWER_QUESTIONS: _within(
         Role.SUBMITTER,
@@ -147,7 +149,10 @@ RIGHTS: Final[dict[Action, Right]] = {
     Action.SYNC: _worker("send heartbeats, take jobs and report their ends", pending=True),
     Action.LEAVE: _worker("say that it stops"),
     Action.WRITE_ATTEMPTS: _worker("write logs, progress and artifacts of jobs that it holds"),
-    Action.READ_INPUTS: _worker("read what jobs that it holds declare as inputs"),
+    Action.READ_INPUTS: _worker(
+        "read what jobs that it holds declare as inputs: artifacts of jobs that they wait for, and "
+        "files uploaded for them"
+    ),
     Action.SUBMIT_CHILDREN: _worker("submit what jobs that it holds add to their workflow"),
     Action.RUN_STEPS: _worker("store steps, wait and send signals for jobs that it holds"),
 }

@@ -12,6 +12,7 @@ from typing import Any, Final
 from windlass.domain.explain.explanation import Change, Step
 from windlass.domain.explain.reasons import Group, Matcher, Obstacle
 from windlass.domain.matching.clauses import Clause
+from windlass.domain.matching.functions import MISSING, VERSIONS
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape
@@ -79,6 +80,8 @@ def satisfied(shape: Shape, metadata: Mapping[str, Any]) -> dict[str, Any]:
             wanted[DENYLIST] = [task for task in _listed(have[DENYLIST]) if task != shape.task]
         elif found.key == ALLOWLIST:
             wanted[ALLOWLIST] = [*_listed(have[ALLOWLIST]), shape.task]
+        elif found.key == MISSING:
+            wanted |= {MISSING: None, VERSIONS: None}
         elif found.key == NAMESPACES:
             wanted[NAMESPACES] = [*_listed(have[NAMESPACES]), shape.namespace]
     return wanted

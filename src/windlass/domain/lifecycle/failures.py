@@ -1,11 +1,13 @@
 """Classifies failures of attempts. The class decides whether the job is retried."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Literal, Self
 
 from msgspec import Struct
+from msgspec.json import encode
+from msgspec.structs import replace
 
 
 class FailureClass(StrEnum):
@@ -56,15 +58,49 @@ TEXT_PATTERNS: Final[tuple[tuple[str, FailureClass], ...]] = (
 )
 
 
+EXCEPTION_LIMIT: Final = 128 * 1024  # bytes; workers send far less
+
+
+class ExceptionInfo(Struct, frozen=True, omit_defaults=True):
+    """An exception as text. `type` has its module, unless it is built in."""
+
+    type: str
+    message: str = ""
+    traceback: str = ""
+    cause: "ExceptionInfo | None" = None
+
+    def changed(self, change: Callable[[str], str]) -> "ExceptionInfo":
+        """Returns it with every text changed, such as by hiding secrets."""
+        cause = None if self.cause is None else self.cause.changed(change)
+        return ExceptionInfo(change(self.type), change(self.message), change(self.traceback), cause)
+
+
 class Raised(Struct, frozen=True, omit_defaults=True):
     """The exception that ended a function: the names of its classes, and what it asks for.
 
     `after_ms` is how long a retry that it asks for waits; None: as long as any other.
+    `exception` is for those who wait for the result.
     """
 
     names: tuple[str, ...] = ()
     asks: Literal["retry", "abort"] | None = None
     after_ms: int | None = None
+    exception: ExceptionInfo | None = None
+
+    def stored(self) -> bytes | None:
+        """Returns the exception as it is stored in the place of a result, if it can be."""
+        if self.exception is None:
+            return None
+        try:
+            body = encode(self.exception)
+        except (TypeError, ValueError, RecursionError):  # no text that can be stored
+            return None
+        return body if len(body) <= EXCEPTION_LIMIT and rb"\u0000" not in body else None
+
+    def changed(self, change: Callable[[str], str]) -> "Raised":
+        """Returns it with every text changed, such as by hiding secrets."""
+        told = None if self.exception is None else self.exception.changed(change)
+        return replace(self, names=tuple(map(change, self.names)), exception=told)
 
 
 NOTHING_RAISED: Final = Raised()

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from windlass.domain.matching.functions import MISSING, function_needs
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_size, parse_size
@@ -65,6 +66,8 @@ class Clause(Struct, frozen=True):
         """Returns the clause for people: memory ≥ 16GiB."""
         if self.key == OFFERED and self.op == "has":
             return f"isolation {self._value_text()}"
+        if self.key == MISSING and self.op == "!=":
+            return function_needs(str(self.value))
         sign = {">=": "≥", "<=": "≤", "!=": "≠"}.get(self.op, self.op)
         return f"{short_key(self.key)} {sign} {self._value_text()}"
 
@@ -119,6 +122,11 @@ def target(arch: str) -> Clause:
 def mode_clause(mode: str) -> Clause:
     """Returns the clause that only workers with this mode of isolation meet."""
     return Clause(OFFERED, "has", mode)
+
+
+def function_clause(key: str) -> Clause:
+    """Returns the clause that workers meet unless they cannot run this function."""
+    return Clause(MISSING, "!=", key)
 
 
 def short_key(key: str) -> str:

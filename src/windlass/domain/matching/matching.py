@@ -24,6 +24,7 @@ from windlass.domain.matching.clauses import (
     short_key,
     target,
 )
+from windlass.domain.matching.functions import MISSING, why_not
 from windlass.domain.matching.indices import limit_amounts
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.matching.resources import canonical_resources, resource_key
@@ -117,7 +118,11 @@ def mismatches(
         names = _listed(ALLOWLIST, _as_list(allowed))
         yield Mismatch(ALLOWLIST, ALLOWLIST, f"task {task} allowed", names)
     for clause in requires:
-        if not _holds(clause, metadata.get(clause.key)):
+        if clause.key == MISSING and clause.op == "!=":
+            has = why_not(str(clause.value), metadata)
+            if has is not None:
+                yield Mismatch(clause.text, MISSING, clause.needs, shorten(has))
+        elif not _holds(clause, metadata.get(clause.key)):
             yield _mismatch(clause, clause.text, metadata)
     for name, amount in resources:
         clause = Clause(resource_key(name), ">=", amount)

@@ -9,6 +9,7 @@ class TaskPlan(NamedTuple):
     args: object
     requires: tuple[str, ...] = ()  # clauses that the worker must meet, as in `requires`
     duration_ms: int | None = None  # of the media, if known; timeouts depend on it
+    function: str | None = None  # a Python function that the worker must be able to import
 
 
 class TaskKind(Protocol):

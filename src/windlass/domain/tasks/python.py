@@ -31,7 +31,8 @@ class PythonTask:
 
     def check(self, args: object, field: str) -> TaskPlan:
         """Checks the form of the call; only workers know whether the function exists."""
-        return TaskPlan(read_args(args, field))
+        call = read_args(args, field)
+        return TaskPlan(call, function=call.function)
 
 
 def read_args(args: object, field: str) -> PythonArgs:
@@ -63,6 +64,16 @@ def _check_path(path: str, field: str) -> None:
         raise InvalidInput(field, f"{_EXPECTED}; no worker can import __main__", path)
 
 
+class NotAllowed(InvalidInput):
+    """This worker does not let jobs name the function's module; another one may."""
+
+    why = "its module is not among those that the worker allows"
+
+    def __init__(self, field: str, expected: str, function: str) -> None:
+        super().__init__(field, expected, function)
+        self.function = function
+
+
 class Importable:
     """Which modules jobs may name on a worker, whatever else can be imported there.
 
@@ -85,7 +96,7 @@ class Importable:
             raise InvalidInput(field, expected, function)
         if self._patterns and not any(_covers(one, module) for one in self._patterns):
             expected = f"in one of the modules that this worker allows: {', '.join(self._patterns)}"
-            raise InvalidInput(field, expected, function)
+            raise NotAllowed(field, expected, function)
 
 
 _OWN: Final = frozenset({*sys.stdlib_module_names, "windlass"})

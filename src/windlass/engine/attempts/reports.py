@@ -238,7 +238,10 @@ async def _apply(
         elif isinstance(item, Finished):
             _finish(closing, facts, lease, item, outcome, limit, shared)
         elif isinstance(item, Released):
-            closing.hand_back(facts, lease, _clean(item.reason), item.back_off)
+            if item.unable:
+                closing.decline(facts, lease, _clean(item.reason), item.back_off)
+            else:
+                closing.hand_back(facts, lease, _clean(item.reason), item.back_off)
         elif isinstance(item, NotHeld):
             message = "The worker does not hold this job"
             closing.fail(facts, lease, Failure(FailureClass.WORKER_LOST, message, shared=shared))
@@ -285,7 +288,9 @@ def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
     if isinstance(item, Finished):
         fine = item.outcome == "completed" and lease.state in (ASSIGNED, RUNNING)
         return not fine or _storable(item.result, limit)[1] is not None
-    return isinstance(item, NotHeld) or (isinstance(item, Released) and lease.state != ASSIGNED)
+    return isinstance(item, NotHeld) or (
+        isinstance(item, Released) and (item.unable or lease.state != ASSIGNED)
+    )
 
 
 def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int | None) -> int | None:

@@ -1,6 +1,6 @@
 """`engine.jobs`: commands about single jobs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
@@ -8,9 +8,10 @@ from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.activity import Activity, note_activity
 from windlass.engine.commands.submit import SubmitCommand
+from windlass.engine.history.delete_jobs import Deleted, delete_jobs
 from windlass.engine.jobs import priority, supersede, unblock
 from windlass.engine.jobs.cancel import Canceled, cancel
-from windlass.engine.jobs.end_waiters import EndWaiters
+from windlass.engine.jobs.end_waiters import Ended, EndWaiters
 from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.submit.submission import Submitted
 from windlass.engine.transaction.arguments import check_id, check_text, check_whole
@@ -101,6 +102,13 @@ class Jobs:
         await self._cascades.settled()
         return adjusted
 
+    async def delete(self, jobs: Sequence[int], actor: str | None = None) -> list[Deleted]:
+        """Deletes ended jobs that nothing needs any more, with their logs and artifacts."""
+        for job in jobs:
+            check_id("job", job)
+        check_text("actor", actor)
+        return await self._run(lambda work: delete_jobs(work, jobs, actor))
+
     async def submit_children(self, holder: Holder, jobs: Sequence[JobSpec], key: str) -> Submitted:
         """Submits jobs on behalf of a running job into its workflow, fenced by its lease.
 
@@ -122,6 +130,14 @@ class Jobs:
         for number, field in zip(sign, sign._fields, strict=True):
             check_id(field, number)
         return await self._committer.call(self._activity, sign)
+
+    async def wait_some_ended(
+        self, jobs: Sequence[int], timeout_ms: int, enough: Callable[[Ended], bool]
+    ) -> Ended:
+        """Waits until enough of these jobs have ended, and returns those that have."""
+        for job in jobs:
+            check_id("job", job)
+        return await self._end_waiters.wait_jobs(jobs, timeout_ms, enough)
 
     async def wait_ended(self, job: int, timeout_ms: int) -> bool:
         """Waits until a job has ended, and returns whether it has."""

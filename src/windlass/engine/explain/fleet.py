@@ -22,6 +22,7 @@ from windlass.domain.matching.suspects import Company, suspicion_of
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import JobFacts, Reservation
 from windlass.domain.rows.views import FleetRow
+from windlass.engine.fleet.capability import as_reported
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import ReadTx
 
@@ -162,12 +163,12 @@ class Fleet:
         return name
 
     def profile_with(self, worker: int, dynamic: str) -> Profile | None:
-        """Returns the worker's profile if its agent reported this; None if it does not exist."""
+        """Returns the worker's profile when its agent reported this; None if it does not exist."""
         found = self._row_of(worker)
         if found is None:
             return None
-        *_, static, _ = found
-        return self._catalog.profile_by(static, dynamic)
+        *_, static, now = found
+        return self._catalog.profile_by(static, as_reported(dynamic, now))
 
     def _row_of(self, worker: int) -> FleetRow | None:
         return next((row for row in self._rows if row[0] == worker), None)

@@ -14,6 +14,7 @@ from windlass.domain.explain.forecast import Line, forecast
 from windlass.domain.explain.reasons import Group, entries, list_names
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.shapes import Shape, in_queue
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.values.errors import NotFound
@@ -37,6 +38,7 @@ QUEUED: Final = State.QUEUED.code
 RETRYING: Final = State.RETRYING.code
 
 COUNTED: Final = 10_000  # jobs ahead that we count; then we say "more than"
+REASONS: Final = 3  # different reasons of workers that are told
 NEEDS: Final = 10  # unfinished dependencies that we follow to their cause
 
 Sees = Callable[[str], bool]
@@ -212,7 +214,7 @@ class Explainer:
             if coming is not None:
                 return coming._replace(groups=groups)
             best = nearest(groups)
-            waiting = Waiting(kind="no_worker", text=_nobody(len(fleet), able, best))
+            waiting = Waiting(kind="no_worker", text=_nobody(len(fleet), able, best, groups))
             return Reasons((waiting,), tuple(steps_for(shape, best)), (), groups)
         if not free:
             return Reasons(groups=groups)
@@ -266,17 +268,35 @@ def _paused(queue: QueueRow | None) -> Reasons:
     return Reasons((Waiting(kind="paused", text=f"queue {queue.name}, which is paused"),), (step,))
 
 
-def _nobody(workers: int, able: Sequence[Group], best: Group | None) -> str:
+def _nobody(
+    workers: int, able: Sequence[Group], best: Group | None, groups: Sequence[Group]
+) -> str:
     if best is None:
         return "a worker: none is known"
     if able:
         names = list_names([name for group in able for name in group.names])
         return f"a worker that takes jobs: those that could run it take none ({names})"
     name, found = best.names[0], best.obstacles[0]
+    if found.key == MISSING:
+        return f"a worker with {found.needs}: {_tried(groups)}"
     if workers == 1:
         return f"a worker that can run it: {name} {found.text}"
     among = f"none of {workers:,} can; the nearest is {name}, which {found.text}"
     return f"a worker that can run it: {among}"
+
+
+def _tried(groups: Sequence[Group]) -> str:
+    """Returns which workers lack a function, and why."""
+    told: dict[str, list[str]] = {}
+    for group in groups:
+        for found in group.obstacles:
+            if found.key == MISSING:
+                told.setdefault(found.has, []).extend(group.names)
+    texts = [
+        f"worker{'s' * (len(names) != 1)} {list_names(names)} tried and got {has}"
+        for has, names in list(told.items())[:REASONS]
+    ]
+    return "; ".join(texts)
 
 
 def _ahead_text(ahead: int) -> str:

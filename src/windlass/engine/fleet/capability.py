@@ -14,6 +14,8 @@ from windlass.domain.job.capability import REMEMBERED_MS, describe, grace_ms, ne
 from windlass.domain.job.forms import Duration
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.functions import START as FUNCTIONS
+from windlass.domain.matching.functions import with_functions_of
 from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import PastMetadata
@@ -43,6 +45,7 @@ class _Grace(msgspec.Struct, frozen=True):
     capability_grace: Duration | None = None
 
 
+_encode = msgspec.json.Encoder(order="deterministic").encode
 _grace = msgspec.json.Decoder(_Grace).decode
 
 
@@ -53,10 +56,22 @@ async def read_fleet(tx: ReadTx) -> Fleet:
     reported = {(worker.static, worker.dynamic): None for worker in workers}
     for row in await tx.workers.past(tx.now - REMEMBERED_MS):
         if row.worker in known:
-            reported[known[row.worker].static, row.dynamic] = None
+            now = known[row.worker]
+            reported[now.static, as_reported(row.dynamic, now.dynamic)] = None
     decode = msgspec.json.decode
     merged = (merge_metadata(decode(dynamic), decode(static)) for static, dynamic in reported)
     return Fleet(tuple(merged), len(workers), await read_templates(tx))
+
+
+def as_reported(past: str, now: str) -> str:
+    """Returns past metadata of a worker, with what it says about functions now.
+
+    What a worker has not tried to import says nothing, and code changes more often than machines.
+    """
+    if FUNCTIONS not in past and FUNCTIONS not in now:
+        return past
+    decode = msgspec.json.decode
+    return _encode(with_functions_of(decode(past), decode(now))).decode()
 
 
 async def read_templates(tx: ReadTx) -> tuple[Template, ...]:
@@ -66,7 +81,7 @@ async def read_templates(tx: ReadTx) -> tuple[Template, ...]:
 
 async def note_past(work: Work, old: Worker, new: Worker) -> None:
     """Records the old metadata of a worker that reports something else."""
-    if old.dynamic == new.dynamic:
+    if old.dynamic == new.dynamic or as_reported(old.dynamic, new.dynamic) == new.dynamic:
         return
     digest = metadata_digest(msgspec.json.decode(old.dynamic))
     row = PastMetadata(old.id, digest, work.now, old.dynamic)

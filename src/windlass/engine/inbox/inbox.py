@@ -23,8 +23,10 @@ from windlass.domain.values.errors import (
 )
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
+from windlass.engine.inbox.named_jobs import ids_named, with_others
 from windlass.engine.inbox.refused import write_refused
-from windlass.engine.submit.submission import Duplicate, Submission, Submitted, WorkflowSpec
+from windlass.engine.jobs.unique_keys import Duplicate
+from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import News, ReadTx
@@ -34,14 +36,14 @@ AT_ONCE: Final = 500  # rows that are read, and plain ones that are written, tog
 log = structlog.get_logger()
 
 
-class Prepared(NamedTuple):
+class InboxRequest(NamedTuple):
     """What a row submits, after every check of its submitter's rights."""
 
     jobs: Sequence[JobSpec]
     workflow: WorkflowSpec | None
 
 
-Prepare = Callable[[InboxRow], Awaitable[Prepared]]
+Read = Callable[[InboxRow], Awaitable[InboxRequest]]
 
 
 class _Checked(NamedTuple):
@@ -54,12 +56,12 @@ class _Checked(NamedTuple):
 class Inbox:
     """Moves rows of `inbox`; safe on every server at once.
 
-    `prepare` decodes a row and raises what a normal submit would raise.
+    `read` decodes a row and raises what a normal submit would raise.
     """
 
-    def __init__(self, engine: Engine, prepare: Prepare) -> None:
+    def __init__(self, engine: Engine, read: Read) -> None:
         self._engine = engine
-        self._prepare = prepare
+        self._read = read
         self._moving = False
         self._again = False
 
@@ -125,20 +127,21 @@ class Inbox:
     async def _check(self, row: InboxRow) -> _Checked | None:
         """Returns what the row submits; refuses it and returns None if that is invalid."""
         try:
-            prepared = await self._prepare(row)
-            if len(prepared.jobs) != len(row.jobs):
-                raise InvalidInput("jobs", f"{len(row.jobs)} in number", len(prepared.jobs))
-            jobs = self._engine.validate(prepared.jobs)
+            request = await self._read(row)
+            if len(request.jobs) != len(row.jobs):
+                raise InvalidInput("jobs", f"{len(row.jobs)} in number", len(request.jobs))
+            jobs = self._engine.validate(request.jobs)
         except (StoreUnavailable, Overloaded):
             raise
         except WindlassError as error:
             await self._refuse(row, (), error)
             return None
-        return _Checked(row, Submission(jobs, prepared.workflow, ids=row.jobs))
+        return _Checked(row, Submission(jobs, request.workflow, ids=row.jobs))
 
     async def _enter_tied(self, one: _Checked) -> None:
         """Writes one row; others share no transaction with it, which would lock in any order."""
         try:
+            one = await self._follow_aliases(one)
             await self._engine.run(partial(_enter, rows=[one]))
         except (StoreUnavailable, Overloaded):
             raise
@@ -146,6 +149,18 @@ class Inbox:
             await self._answer_duplicate(one, found)
         except WindlassError as error:
             await self._refuse(one.row, one.submission.jobs, error)
+
+    async def _follow_aliases(self, one: _Checked) -> _Checked:
+        """Lets references to jobs whose key was taken mean the jobs that have it."""
+        specs = [job.spec for job in one.submission.jobs]
+        named = sorted({job for spec in specs for job in ids_named(spec)})
+        if not named:
+            return one
+        others = await self._engine.store.read(partial(_aliases, jobs=named))
+        if not others:
+            return one
+        jobs = self._engine.validate([with_others(spec, others) for spec in specs])
+        return one._replace(submission=one.submission._replace(jobs=jobs))
 
     async def _answer_duplicate(self, one: _Checked, found: Duplicate) -> None:
         """Lets the jobs of the open workflow with this key stand for those of the row."""
@@ -177,6 +192,11 @@ class Inbox:
 
 async def _waiting(tx: ReadTx, after: int) -> list[InboxRow]:
     return await tx.inbox.waiting(after, AT_ONCE)
+
+
+async def _aliases(tx: ReadTx, jobs: Sequence[int]) -> dict[int, int]:
+    found = {job: await tx.inbox.alias(job) for job in jobs}
+    return {job: other for job, other in found.items() if other is not None}
 
 
 async def _enter(work: Work, rows: Sequence[_Checked]) -> None:

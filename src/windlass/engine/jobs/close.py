@@ -23,6 +23,7 @@ from windlass.domain.lifecycle.retries import (
 )
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import exclude
+from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.suspects import ALONE, suspect, suspicion_of
 from windlass.domain.rows.records import (
     Attempt,
@@ -63,6 +64,7 @@ class Failure(NamedTuple):
     blameless: bool = False
     shared: bool = False  # the worker was lost with other jobs, any of which may be the cause
     misfit: bool = False  # the arguments are wrong, and nothing was run
+    unable: bool = False  # its worker cannot run such jobs, others may
     back_off: bool = False  # without blame, but the next attempt would fail as well
     raised: Raised = NOTHING_RAISED
 
@@ -155,6 +157,23 @@ class Closing:
         )
         self._again.append((at, SUSPENDED, ticket_of(facts, lease)))
 
+    def decline(self, facts: JobFacts, lease: Lease, reason: str | None, back_off: bool) -> None:
+        """Ends an attempt whose worker cannot run such jobs: another worker gets it at once.
+
+        If its shape does not ask for what the worker lacks, the same worker would get it again:
+        then it is rejected.
+        """
+        shape = self._work.catalog.shapes[facts.shape]
+        asks = any(clause.key == MISSING for clause in shape.requires)
+        failure = Failure(
+            FailureClass.CONFIGURATION, reason, blameless=asks, misfit=not asks, unable=asks,
+            back_off=back_off and asks,
+        )  # fmt: skip
+        if lease.state in (ASSIGNED, RUNNING):
+            self.fail(facts, self.start(facts, lease), failure)
+        else:
+            self.hand_back(facts, lease, reason)
+
     async def write(self) -> None:
         """Writes all decisions, in the order of locks."""
         work, tx = self._work, self._work.tx
@@ -182,6 +201,8 @@ class Closing:
         if failure.back_off:
             starved = sum(a.failure == RESOURCE_CODE for a in self._history.get(facts.id, ()))
             return Retry(backoff_ms(policy, starved, self._chance(policy)), "none")
+        if failure.unable:
+            return Retry(0, "none")
         lost = WORKER_LOST_CODE
         lost_on = {a.worker for a in self._history.get(facts.id, ()) if a.failure == lost}
         return decide_retry(
@@ -355,7 +376,7 @@ class Closing:
                 failure.exit_code if failure else exit_code,
                 failure.message if failure else None,
                 reason,
-                result,
+                failure.raised.stored() if failure else result,
             )
         )
         self._facts.append(facts)

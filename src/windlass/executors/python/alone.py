@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
@@ -40,13 +41,15 @@ class AnswerWriter:
             self._writer.write(frame([order]))
 
 
-async def run_alone(job: Job, limits: Limits | None, env: Mapping[str, str]) -> Result:
+async def run_alone(
+    job: Job, limits: Limits | None, env: Mapping[str, str], snapshot: Path | None
+) -> Result:
     """Runs one call in a process of its own, within what its job is confined to."""
     context = job.context
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     reader, writer = await asyncio.open_unix_connection(sock=ours)
     process = await context.spawn(
-        (sys.executable, *COMMAND), env=_environment(context, env),
+        (sys.executable, *COMMAND, str(snapshot or "")), env=_environment(context, env),
         stdin=theirs.detach(), limits=limits,
     )  # fmt: skip
     try:

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.executors.python.code.snapshot import use_snapshot
 from windlass.executors.python.functions import Functions, ended, raised
 from windlass.executors.python.messages import (
     CURRENT,
@@ -57,9 +58,12 @@ _EMPTY: Final = array.array("i", [0]).tobytes()
 
 def main() -> None:
     """Serves the calls of the executor until it hangs up."""
-    mode, *modules = sys.argv[1:]
+    mode, folder, *modules = sys.argv[1:]
     _yield_to_the_agent()
     connection = take_connection()
+    if folder:
+        _, (asking,), _, _ = socket.recv_fds(connection, 1, 1)
+        use_snapshot(folder, socket.socket(fileno=asking))
     for module in modules:
         importlib.import_module(module)
     connection.sendall(HERE)
@@ -189,7 +193,7 @@ class Server:
 
     def _run(self, call: Call) -> Done | Failed | Redirect:
         try:
-            found = self._functions.find(call.function)
+            found = self._functions.find(call.function, call.version)
             if found.is_async and not (call.variables or self.alone):
                 return Redirect(call.seq)
             self._enter(call)
@@ -199,7 +203,7 @@ class Server:
                 raise Canceled
             value: Any = found.function(*args, **kwargs)
             if found.is_async:
-                value = _run_async(value)
+                value = self.run_async(value)
             self._working = False
         except BaseException as error:
             self._working = False
@@ -209,6 +213,12 @@ class Server:
             if self._shadowed:
                 self._forget_secrets()
         return ended(call, found, value)
+
+    def run_async(self, call: Coroutine[Any, Any, object]) -> object:
+        """Runs an async function that shares its process with no other."""
+        import asyncio  # few processes need it
+
+        return asyncio.run(call)
 
     def _enter(self, call: Call) -> None:
         job = Current(call.job, call.attempt, call.workflow, call.seq, self, call.secrets)
@@ -296,12 +306,6 @@ class Server:
 
     async def ask_async(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
         return self.ask(seq, body, what)  # its loop is the function's own, and may wait
-
-
-def _run_async(call: Coroutine[Any, Any, object]) -> object:
-    import asyncio  # few processes need it
-
-    return asyncio.run(call)
 
 
 def _last(report: Done | Failed | Redirect) -> Last:

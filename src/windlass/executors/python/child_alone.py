@@ -1,14 +1,16 @@
-"""A process that runs one Python function for one job: `… .child_alone FUNCTION`.
+"""A process that runs one Python function for one job: `… .child_alone FOLDER`.
 
 A job that is isolated, or has limits, shares its process with no other. The connection to the
 executor is its standard input, so that it needs no file of the agent's.
 """
 
 import os
+import sys
 from array import array
 from typing import Final
 
 from windlass.executors.python.child import Server, take_connection, write_lines_out
+from windlass.executors.python.code.snapshot import use_snapshot
 from windlass.executors.python.messages import (
     CURRENT,
     HELD,
@@ -54,6 +56,7 @@ class LoneServer(Server):
 def main() -> None:
     """Serves the connection that is its standard input."""
     connection = take_connection()
+    use_snapshot(sys.argv[1], None)
     write_lines_out()
     LoneServer(connection, connection, array("Q", [0] * PAGE_WORDS), -1).serve()
 

@@ -115,7 +115,7 @@ class Server(asyncio.Protocol):
         job = Current(call.job, call.attempt, call.workflow, seq, self, call.secrets)
         enter(job, alone=False)
         try:
-            found = self._functions.find(call.function)
+            found = self._functions.find(call.function, call.version)
             if not found.is_async:
                 raise Unfit(f"expected {call.function} to be an async function, as it was before")
             args, kwargs = found.arguments(call)

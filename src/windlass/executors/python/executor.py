@@ -7,12 +7,17 @@ and no event of their own here: only those that outlive a few ticks are watched 
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.tasks.python import Importable, read_args
+from windlass.domain.matching.functions import function_key
+from windlass.domain.tasks.python import Importable, NotAllowed, read_args
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.alone import run_alone
+from windlass.executors.python.code.missing import MissingFunctions, describe_modules
+from windlass.executors.python.code.store import CodeStore
 from windlass.executors.python.job import STOPPED, Job
 from windlass.executors.python.loop import Loop
 from windlass.executors.python.messages import Call
@@ -48,6 +53,9 @@ class PythonExecutor:
     ) -> None:
         self._limits = limits
         self._preload = preload
+        self._code: CodeStore | None = None
+        self.missing = MissingFunctions()
+        self._known = describe_modules(preload)
         self._env = env
         self._grace_s = grace_s
         self._importable = Importable(allowed, preload)
@@ -62,13 +70,38 @@ class PythonExecutor:
         self._ticking = False
         self._stops: set[asyncio.Task[None]] = set()
 
+    def keep_code(self, code: CodeStore) -> None:
+        """Lets all its processes import what the first one imported; called before `attach`."""
+        self._code = code
+        for module in self._preload:
+            code.keep(module)
+
+    @property
+    def functions(self) -> dict[str, Any]:
+        """What a worker tells about its functions."""
+        return {**self._known, **self.missing.metadata}
+
+    @property
+    def import_path(self) -> str | None:
+        """Its own PYTHONPATH, if it has one."""
+        return (self._env or {}).get("PYTHONPATH")
+
+    def changed_file(self) -> str | None:
+        """Returns a file whose code its functions have run, and that has changed since."""
+        return None if self._code is None else self._code.changed_file()
+
+    def missing_files(self) -> dict[str, str | None]:
+        """Returns the modules that it lacks, with the files where they would be found now."""
+        code = self._code
+        return {} if code is None else {name: code.file_of(name) for name in self.missing.modules}
+
     def attach(self, spawn: Spawn, slots: int) -> None:
         """Says how to start processes, through the keeper, and how many for plain functions.
 
         Called once, in the loop, before the first job; the first processes start at once.
         """
         self._launcher = ProcessLauncher(
-            spawn, limits=self._limits, preload=self._preload, env=self._env
+            spawn, limits=self._limits, preload=self._preload, env=self._env, code=self._code
         )
         self._pool = Pool(self._launcher, slots, self._redirect)
         self._loop = Loop(self._launcher, self._grace_s)
@@ -84,17 +117,21 @@ class PythonExecutor:
         return await self._follow(context, self._admit)
 
     async def call(
-        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any], task: str
     ) -> Result:
-        """Calls a function whose path does not come from the job."""
+        """Calls a function whose path does not come from the job, which names a task."""
+        version = context.version
+        key = None if version is None else function_key(task, version)
         return await self._follow(
-            context, lambda context: self._begin(context, function, args, kwargs)
+            context, lambda context: self._begin(context, function, args, kwargs, key)
         )
 
     def begin(self, context: JobContext, done: Callable[[Result], None]) -> None:
         """Starts a job as `run` does, without a task for each job."""
         try:
             self._admit(context).done = done
+        except NotAllowed as error:
+            done(self._refused(context, error))
         except InvalidInput as error:
             done(_unfit(error.message))
         except OverflowError as error:
@@ -104,7 +141,11 @@ class PythonExecutor:
         try:
             job = admit(context)
             if context.alone:
-                return await run_alone(job, self._limits, self._env or {})
+                code = self._code if context.own_mode else None
+                folder = None if code is None else code.folder
+                return await run_alone(job, self._limits, self._env or {}, folder)
+        except NotAllowed as error:
+            return self._refused(context, error)
         except InvalidInput as error:
             return _unfit(error.message)
         except OverflowError as error:
@@ -143,18 +184,28 @@ class PythonExecutor:
             if len(self._checked) >= CHECKED:
                 self._checked.clear()
             self._checked.add(args.function)
-        return self._begin(context, args.function, args.args, args.kwargs)
+        key = function_key(args.function, context.version)
+        return self._begin(context, args.function, args.args, args.kwargs, key)
+
+    def _refused(self, context: JobContext, error: NotAllowed) -> Result:
+        """Returns how a job ends whose module this worker does not allow."""
+        self.missing.note(function_key(error.function, context.version), error.why)
+        return Result(
+            outcome="failed", failure=FailureClass.CONFIGURATION, message=error.message, unable=True
+        )
 
     def _begin(
-        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
-    ) -> Job:
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any],
+        key: str | None,
+    ) -> Job:  # fmt: skip
         self._seq += 1
         granted = context.granted or NOTHING
         call = Call(
-            self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
-            dict(context.secrets), granted.variables, granted.cpus,
+            self._seq, context.job, shown_attempt(context.attempt), context.workflow, function,
+            args, kwargs, dict(context.secrets), granted.variables, granted.cpus, context.version,
         )  # fmt: skip
-        job = Job(call, context, self._ticks)
+        noting = None if key is None else partial(self.missing.note, key)
+        job = Job(call, context, self._ticks, noting)
         if context.alone:
             return job
         self._was_async = self._shares_loop(call)

@@ -13,17 +13,19 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.tasks.references import FILE
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
-from windlass.domain.values.references import FILE
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
+from windlass.tasks.exceptions import exception_info, text_of, type_name
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.outcomes import Abort, Retry
 from windlass.tasks.steps import Suspended, WaitTimeout
 from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
+WHY_LIMIT: Final = 200  # of a reason that becomes metadata
 MOST_NAMES: Final = 50  # of the classes of an exception
 SUSPENDED: Final = "suspended"  # in the place of a failure: the function waits
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
@@ -44,6 +46,14 @@ class Unfit(Exception):
     """The call cannot be made on this worker: the message says what to change."""
 
 
+class Missing(Unfit):
+    """This worker does not have the function, or has another version; `why` is one line."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message)
+        self.why = why
+
+
 class FoundFunction(NamedTuple):
     """A function that may be called; `is_silent`: nothing says that it returns anything."""
 
@@ -51,6 +61,7 @@ class FoundFunction(NamedTuple):
     is_async: bool
     task: Task[..., Any]
     is_silent: bool
+    version: str | None
 
     def arguments(self, call: Call) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """Returns the arguments of a call as annotated; raises `Unfit`."""
@@ -68,26 +79,36 @@ class Functions:
     def __init__(self) -> None:
         self._found: dict[str, FoundFunction] = {}
 
-    def find(self, path: str) -> FoundFunction:
-        """Returns the marked function of this path; raises `Unfit`."""
+    def find(self, path: str, version: str | None = None) -> FoundFunction:
+        """Returns the marked function of this path and version; raises `Unfit`."""
         found = self._found.get(path)
         if found is None:
             found = self._found[path] = _find(path)
+        if version is not None and found.version != version:
+            has = "no version" if found.version is None else f"version {found.version}"
+            raise Missing(f"expected version {version} of {path} on this worker, got {has}", has)
         return found
 
 
 def _find(path: str) -> FoundFunction:
     module_name, _, name = path.partition(":")
-    target: Any = _import(module_name)
+    return find_in(_import(module_name), path, name)
+
+
+def find_in(module: object, path: str, name: str) -> FoundFunction:
+    """Returns the marked function of this name in a module; raises `Unfit`."""
+    target: Any = module
     for part in name.split("."):
         target = getattr(target, part, None)
         if target is None:
-            raise Unfit(f"expected {path} to exist on this worker: {module_name} has no {name}")
+            why = f"{path.partition(':')[0]} has no {name}"
+            raise Missing(f"expected {path} to exist on this worker: {why}", why)
     if not isinstance(target, Task):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
     function = target.function
     silent = getattr(function, "__annotations__", {}).get("return") in (None, "None")
-    return FoundFunction(function, inspect.iscoroutinefunction(function), target, silent)
+    is_async = inspect.iscoroutinefunction(function)
+    return FoundFunction(function, is_async, target, silent, target.version)
 
 
 def _import(name: str) -> object:
@@ -96,9 +117,13 @@ def _import(name: str) -> object:
         return importlib.import_module(name)
     except BaseException as error:
         traceback.print_exception(_below(error, "importlib"))
-        raise Unfit(
-            f"expected {name} to be importable on this worker, got {describe(error)}: start the "
-            "worker where its module is found (its folder, its environment, or PYTHONPATH)"
+        why = describe(error)
+        if isinstance(error, Conflict):
+            raise Unfit(f"expected {name} to be importable, got {why}") from None
+        raise Missing(
+            f"expected {name} to be importable on this worker, got {why}: start the "
+            "worker where its module is found (its folder, its environment, or PYTHONPATH)",
+            why,
         ) from None
     finally:
         begin_import(None)
@@ -106,14 +131,7 @@ def _import(name: str) -> object:
 
 def describe(error: BaseException) -> str:
     """Returns an exception in one line: its type and its message."""
-    kind = type(error)
-    name = kind.__qualname__
-    if kind.__module__ not in ("builtins", "__main__"):
-        name = f"{kind.__module__}.{name}"
-    try:
-        text = str(error)
-    except Exception:  # An exception that cannot be shown must not hide that it happened.
-        text = "(its message cannot be shown)"
+    name, text = type_name(type(error)), text_of(error)
     return f"{name}: {text}"[:MESSAGE_LIMIT] if text else name
 
 
@@ -138,7 +156,8 @@ def ended(call: Call, found: FoundFunction, value: object) -> Done | Failed:
 def raised(call: Call, error: BaseException) -> Failed:
     """Returns what to say of a call that raised; the traceback goes to the log."""
     if isinstance(error, Unfit):
-        return _misfit(call, str(error))
+        why = error.why[:WHY_LIMIT] if isinstance(error, Missing) else None
+        return _misfit(call, str(error), why)
     error = _unwound(error)
     if isinstance(error, Suspended):
         return Failed(call.seq, SUSPENDED, str(error))
@@ -147,8 +166,10 @@ def raised(call: Call, error: BaseException) -> Failed:
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         message = f"{call.function} called sys.exit({error.code!r})"
-        names = Raised(names_of(error))
-        return Failed(call.seq, FailureClass.EXECUTION, message[:MESSAGE_LIMIT], code, raised=names)
+        raised = told(error)
+        return Failed(
+            call.seq, FailureClass.EXECUTION, message[:MESSAGE_LIMIT], code, raised=raised
+        )
     if isinstance(error, Retry | Abort):
         return _decided(call, error)
     own = error.__traceback__
@@ -156,7 +177,7 @@ def raised(call: Call, error: BaseException) -> Failed:
     traceback.print_exception(error.with_traceback(own.tb_next if own is not None else None))
     if isinstance(error, TypeError) and not inside:
         return _misfit(call, f"expected arguments that {call.function} takes: {error}")
-    return Failed(call.seq, failure_of(error), describe(error), raised=Raised(names_of(error)))
+    return Failed(call.seq, failure_of(error), describe(error), raised=told(error))
 
 
 def _decided(call: Call, error: Retry | Abort) -> Failed:
@@ -169,8 +190,13 @@ def _decided(call: Call, error: Retry | Abort) -> Failed:
     text = str(error) or (describe(cause) if cause is not None else describe(error))
     asks: Literal["retry", "abort"] = "retry" if isinstance(error, Retry) else "abort"
     after_ms = error.after_ms if isinstance(error, Retry) else None
-    raised = Raised(names_of(error), asks, after_ms)
+    raised = msgspec.structs.replace(told(error), asks=asks, after_ms=after_ms)
     return Failed(call.seq, failure, text[:MESSAGE_LIMIT], raised=raised)
+
+
+def told(error: BaseException) -> Raised:
+    """Returns what the server learns of an exception."""
+    return Raised(names_of(error), exception=exception_info(error))
 
 
 def names_of(error: BaseException) -> tuple[str, ...]:
@@ -203,8 +229,10 @@ def _unwound(error: BaseException) -> BaseException:
     return error
 
 
-def _misfit(call: Call, why: str) -> Failed:
-    return Failed(call.seq, FailureClass.CONFIGURATION, why[:MESSAGE_LIMIT], misfit=True)
+def _misfit(call: Call, message: str, missing: str | None = None) -> Failed:
+    return Failed(
+        call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT], misfit=True, missing=missing
+    )
 
 
 def failure_of(error: BaseException) -> FailureClass:

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.domain.values.references import FILE
 from windlass.executors.limits import over_limit
 from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
@@ -37,6 +37,9 @@ _FILE: Final = f'"{FILE}"'.encode()
 _decode: Final = msgspec.json.decode
 
 
+NoteMissing = Callable[[str], bool]  # hears why; False if something else had to be forgotten
+
+
 class Answering(Protocol):
     """A process that hears what came of its question."""
 
@@ -49,6 +52,7 @@ class Job:
     __slots__ = (
         "_asking",
         "_future",
+        "_note_missing",
         "born",
         "call",
         "context",
@@ -60,10 +64,13 @@ class Job:
         "watch",
     )
 
-    def __init__(self, call: Call, context: JobContext, born: int) -> None:
+    def __init__(
+        self, call: Call, context: JobContext, born: int, missing: NoteMissing | None = None
+    ) -> None:
         self.call = call
         self.context = context
         self.born = born  # at which tick
+        self._note_missing = missing
         self.result: Result | None = None  # once it has ended
         self.last: Result | None = None  # its result, once its process has ended as well
         self.done: Callable[[Result], None] | None = None  # called then
@@ -94,6 +101,16 @@ class Job:
         if self.done is not None:
             self.done(result)
 
+    def missing(self, why: str) -> Result:
+        """Returns how it ends because this worker does not have its function; notes that."""
+        unable = self._note_missing is not None
+        forgot = self._note_missing is not None and not self._note_missing(why)
+        message = f"this worker cannot run {self.call.function}: {why}"
+        return Result(
+            outcome="failed", failure=FailureClass.CONFIGURATION, message=message,
+            misfit=not unable, unable=unable, back_off=forgot,
+        )  # fmt: skip
+
     def pass_on(self, report: Report) -> None:
         """Passes on a message of the running function."""
         if isinstance(report, Log):
@@ -105,11 +122,12 @@ class Job:
 
     def ask(self, ask: Ask, child: Answering) -> None:
         """Submits jobs or stores a step for the function; the answer goes to its process."""
-        task = asyncio.get_running_loop().create_task(self._ask(ask, child))
+        task = asyncio.get_running_loop().create_task(self.answer(ask, child))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _ask(self, ask: Ask, child: Answering) -> None:
+    async def answer(self, ask: Ask, child: Answering) -> None:
+        """Does what the function asked for, and sends the answer."""
         if ask.body == SCRATCH:
             child.send(Answer(ask.number, msgspec.json.encode(str(self.context.scratch))))
             return
@@ -141,6 +159,8 @@ def failed_result(job: Job, report: Failed) -> Result:
     """Returns the result of a call that raised, or was stopped."""
     if report.failure == SUSPENDED:
         return Result(outcome="suspended")
+    if report.missing is not None:
+        return job.missing(report.missing)
     if report.failure != FailureClass.CANCELED:
         return Result(
             outcome="failed",

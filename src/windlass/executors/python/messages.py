@@ -34,6 +34,7 @@ class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
     secrets: dict[str, str] = {}
     variables: dict[str, str] = {}  # of indexed resources: such a process ends with its call
     cpus: tuple[int, ...] = ()  # if any, it runs on these only
+    version: str | None = None  # of the function, if the job asks for one
 
 
 class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):
@@ -71,7 +72,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
     """It did not. The failure is a class by name; `canceled` when it was stopped.
 
     `misfit`: the function could not be called like this, so nothing of it ran. `raised` is
-    the exception that it raised.
+    the exception that it raised. `missing` says why this worker does not have the function.
     """
 
     seq: int
@@ -80,6 +81,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
     exit_code: int | None = None
     misfit: bool = False
     raised: Raised | None = None
+    missing: str | None = None
 
 
 class Progress(msgspec.Struct, array_like=True, frozen=True, tag=3):

@@ -4,19 +4,28 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable
-from typing import Any
+from pkgutil import iter_modules
+from typing import Any, Protocol, runtime_checkable
 
 from windlass.domain.tasks.function import FunctionTask, read_call
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.python.executor import PythonExecutor
 from windlass.ports.executor import JobContext, Result
 from windlass.tasks.task import Task, named_tasks
+
+
+@runtime_checkable
+class Calls(Protocol):
+    """The executor of Python functions."""
+
+    async def call(
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any], task: str
+    ) -> Result: ...
 
 
 class NamedFunction:
     """Implements `Executor`; the processes are those of `python`, who also ends them."""
 
-    def __init__(self, task: str, path: str, python: PythonExecutor) -> None:
+    def __init__(self, task: str, path: str, python: Calls) -> None:
         self.task = task
         self._path = path
         self._python = python
@@ -24,7 +33,7 @@ class NamedFunction:
     async def run(self, context: JobContext) -> Result:
         """Calls the function with the job's arguments."""
         call = read_call(context.args)
-        return await self._python.call(context, self._path, call.args, call.kwargs)
+        return await self._python.call(context, self._path, call.args, call.kwargs, self.task)
 
     async def close(self) -> None:
         """Does nothing: there is nothing to release."""
@@ -42,12 +51,25 @@ def import_modules(names: Iterable[str]) -> None:
             raise InvalidInput("import", expected, f"{name}: {error}") from error
 
 
+def modules_of(packages: Iterable[str]) -> list[str]:
+    """Imports packages with all modules below them and returns their names."""
+    found: list[str] = []
+    for package in packages:
+        import_modules([package])
+        found.append(package)
+        places = getattr(sys.modules[package], "__path__", None)
+        for info in iter_modules(places, f"{package}.") if places is not None else ():
+            if info.name.rpartition(".")[2] != "__main__":  # It would run.
+                found += modules_of([info.name])
+    return found
+
+
 def named_kinds(reserved: Iterable[str]) -> dict[str, FunctionTask]:
     """Returns what is known of the named functions this process has imported."""
     return {name: FunctionTask(name, task.signature) for name, task in _named(reserved)}
 
 
-def named_executors(python: PythonExecutor, reserved: Iterable[str]) -> dict[str, NamedFunction]:
+def named_executors(python: Calls, reserved: Iterable[str]) -> dict[str, NamedFunction]:
     """Executors for the named functions this process has imported."""
     return {name: NamedFunction(name, task.path, python) for name, task in _named(reserved)}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, cast
 
 from windlass.domain.values.errors import WindlassError
+from windlass.executors.python.code.store import CodeStore
 from windlass.executors.python.messages import (
     CURRENT,
     HELD,
@@ -64,11 +65,13 @@ class ProcessLauncher:
         limits: Limits | None = None,
         env: Mapping[str, str] | None = None,
         preload: Sequence[str] = (),
+        code: CodeStore | None = None,
     ) -> None:
         self._spawn = spawn
         self._limits = limits
         self._env = dict(env or {})
         self._preload = tuple(preload)
+        self._code = code
         # Packets: whichever process is idle takes the next call, and none waits behind a
         # slow one. We hold the reading end too, to take back what nobody has begun.
         self.calls, self.taken = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -85,9 +88,15 @@ class ProcessLauncher:
         raise NotStarted(why)
 
     async def _start(self, mode: Mode, owner: Owner) -> "Child":
-        argv = [sys.executable, "-m", "windlass.executors.python.child", mode, *self._preload]
+        argv = [
+            sys.executable, "-m", "windlass.executors.python.child", mode,
+            "" if self._code is None else str(self._code.folder), *self._preload,
+        ]  # fmt: skip
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.setblocking(False)
+        if self._code is not None:
+            with self._code.connect() as asking:
+                socket.send_fds(ours, [b"?"], [asking.fileno()])
         try:
             process = await self._spawn(
                 argv, env=self._env, cwd=Path.cwd(), limits=self._limits, stdin=theirs.detach()

@@ -13,7 +13,7 @@ import msgspec
 
 from windlass.domain.job.job import KEYWORDS
 from windlass.domain.values.conversion import named_types, read_misfit
-from windlass.domain.values.errors import NOT_KNOWN, InvalidInput
+from windlass.domain.values.errors import NOT_KNOWN, InvalidInput, shorten
 from windlass.domain.values.suggest import did_you_mean
 from windlass.server.http.asgi import TooLarge
 from windlass.server.http.call import Call
@@ -89,7 +89,9 @@ def signature_of(route: Route) -> Signature:
 class Binder:
     """Makes the arguments of one handler."""
 
-    def __init__(self, signature: Signature) -> None:
+    def __init__(self, signature: Signature, strict: bool = True) -> None:
+        """`strict` refuses unknown parameters in the query: a misspelt filter would show all."""
+        self._known = frozenset(p.name for p in signature.query) if strict else None
         self._path = _struct_of("Path", signature.path)
         self._query = _struct_of("Query", signature.query)
         self._lists = frozenset(p.name for p in signature.query if p.is_list)
@@ -110,6 +112,8 @@ class Binder:
         arguments: dict[str, Any] = {}
         if self._query is not None:
             arguments = _convert(self._parse_query(query), self._query)
+        elif query and self._known is not None:
+            self._parse_query(query)
         if self._body_name:
             arguments[self._body_name] = self._parse_body(body)
         return arguments
@@ -118,6 +122,8 @@ class Binder:
         values: dict[str, Any] = {}
         if query:
             for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+                if self._known is not None and name not in self._known:
+                    raise _unknown(name, self._known)
                 if name in self._lists:
                     values.setdefault(name, []).append(value)
                 else:
@@ -139,6 +145,13 @@ class Binder:
             raise InvalidInput("body", "JSON of moderate depth", "deeper JSON") from None
         except ValueError:
             raise NotJson("the body is not JSON in UTF-8") from None
+
+
+def _unknown(name: str, known: frozenset[str]) -> Malformed:
+    expected = f"one of {', '.join(sorted(known))}" if known else "left out"
+    hint = did_you_mean(name, known) or f" (expected {expected})"
+    message = f"unknown query parameter {shorten(name)}{hint}"
+    return Malformed(shorten(name), expected, name, message)
 
 
 def _convert(values: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[str, Any]:

@@ -211,7 +211,8 @@ class Dispatcher:
 
 
 def _bound(route: Route, body_limit: int) -> _Bound:
-    binder = Binder(signature_of(route))
+    # Identity providers may add parameters of their own to the addresses of sign-in.
+    binder = Binder(signature_of(route), strict=not route.path.startswith("/auth/"))
     which = (route.method, route.path)
     is_large = route.raw_body or which in BULK
     limit = route.body_limit or (body_limit if is_large else body_limit // 8)

@@ -15,6 +15,8 @@ from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
     CancelRequest,
+    DeleteReply,
+    DeleteRequest,
     Job,
     JobList,
     PriorityReply,
@@ -23,6 +25,8 @@ from windlass.wire.jobs import (
     SubmitReply,
     SubmitRequest,
     UnblockRequest,
+    WaitReply,
+    WaitRequest,
 )
 from windlass.wire.numbers import Cursor, Id
 from windlass.wire.system import EventList
@@ -76,6 +80,12 @@ async def wait(call: Call, job: Id, timeout: Seconds = 30) -> Job:
     return await call.services.jobs.wait(job, timeout, call.who)
 
 
+@routes.post("/wait", needs=Action.READ_JOBS)
+async def wait_some(call: Call, data: Body[WaitRequest]) -> WaitReply:
+    """Returns those of several jobs that have ended, once one or all of them have."""
+    return await call.services.jobs.wait_some(data, call.who)
+
+
 @routes.get("/{job:int}/events", needs=Action.READ_JOBS)
 async def events(call: Call, job: Id) -> EventList:
     """Returns all events of one job."""
@@ -95,6 +105,18 @@ async def cancel_many(call: Call, data: Body[CancelRequest]) -> CancelReply:
 async def cancel(call: Call, job: Id, reason: str = "Canceled") -> CanceledJob:
     """Cancels one job."""
     return await call.services.jobs.cancel_one(job, reason, call.who)
+
+
+@routes.post("/delete", needs=Action.DELETE_JOBS)
+async def delete_many(call: Call, data: Body[DeleteRequest]) -> DeleteReply:
+    """Deletes ended jobs with their logs and artifacts; says for each whether, and why not."""
+    return await call.services.jobs.delete(data, call.who)
+
+
+@routes.delete("/{job:int}", needs=Action.DELETE_JOBS)
+async def delete(call: Call, job: Id) -> Changed:
+    """Deletes an ended job with its log and artifacts; refused while something needs it."""
+    return Changed(await call.services.jobs.delete_one(job, call.who))
 
 
 @routes.post("/{job:int}/retry", needs=Action.CHANGE_JOBS)

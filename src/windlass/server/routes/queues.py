@@ -1,11 +1,6 @@
 """Routes about queues, and the shares of namespaces."""
 
-from collections.abc import Mapping
-
 from windlass.domain.access.actions import Action
-from windlass.domain.access.may import FLEET, may
-from windlass.domain.lifecycle.rank import queue_weight
-from windlass.domain.rows.records import LimitRow, QueueRow
 from windlass.domain.values.names import check_name
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.server.http.binding import Body
@@ -15,7 +10,6 @@ from windlass.wire.workers import (
     Changed,
     NamespaceInfo,
     NamespaceWeights,
-    QueueInfo,
     QueueLimitsRequest,
     QueueList,
     WeightRequest,
@@ -28,22 +22,7 @@ namespace_routes = Routes("/api/v1/namespaces", "queues")
 @routes.get("", needs=Action.READ_FLEET)
 async def list_queues(call: Call) -> QueueList:
     """Returns the queues that have jobs or settings, and that the caller's namespaces use."""
-    engine = call.services.engine
-    rows = await engine.store.read(lambda tx: tx.catalog.queues())
-    depths = (await engine.metrics()).queue_depth
-    known = {row.name: row for row in rows}
-    names = {*known, *depths}
-    if not may(call.who, Action.READ_FLEET, FLEET):
-        names &= await call.services.queries.queues(call.who)
-    counted = [row.limit for row in rows if row.max_running and row.limit is not None]
-    limits = await engine.store.read(lambda tx: tx.limits.read(counted))
-    return QueueList(
-        [
-            _info(known.get(name, QueueRow(name, queue_weight(name), 0)), limits, depth)
-            for name in sorted(names)
-            for depth in (depths.get(name, 0),)
-        ]
-    )
+    return QueueList(await call.services.queries.queue_list(call.who))
 
 
 @routes.post("/{name:str}/pause", needs=Action.MANAGE_QUEUES)
@@ -84,11 +63,3 @@ async def set_weight(call: Call, name: str, data: Body[WeightRequest]) -> Change
     return Changed(
         await call.services.engine.queues.set_namespace_weight(name, data.weight, call.who.name)
     )
-
-
-def _info(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInfo:
-    counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
-    return QueueInfo(
-        row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
-        bool(row.preempts), None if counted is None else counted.leased, row.isolation,
-    )  # fmt: skip

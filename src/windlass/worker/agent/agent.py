@@ -44,7 +44,9 @@ class Agent:
         self._options = options
         self._executors = executors
         self._gpu_locks = GpuLocks()
-        self.machine = LocalMachine(gateway, options, executors, clock, self.stop, state)
+        self.machine = LocalMachine(
+            gateway, options, executors, clock, self.stop, self._tell_functions, state
+        )
         ports = Ports(gateway, clock, chance, boottime)
         self.core = AgentCore(ports, self.machine, options.slots, options.drain_limit_ms)
 
@@ -125,11 +127,16 @@ class Agent:
         self._describe({**await gather(), **self.machine.limit_mechanisms})
         self.core.tell_metadata(self.machine.metadata)
 
+    def _tell_functions(self) -> None:
+        """Tells the server about functions that turned out to be missing."""
+        self._describe({})
+        self.core.tell_metadata(self.machine.metadata)
+
     def _describe(self, found: dict[str, Any]) -> None:
         """Adds what was found to the metadata; what the options say counts more."""
         machine, tasks = self.machine, sorted(self._executors)
         told = {**self._options.secrets.metadata, **self._options.metadata}
         found = without_shared(found, told)
-        own = {"tasks_allowlist": tasks, **machine.isolation.metadata}
+        own = {"tasks_allowlist": tasks, **machine.isolation.metadata, **machine.functions}
         machine.metadata = {**machine.metadata, **own, **found, **told}
         machine.index_use.vendor = machine.metadata.get(VENDOR)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -12,6 +13,9 @@ from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
+from windlass.executors.python.code.missing import MissingFunctions
+from windlass.executors.python.code.store import CodeStore, search_path
+from windlass.executors.temporary import TemporaryFolder
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
@@ -37,12 +41,12 @@ from windlass.worker.isolation.own_files import (
     SIGNALS,
     Hiding,
     choose_hiding,
-    existing,
     hide,
+    present,
     signals_kept_by,
 )
-from windlass.worker.isolation.place import PASSABLE
-from windlass.worker.isolation.sandbox import SandboxMode
+from windlass.worker.isolation.place import PASSABLE, readable_by_all
+from windlass.worker.isolation.sandbox import SandboxMode, Visible
 from windlass.worker.isolation.user import UserMode
 from windlass.worker.isolation.visible import own_python, visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
@@ -56,6 +60,7 @@ LAST_WORDS_S = 2  # for executors to end their processes; the keeper ends those 
 STOPPED_LIMIT = 500_000  # bytes of results
 PYTHON_PATH = "PYTHONPATH"
 NO_JOB = -1
+CODE_START = "windlass-code-"  # of the folder with the code of functions
 FILTER = "system-calls"  # the filter of sandboxes, in the state directory
 
 log = structlog.get_logger()
@@ -69,6 +74,21 @@ class KeepsProcesses(Protocol):
 
 
 @runtime_checkable
+class KnowsFunctions(Protocol):
+    """An executor that imports functions."""
+
+    missing: MissingFunctions
+
+    @property
+    def functions(self) -> dict[str, Any]: ...
+    def changed_file(self) -> str | None: ...
+    def missing_files(self) -> dict[str, str | None]: ...
+    @property
+    def import_path(self) -> str | None: ...
+    def keep_code(self, code: CodeStore) -> None: ...
+
+
+@runtime_checkable
 class WakesEarly(Protocol):
     """An executor that does better if it hears that a job may come at once."""
 
@@ -78,7 +98,8 @@ class WakesEarly(Protocol):
 class LocalMachine:
     """Implements `Machine` with real processes and files.
 
-    `unfit` is called when processes of jobs can neither be watched nor killed.
+    `unfit` is called when processes of jobs can neither be watched nor killed, `functions_changed`
+    when more is known about functions.
     """
 
     def __init__(
@@ -88,6 +109,7 @@ class LocalMachine:
         executors: Mapping[str, Executor],
         clock: Clock,
         unfit: Callable[[], None],
+        functions_changed: Callable[[], None] = lambda: None,
         state: StateDirectory | None = None,
     ) -> None:
         self.metadata: dict[str, Any] = {}
@@ -96,6 +118,8 @@ class LocalMachine:
         self._executors = executors
         self._clock = clock
         self._unfit = unfit
+        self._functions_changed = functions_changed
+        self._code: TemporaryFolder | None = None
         self._state = state or StateDirectory(options.state)
         base = job_environment(os.environ, {MARKER: self._state.marker}, options.variables)
         cgroup = _find_cgroup(options.cgroup)
@@ -126,6 +150,28 @@ class LocalMachine:
         """How jobs are held to their limits, once the keeper has said what it has."""
         return mechanisms(self._keeper.controllers, self._has_cgroup, self.isolation.default)
 
+    @property
+    def functions(self) -> dict[str, Any]:
+        """What is known about Python functions here."""
+        found: dict[str, Any] = {}
+        for executor in self._executors.values():
+            if isinstance(executor, KnowsFunctions):
+                found |= executor.functions
+        return found
+
+    def changed_file(self) -> str | None:
+        """Returns a file that functions here came from, and that has changed since."""
+        executors = (e for e in self._executors.values() if isinstance(e, KnowsFunctions))
+        return next(filter(None, (executor.changed_file() for executor in executors)), None)
+
+    def missing_files(self) -> dict[str, str | None]:
+        """Returns the modules that jobs asked for and it lacks, with the files they have by now."""
+        found: dict[str, str | None] = {}
+        for executor in self._executors.values():
+            if isinstance(executor, KnowsFunctions):
+                found |= executor.missing_files()
+        return found
+
     async def open(self) -> None:
         """Kills what an older agent left behind, and starts the keeper."""
         await self._find_modes()
@@ -150,15 +196,18 @@ class LocalMachine:
         if self._user_socket is not None:
             await self._user_socket.close()
         self._users.close()
+        if self._code is not None:
+            self._code.close()
         self._state.close()
 
     async def _find_modes(self) -> None:
         """Finds out how jobs can be isolated here."""
         options = self._options
-        visible = visible_folders(options.shares, (self._state.path, *options.hides))
         users = self._users
         with self._state.writing():
             lacking = users.open()
+            code = self._make_code_folder(lacking is None)
+        visible = visible_folders((*options.shares, code), (self._state.path, *options.hides))
         if lacking is None:
             self.isolation.other_users = MODES[1:] if users.is_root else ("user",)
             self._user_socket = JobSocket(users.place.path, True)
@@ -173,6 +222,33 @@ class LocalMachine:
         if options.isolation == self.containers.name:
             candidates.append(self.containers)  # Else it is asked when there is time.
         await self.isolation.look(options.isolation, candidates)
+        self._keep_code(code, visible, lacking is None)
+
+    def _make_code_folder(self, has_users: bool) -> Path:
+        """Makes the folder for the code of functions, which jobs only read."""
+        if not has_users:
+            self._code = TemporaryFolder(CODE_START)
+            return self._code.path
+        folder = self._users.place.path / "code"
+        folder.mkdir(mode=PASSABLE, exist_ok=True)
+        folder.chmod(PASSABLE)
+        return folder
+
+    def _keep_code(self, folder: Path, visible: Visible, has_users: bool) -> None:
+        """Lets functions import one version of their code, of files that jobs can read anyway."""
+        mode = self.isolation.default
+        others = has_users and mode in self.isolation.other_users
+
+        def readable(file: str) -> bool:
+            shown = mode in ("process", "user") or visible.shows(file)
+            return shown and (not others or readable_by_all(file))
+
+        base = self._keeper.base.get(PYTHON_PATH)
+        for executor in self._executors.values():
+            if isinstance(executor, KnowsFunctions):
+                path = search_path(executor.import_path or base, sys.path)
+                executor.keep_code(CodeStore(folder, path, readable))
+                executor.missing.changed = self._functions_changed
 
     def _keep_jobs_out(self) -> None:
         """Keeps jobs that have the worker's user apart, and away from Windlass's own files."""
@@ -180,7 +256,7 @@ class LocalMachine:
         if options.trusts_jobs:
             modes.walls = {OWN_FILES: OPEN, SIGNALS: OPEN}
             return
-        folders = existing((self._state.path, *options.hides))
+        folders = present((self._state.path, *options.hides))
         hiding = choose_hiding(folders)
         needed = (self._state.scratch, self._socket.path, *own_python())
         try:

@@ -14,8 +14,9 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`state` is a directory of the agent's own. `metadata` is told beside what is found.
 
     `secrets` are given to jobs that name them; `imports` are modules whose named functions it
-    runs, `allowed_imports` patterns of those whose functions jobs may name (empty: all but the
-    standard library and Windlass). `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`.
+    runs, `apps` packages that it imports with all modules below, `allowed_imports` patterns of
+    those whose functions jobs may name (empty: all but the standard library and Windlass).
+    `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`.
     `variables` is what jobs find in their environment as well; `code` is the single-use code of a
     first enrolment; `drain_limit_ms` is how long a drain waits for jobs (None: as the server
     says). Without `keeps_token` the worker's secret is never written to `state`: it enrols with a
@@ -34,6 +35,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     cgroup: str = "auto"
     variables: dict[str, str] = {}
     imports: tuple[str, ...] = ()
+    apps: tuple[str, ...] = ()
     allowed_imports: tuple[str, ...] = ()
     secrets: Secrets = msgspec.field(default_factory=Secrets)
     code: str | None = None

@@ -52,5 +52,5 @@ def finished(key: Key, result: Result, mask: Mask | None) -> Finished:
             message = f"the result is not a JSON value: {error}"
     raised = result.raised
     if mask is not None and raised is not None:
-        raised = msgspec.structs.replace(raised, names=tuple(map(mask.value, raised.names)))
+        raised = raised.changed(mask.text)
     return Finished(*key, outcome, result.exit_code, failure, message, value, result.misfit, raised)

@@ -82,3 +82,13 @@ def _lock(folder: Path) -> int | None:
         os.close(held)
         return None
     return held
+
+
+def readable_by_all(path: str) -> bool:
+    """Returns whether every user of the machine can read a file."""
+    try:
+        file = Path(path).resolve(strict=True)
+        passable = all(folder.stat().st_mode & stat.S_IXOTH for folder in file.parents)
+        return bool(passable and file.stat().st_mode & stat.S_IROTH)
+    except OSError:
+        return False

@@ -52,6 +52,17 @@ class Visible(msgspec.Struct, frozen=True):
     shared: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
 
+    def shows(self, path: str, *more: Path) -> bool:
+        """Returns whether a file of the machine is in a sandbox at the same place.
+
+        `more` are folders that it also has, even inside of hidden ones.
+        """
+        real = Path(os.path.realpath(path))
+        if any(real.is_relative_to(hidden) for hidden in self.hidden):
+            return any(real.is_relative_to(folder) for folder in more)
+        seen = (*map(Path, SYSTEM), *self.shared, *more)
+        return any(real.is_relative_to(os.path.realpath(folder)) for folder in seen)
+
 
 class SandboxMode:
     """Implements `IsolationMode`; `filter_file` is where the filter of system calls is kept."""
@@ -175,11 +186,7 @@ class SandboxMode:
 
     def shows(self, path: str, scratch: Path) -> bool:
         """Returns whether a file of the machine is in the sandbox at the same place."""
-        real = Path(os.path.realpath(path))
-        if any(real.is_relative_to(hidden) for hidden in self._visible.hidden):
-            return real.is_relative_to(scratch)
-        seen = (*map(Path, SYSTEM), *self._visible.shared, scratch)
-        return any(real.is_relative_to(os.path.realpath(folder)) for folder in seen)
+        return self._visible.shows(path, scratch)
 
     def _hidden(self) -> list[Path]:
         """Returns the hidden folders that would be visible otherwise."""

@@ -42,5 +42,5 @@ def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 def _holds_home(folder: Path) -> bool:
     """Returns whether a home is this folder or in it."""
-    home = Path(os.environ.get("HOME", "/"))
+    home = Path(os.path.realpath(os.environ.get("HOME", "/")))
     return home.is_relative_to(folder) or Path("/home").is_relative_to(folder)

@@ -4,6 +4,7 @@ The standard library only: the keeper imports this file.
 """
 
 import os
+from contextlib import suppress
 
 
 def enter(path: str, make: bool, user: int | None) -> None:
@@ -38,12 +39,16 @@ def hand_over(path: str, user: int) -> None:
 
 
 def take_back(path: str) -> None:
-    """Takes a folder back with all that is in it; nobody else may use it at that time."""
+    """Takes a folder back with all that is in it; nobody else may use it at that time.
+
+    What somebody else has put there stays as it is.
+    """
     me, group = os.geteuid(), os.getegid()
     os.chown(path, me, group, follow_symlinks=False)
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
-            os.chown(f"{folder}/{name}", me, group, follow_symlinks=False)
+            with suppress(PermissionError):
+                os.chown(f"{folder}/{name}", me, group, follow_symlinks=False)
 
 
 def holds_something(path: str) -> bool:

@@ -33,7 +33,7 @@ from windlass.worker.keeper.disk import DiskMeter
 from windlass.worker.keeper.folders import holds_something
 from windlass.worker.keeper.group import Group
 from windlass.worker.keeper.guard import fork_keeper
-from windlass.worker.keeper.launch import Allowed, Start, launch, pinned
+from windlass.worker.keeper.launch import Allowed, Parents, Start, launch, pinned
 from windlass.worker.keeper.outside import end_all, find_root, place_of, start_ender
 from windlass.worker.keeper.processes import boottime
 from windlass.worker.keeper.record import Record
@@ -68,6 +68,7 @@ class Keeper:
         self._inner: dict[int, tuple[Group, Any]] = {}  # whose leader has ended, by pid
         self._returning: dict[int, tuple[Group, Any]] = {}  # by the pid that returns its folder
         self._walls = Walls()
+        self._parents = Parents()
         self._base: dict[str, str] = {}
         self._inbox = bytearray()
         self._fds: deque[int] = deque()
@@ -134,8 +135,7 @@ class Keeper:
             return WATCH_S
         if not self._groups:
             return -1
-        groups = self._groups.values()
-        if any(group.watched for group in groups):
+        if any(group.watched for group in self._groups.values()):
             return WATCH_S
         return min(TICK_S, max(0.0, self._soft - boottime()))
 
@@ -191,10 +191,9 @@ class Keeper:
 
     def _remove(self, path: str) -> None:
         """Removes a folder, however large, in a process of its own."""
-        streams = (self._null, self._null, self._null)
+        rm, enter = ["rm", "-rf", "--", path], self._walls.entering_users
         try:
-            rm, enter = ["rm", "-rf", "--", path], self._walls.entering_users
-            self._helpers.add(launch(rm, self._base, streams, prepare=enter))
+            self._helpers.add(launch(rm, self._base, (self._null,) * 3, prepare=enter))
         except OSError:
             pass  # It is tried again when the agent starts anew.
 
@@ -223,7 +222,7 @@ class Keeper:
                 # Limits of a container are not those of the program that asks for it.
                 plain = start._replace(allowed=Allowed()) if start.outside else start
                 streams = (stdin, stdout, write)
-                pid = launch(argv, full, streams, plain, told, prepare, finish)
+                pid = launch(argv, full, streams, plain, told, prepare, finish, self._parents)
             if box is not None and not start.outside:
                 box.limit(start.allowed.memory, start.allowed.processes)
         except (OSError, ValueError) as error:
@@ -298,6 +297,7 @@ class Keeper:
                 self._end_user(group.user)
                 self._untidy = True
             _, status, usage = os.wait4(pid, 0)
+            self._parents.end(pid)
             self._helpers.discard(pid)
             self._disk.ended(pid)
             if pid in self._returning:
@@ -315,8 +315,8 @@ class Keeper:
 
     def _end_leader(self, group: Group, usage: Any) -> None:
         """Reports the end of a group, but of a nested one only when the inner process is gone."""
-        others = any(other.user == group.user for other in self._groups.values())
-        if not others and (helper := self._walls.return_folder(group.user, group.cwd)):
+        shared = any(other.user == group.user for other in self._groups.values())
+        if not shared and (helper := self._walls.return_folder(group.user, group.cwd)):
             self._helpers.add(helper)
             self._returning[helper] = group, usage
             return

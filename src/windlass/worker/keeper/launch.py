@@ -4,6 +4,7 @@ The standard library only: the keeper imports this file.
 """
 
 import _thread  # noqa: TID251 - rules of the kernel hold for the thread that asks for them
+import errno
 import os
 import resource
 import signal
@@ -71,6 +72,52 @@ def nothing() -> None:
     """Does nothing."""
 
 
+class Parents:
+    """Threads that have started a program and wait for its end.
+
+    A thread gives up rights for itself alone, and what it starts has given them up as well: this
+    takes a third of the time of a fork. It counts as the parent of that program, which may have
+    asked to be killed when its parent ends.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, _thread.LockType] = {}  # by the pid of the program
+
+    def start(self, spawn: Callable[[], int]) -> int:
+        """Returns what `spawn` returns, in a new thread; raises its `OSError`."""
+        started, ended = _thread.allocate_lock(), _thread.allocate_lock()
+        started.acquire()
+        ended.acquire()
+        found: list[int] = []
+        failed: list[OSError] = []
+
+        def run() -> None:
+            try:
+                found.append(spawn())
+            except OSError as error:
+                failed.append(error)
+            finally:
+                started.release()
+            if found:
+                ended.acquire()
+
+        try:
+            _thread.start_new_thread(run, ())
+        except RuntimeError as error:
+            raise OSError(errno.EAGAIN, str(error)) from error
+        started.acquire()
+        if failed:
+            raise failed[0]
+        self._waiting[found[0]] = ended
+        return found[0]
+
+    def end(self, pid: int) -> None:
+        """Ends the thread that has started this program, if one has."""
+        ended = self._waiting.pop(pid, None)
+        if ended is not None:
+            ended.release()
+
+
 def launch(
     argv: list[str],
     env: Mapping[str, str],
@@ -79,16 +126,18 @@ def launch(
     told: int = -1,
     prepare: Callable[[], None] | None = None,
     finish: Callable[[], None] = nothing,
+    parents: Parents | None = None,
 ) -> int:
     """Starts a program in a session of its own, in the working directory; returns its pid.
 
     It finds `told` open as the descriptor `start.status`. The new process calls `prepare`, if
-    there is something to prepare, and `finish` when it has become the user. Without `prepare`,
-    `finish` may be called by another thread of this process.
+    there is something to prepare, and `finish` when it has become the user. If there are
+    `parents`, one of them may do the latter.
     """
     path = find_program(argv[0], env)
     user = None if start.nested else start.user
-    if user is not None or start.allowed.has_rlimits or prepare is not None:
+    alone = finish is not nothing and parents is None
+    if user is not None or start.allowed.has_rlimits or prepare is not None or alone:
         change = prepare or nothing
         return _fork(argv, lambda: _become(path, argv, env, streams, start, told, change, finish))
     actions: list[tuple[Any, ...]] = [
@@ -105,41 +154,16 @@ def launch(
         )
 
     try:
-        return spawn() if finish is nothing else _in_thread(spawn)
+        return spawn() if parents is None or finish is nothing else parents.start(spawn)
     except OSError as error:
         raise _named(error, argv[0]) from error
-
-
-def _in_thread(act: Callable[[], int]) -> int:
-    """Returns what another thread does; what it gives up, it gives up for itself alone.
-
-    What it starts has given that up as well. This takes a third of the time of a fork.
-    """
-    done = _thread.allocate_lock()
-    done.acquire()
-    found: list[int] = []
-    failed: list[OSError] = []
-
-    def run() -> None:
-        try:
-            found.append(act())
-        except OSError as error:
-            failed.append(error)
-        finally:
-            done.release()
-
-    _thread.start_new_thread(run, ())
-    done.acquire()
-    if failed:
-        raise failed[0]
-    return found[0]
 
 
 @contextmanager
 def pinned(cpus: tuple[int, ...]) -> Iterator[None]:
     """Lets what is started inside run on these processors only; on all of ours if none is named.
 
-    A child inherits them, and this process has one thread: nothing else is affected.
+    A child inherits them; other threads are not affected.
     """
     if not cpus:
         yield

@@ -29,7 +29,7 @@ pools = App(name="pools", help="Create, show, plan and delete pools of workers."
 def list_pools(*, at: Connection = HERE, json: Json = False) -> None:
     """List pools with their workers, limits and this month's usage."""
     with at.client() as client:
-        found = client.run(client.asynchronous.pools.all())
+        found = client.run(client.asynchronous.pools.list())
     if json:
         print_json(found)
         return

@@ -63,7 +63,7 @@ def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
     yield from _data(data_directory(at.data))
     yield _tool("ffmpeg", find_ffmpeg)
     yield _tool("gstreamer", lambda: shutil.which("gst-launch-1.0"))
-    yield from _isolation()
+    yield from examine_isolation(data_directory(at.data))
     yield _containers()
     yield from _server(at)
 
@@ -133,9 +133,10 @@ def _certificate(address: str, at: Connection) -> Iterator[Finding]:
             yield Finding("certificate", expiry.state, expiry.detail)
 
 
-def _isolation() -> Iterator[Finding]:
+def examine_isolation(data: Path) -> Iterator[Finding]:
     """Tries the modes in which workers of this machine can isolate jobs."""
     from windlass.worker.isolation.modes import find_modes
+    from windlass.worker.isolation.own_files import OPEN, choose_hiding, signals_kept_by
     from windlass.worker.keeper.cgroups import AUTO, find_cgroup
 
     modes = asyncio.run(find_modes())
@@ -145,6 +146,15 @@ def _isolation() -> Iterator[Finding]:
             yield Finding(f"isolation {mode}", "ok", "workers of this user can do it")
         elif why is not None:
             yield Finding(f"isolation {mode}", "note", f"not here: {why}")
+    hiding = choose_hiding([data])
+    if hiding.way == OPEN:
+        yield Finding("files of Windlass", "note", f"open to jobs in process: {hiding.reason}")
+    else:
+        yield Finding("files of Windlass", "ok", f"closed to jobs in process ({hiding.way})")
+    if signals_kept_by() == OPEN:
+        yield Finding("signals of jobs", "note", "reach workers: needs Landlock of Linux 6.12")
+    else:
+        yield Finding("signals of jobs", "ok", "do not reach workers and other jobs (Landlock)")
     cgroup = find_cgroup(AUTO)
     how = "rlimits and watching" if cgroup is None else f"cgroup {cgroup}"
     yield Finding("limits of jobs", "ok" if cgroup else "note", f"kept by {how}")

@@ -2,8 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
@@ -19,14 +18,9 @@ from windlass.cli.options.flags import Flag, Follow, Many
 from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.text import say
 from windlass.client.reconnect import Reconnect
+from windlass.client.resources.events import stream_events
 from windlass.client.transport import Transport
-from windlass.domain.values.errors import WindlassError
-from windlass.ports.loop_time import pass_time
 from windlass.wire.system import EventInfo
-
-PAUSE_SECONDS: Final = 1.0
-_DATA: Final = b"data: "
-_COMMENT: Final = b":"
 
 _decode = msgspec.json.Decoder(EventInfo).decode
 
@@ -83,11 +77,7 @@ async def _print_all(
     transport: Transport, query: dict[str, Any], json: bool, again: Reconnect
 ) -> None:
     try:
-        followed = query["follow"]
-        stream = _resumed(transport, query, again) if followed else _once(transport, query)
-        async for data in stream:
-            if not data:
-                continue
+        async for data in stream_events(transport, query, again):
             if json:
                 say(escape_json(data.decode()))
             else:
@@ -97,39 +87,3 @@ async def _print_all(
             sys.stdout.flush()
     finally:
         await transport.close()
-
-
-async def _resumed(
-    transport: Transport, query: dict[str, Any], again: Reconnect
-) -> AsyncIterator[bytes]:
-    """Yields events for ever; continues behind the last one after a server has restarted."""
-    stream = _once(transport, query)
-
-    async def read_on() -> bytes | None:
-        nonlocal stream
-        try:
-            return await anext(stream, None)
-        except WindlassError:
-            stream = _once(transport, query)
-            raise
-
-    while True:
-        data = await again.insist(read_on)
-        if data is None:  # A server that stops ends the stream.
-            await pass_time(PAUSE_SECONDS)
-            stream = _once(transport, query)
-        elif data:
-            query |= {"after": _decode(data).seq, "since": None, "last": None}
-            yield data
-
-
-async def _once(transport: Transport, query: dict[str, Any]) -> AsyncIterator[bytes]:
-    """Yields the data of the events of one stream, and nothing (b"") for signs of life."""
-    rest = b""
-    async for chunk in transport.stream("/api/v1/events", query):
-        *lines, rest = (rest + chunk).split(b"\r\n")
-        for line in lines:
-            if line.startswith(_DATA):
-                yield line.removeprefix(_DATA)
-            elif line.startswith(_COMMENT):
-                yield b""

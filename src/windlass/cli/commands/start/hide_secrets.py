@@ -97,10 +97,16 @@ def hide_dsn(store: str) -> str:
     return store
 
 
-def _restart(command: list[str], store: str) -> NoReturn:
+def hold_text(text: str) -> int:
+    """Returns the descriptor of an in-memory file that the next program inherits."""
     held = os.memfd_create("store")
-    os.write(held, store.encode())
+    os.write(held, text.encode())
     os.set_inheritable(held, True)
+    return held
+
+
+def _restart(command: list[str], store: str) -> NoReturn:
+    held = hold_text(store)
     kept = {name: value for name, value in os.environ.items() if store not in value}
     here = f"{PREFIX}{held}"
     os.execve(sys.executable, [word.replace(store, here) for word in command], kept)

@@ -13,10 +13,12 @@ from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import (
+    APP_VARIABLE,
     FILE_VARIABLE,
     IMPORT_VARIABLE,
     NO_VARIABLES,
     PASS_VARIABLE,
+    Apps,
     Imports,
     JobVariables,
 )
@@ -41,6 +43,7 @@ def up(
     slots: int | None = None,
     store: str | None = None,
     modules: Imports = None,
+    apps: Apps = None,
     variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
@@ -62,6 +65,8 @@ def up(
         A store such as postgresql://… Default: an SQLite database in the data directory.
     modules
         A module with tasks for the workers to run. Repeatable.
+    apps
+        A package that the workers import with all modules below it. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -72,13 +77,15 @@ def up(
         store or f"sqlite://{(directory / 'windlass.db').absolute()}",
         f"file://{(directory / 'blobs').absolute()}",
         settings.config,
-        tuple(modules or ()),
+        (*(modules or ()), *(apps or ())),
         data=directory,
         log_level=level,
         sign_in=settings.sign_in,
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # The workers inherit it.
+    if apps:
+        os.environ[APP_VARIABLE] = " ".join(apps)
     _pass_on(variables)
     listen = Listen(port=port)
     slots = slots or os.cpu_count() or 1

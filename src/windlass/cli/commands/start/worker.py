@@ -1,8 +1,9 @@
 """`windlass worker`."""
 
 import os
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvloop
 from msgspec.structs import replace
@@ -15,12 +16,15 @@ from windlass.cli.commands.start.hide_secrets import (
     take_secrets,
 )
 from windlass.cli.commands.start.log import use_log
+from windlass.cli.commands.start.reload import run_watched, start_again, wait_for_change
 from windlass.cli.options.configuration import DEFAULT, OPTIONS, load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
+from windlass.cli.options.flags import Flag
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import NO_VARIABLES, NOTHING, Code, JobVariables, Offers
 from windlass.cli.output.errors import explain_untrusted
+from windlass.cli.output.text import RED, warn
 from windlass.client.settings import OwnCertificate, data_directory, own_certificate
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.values.names import check_name
@@ -45,6 +49,7 @@ def worker(
     client_key: Path | None = None,
     offers: Offers = NOTHING,
     variables: JobVariables = NO_VARIABLES,
+    reload: Flag = False,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -70,6 +75,9 @@ def worker(
         WINDLASS_CLIENT_CERT.
     client_key
         The key (PEM) of --client-cert. Default: WINDLASS_CLIENT_KEY.
+    reload
+        For development: when the code of its functions changes, let running jobs finish and
+        start again with the new code.
     """
     use_log(log)
     named = name or os.uname().nodename
@@ -89,9 +97,23 @@ def worker(
     )  # fmt: skip
     if address is None or blobs is None:
         own = own_certificate(client_cert, client_key)
-        uvloop.run(_work(at, options, held.get(TOKEN), own))
+        work = _work(at, options, held.get(TOKEN), own, reload)
     else:
-        uvloop.run(_work_beside(address, blobs, options, config, core))
+        work = _work_beside(address, blobs, options, config, core, reload)
+    if _run(work, reload):
+        start_again(held, address)
+
+
+def _run(work: Coroutine[Any, Any, bool], reload: bool) -> bool:
+    """Runs a worker to its end; returns whether it is to start again with other code."""
+    try:
+        return uvloop.run(work)
+    except InvalidInput as error:
+        if not reload or error.field != "import":
+            raise
+        warn(f"windlass: {error}; waiting for a change", RED)
+        wait_for_change(Path.cwd())
+        return True
 
 
 def _refuse_core(config: Path | None, core: CoreFlags) -> None:
@@ -114,8 +136,12 @@ def _own_drain_limit(core: CoreFlags) -> int | None:
 
 
 async def _work(
-    at: Connection, options: WorkerOptions, token: str | None, own: OwnCertificate | None
-) -> None:
+    at: Connection,
+    options: WorkerOptions,
+    token: str | None,
+    own: OwnCertificate | None,
+    reload: bool,
+) -> bool:
     # Here, since a worker that hides its secrets starts twice.
     from windlass.wiring.http_agent import http_agent
 
@@ -124,7 +150,7 @@ async def _work(
         await _check_trust(transport)
         agent = http_agent(transport, options)
         agent.obey_signals()
-        await agent.run()
+        return await run_watched(agent, reload)
     finally:
         await transport.close()
 
@@ -142,8 +168,13 @@ async def _check_trust(transport: "Transport") -> None:
 
 
 async def _work_beside(
-    store: str, blobs: str, options: WorkerOptions, config: Path | None, core: CoreFlags
-) -> None:
+    store: str,
+    blobs: str,
+    options: WorkerOptions,
+    config: Path | None,
+    core: CoreFlags,
+    reload: bool,
+) -> bool:
     from windlass.wiring.backend import ServerOptions, running_without_server
     from windlass.wiring.direct_agents import direct_agent
 
@@ -153,4 +184,4 @@ async def _work_beside(
     async with running_without_server(place) as backend:
         agent = direct_agent(backend.engine, backend.files, patient)
         agent.obey_signals()
-        await agent.run()
+        return await run_watched(agent, reload)

@@ -16,6 +16,7 @@ NEW_USER: Final = 0x1000_0000
 NEW_MOUNTS: Final = 0x0002_0000
 BIND: Final = 1 << 12
 PRIVATE_VIEW: Final = 1 << 14 | 1 << 19  # MS_REC | MS_SLAVE
+REMOUNT_READ_ONLY: Final = 1 << 5 | 1
 NO_SUID_NO_DEVICES: Final = 1 << 1 | 1 << 2
 FAILED: Final = 1
 READY: Final = b"+"
@@ -45,6 +46,8 @@ def make_view(hidden: Sequence[str], kept: Sequence[str]) -> tuple[int, int]:
             _make_place(path, os.path.isdir(place))
             _mount(place, path, None, BIND)
             os.close(fd)
+        for path in hidden:
+            _mount(None, path, None, REMOUNT_READ_ONLY | NO_SUID_NO_DEVICES)
 
     users, mounts = _made(make, lambda _: None, ("user", "mnt"))
     return users, mounts

@@ -72,8 +72,7 @@ class Walls:
             return partial(self.go_as_user, start.user, folder, make), finish
         if start.kept_out and self._view is not None:
             return partial(namespaces.enter_view, *self._view), finish
-        # Around a program that ends with its parent: a thread would be that parent.
-        return (nothing if start.nested and finish is not nothing else None), finish
+        return None, finish
 
     def _rules_for(self, start: Start) -> int:
         """Returns the rules that a program gets; -1 for none."""

@@ -9,13 +9,13 @@ from windlass.wire.workers import Changed
 PATH = "/api/v1/pools"
 
 
-class HttpPools:
+class AsyncPools:
     """Applies, shows, plans and deletes pools over HTTP."""
 
     def __init__(self, transport: Transport) -> None:
         self._call = transport.call
 
-    async def all(self) -> list[PoolInfo]:
+    async def list(self) -> list[PoolInfo]:
         """Returns every pool with its workers."""
         return (await self._call("GET", PATH, PoolList)).pools
 

@@ -1,0 +1,114 @@
+"""The errors of those who wait for jobs and workflows."""
+
+from collections.abc import Sequence
+
+from windlass.domain.lifecycle.failures import ExceptionInfo
+from windlass.domain.values.errors import WindlassError
+from windlass.wire.jobs import Job
+from windlass.wire.workflows import Workflow
+
+MOST_NAMED = 5  # jobs in one message
+
+
+class RemoteTraceback(Exception):
+    """Shows where a function raised, on its worker, above the error of whoever waits for it."""
+
+    def __init__(self, exception: ExceptionInfo) -> None:
+        super().__init__(exception)
+        self.exception = exception
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        shown: ExceptionInfo | None = self.exception
+        while shown is not None:
+            parts.append(shown.traceback or f"{shown.type}: {shown.message}\n")
+            shown = shown.cause
+        return "\n" + "\nThis led to:\n\n".join(reversed(parts))
+
+
+class JobFailed(WindlassError):
+    """A job ended without a result.
+
+    `job` tells everything about it. If its function raised, `exception` has type, message,
+    traceback and cause.
+    """
+
+    code = "job_failed"
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.job = job
+        self.exception = None if job.failure is None else job.failure.exception
+        if self.exception is not None:
+            self.__cause__ = RemoteTraceback(self.exception)
+
+    @property
+    def message(self) -> str:
+        return f"job {self.job.id} {self.job.state}: {self.job.reason or 'no reason given'}"
+
+    @property
+    def exception_type(self) -> str | None:
+        """The type of the exception, with its module unless it is built in."""
+        return None if self.exception is None else self.exception.type
+
+    @property
+    def exception_message(self) -> str | None:
+        """The message of the exception."""
+        return None if self.exception is None else self.exception.message
+
+    @property
+    def traceback(self) -> str | None:
+        """The traceback of the exception, on the worker."""
+        return None if self.exception is None else self.exception.traceback
+
+    @property
+    def cause(self) -> ExceptionInfo | None:
+        """What caused the exception, if anything did."""
+        return None if self.exception is None else self.exception.cause
+
+    def __repr__(self) -> str:
+        what = self.job.reason if self.exception is None else _in_short(self.exception)
+        return f"JobFailed(job {self.job.id} {self.job.state}: {what})"
+
+
+class WorkflowFailed(WindlassError):
+    """A workflow did not complete; `workflow` tells about it, `jobs` are those that failed."""
+
+    code = "workflow_failed"
+
+    def __init__(self, workflow: Workflow, jobs: Sequence[Job] = ()) -> None:
+        super().__init__(workflow, jobs)
+        self.workflow = workflow
+        self.jobs = list(jobs)
+
+    @property
+    def message(self) -> str:
+        counts = ", ".join(f"{number} {state}" for state, number in self.workflow.counts.items())
+        start = f"workflow {self.workflow.id} {self.workflow.state}: {counts or 'no jobs'}"
+        named = [_named(job) for job in self.jobs[:MOST_NAMED]]
+        if len(self.jobs) > MOST_NAMED:
+            named.append(f"and {len(self.jobs) - MOST_NAMED} more")
+        return "; ".join([start, *named])
+
+    def __repr__(self) -> str:
+        return f"WorkflowFailed({self.message})"
+
+
+class ResultTimeout(WindlassError, TimeoutError):
+    """The time of whoever waits is up; `jobs` have not ended, and go on."""
+
+    code = "result_timeout"
+
+    def __init__(self, message: str, jobs: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.jobs = list(jobs)
+
+
+def _named(job: Job) -> str:
+    name = f" {job.name}" if job.name else ""
+    return f"job {job.id}{name} {job.state}: {job.reason or 'no reason given'}"
+
+
+def _in_short(exception: ExceptionInfo) -> str:
+    line = exception.message.partition("\n")[0]
+    return f"{exception.type}: {line}" if line else exception.type

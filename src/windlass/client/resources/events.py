@@ -1,0 +1,72 @@
+"""The event log of a server, as a stream that continues after a restart."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+
+from windlass.client.reconnect import Reconnect
+from windlass.client.transport import Transport
+from windlass.domain.values.errors import WindlassError
+from windlass.ports.loop_time import pass_time
+from windlass.wire.system import EventInfo
+
+PAUSE_SECONDS: Final = 1.0
+_DATA: Final = b"data: "
+_COMMENT: Final = b":"
+
+_decode = msgspec.json.Decoder(EventInfo).decode
+
+
+async def stream_events(
+    transport: Transport, query: dict[str, Any], again: Reconnect
+) -> AsyncIterator[bytes]:
+    """Yields events as JSON; with `follow` for ever."""
+    stream = _resumed(transport, query, again) if query.get("follow") else _once(transport, query)
+    async for data in stream:
+        if data:
+            yield data
+
+
+async def read_events(
+    transport: Transport, query: dict[str, Any], again: Reconnect
+) -> AsyncIterator[EventInfo]:
+    """Yields events; with `follow` for ever."""
+    async for data in stream_events(transport, query, again):
+        yield _decode(data)
+
+
+async def _resumed(
+    transport: Transport, query: dict[str, Any], again: Reconnect
+) -> AsyncIterator[bytes]:
+    """Yields events for ever; continues behind the last one after a server has restarted."""
+    stream = _once(transport, query)
+
+    async def read_on() -> bytes | None:
+        nonlocal stream
+        try:
+            return await anext(stream, None)
+        except WindlassError:
+            stream = _once(transport, query)
+            raise
+
+    while True:
+        data = await again.insist(read_on)
+        if data is None:  # A server that stops ends the stream.
+            await pass_time(PAUSE_SECONDS)
+            stream = _once(transport, query)
+        elif data:
+            query |= {"after": _decode(data).seq, "since": None, "last": None}
+            yield data
+
+
+async def _once(transport: Transport, query: dict[str, Any]) -> AsyncIterator[bytes]:
+    """Yields the data of the events of one stream, and nothing (b"") for signs of life."""
+    rest = b""
+    async for chunk in transport.stream("/api/v1/events", query):
+        *lines, rest = (rest + chunk).split(b"\r\n")
+        for line in lines:
+            if line.startswith(_DATA):
+                yield line.removeprefix(_DATA)
+            elif line.startswith(_COMMENT):
+                yield b""

@@ -1,0 +1,66 @@
+"""What a worker has found out about functions: those it does not have, and those it knows."""
+
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from sys import modules as imported
+from typing import Any, Final
+
+from windlass.domain.matching.functions import KNOWN, MISSING, VERSIONS
+from windlass.tasks.task import Task, named_tasks
+
+MOST: Final = 200  # entries of each kind in the metadata of a worker
+
+
+class MissingFunctions:
+    """The functions that jobs asked for and this worker does not have, with the reasons.
+
+    `changed` is called when there are more; the oldest are forgotten, and tried again.
+    """
+
+    def __init__(self) -> None:
+        self.changed: Callable[[], None] = lambda: None
+        self._reasons: dict[str, str] = {}
+
+    def note(self, function: str, why: str) -> bool:
+        """Records why a function cannot be run here; returns False if it had to forget another."""
+        self._reasons.pop(function, None)
+        forgets = len(self._reasons) >= MOST
+        if forgets:
+            del self._reasons[next(iter(self._reasons))]
+        self._reasons[function] = why
+        self.changed()
+        return not forgets
+
+    @property
+    def modules(self) -> set[str]:
+        """The modules of these functions."""
+        return {name.partition(":")[0] for name in self._reasons if ":" in name}
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the server is told."""
+        return {MISSING: dict(self._reasons)} if self._reasons else {}
+
+
+def describe_modules(modules: Iterable[str]) -> dict[str, Any]:
+    """Returns the metadata of the functions in these imported modules, and of named tasks."""
+    versions: dict[str, str | None] = {}
+    for name in modules:
+        for found in vars(imported[name]).values() if name in imported else ():
+            if isinstance(found, Task) and found.function.__module__ == name:
+                versions[found.path] = found.version
+    known = sorted(versions)
+    for task, made in named_tasks().items():
+        versions[task] = made.version
+    declared = {name: version for name, version in sorted(versions.items()) if version is not None}
+    metadata: dict[str, Any] = {}
+    if known:
+        metadata[KNOWN] = known if len(known) <= MOST else _summary(known)
+    if declared:
+        metadata[VERSIONS] = dict(list(declared.items())[:MOST])
+    return metadata
+
+
+def _summary(known: list[str]) -> str:
+    digest = sha256("\n".join(known).encode()).hexdigest()[:16]
+    return f"{len(known)} functions, digest {digest}"

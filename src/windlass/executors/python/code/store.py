@@ -1,0 +1,183 @@
+"""The code of a worker's functions, as it was when a process of the worker first imported it.
+
+The agent keeps it: function processes ask for a module by its name, and the agent finds its file,
+reads it and writes its code into a folder that they read. It runs none of it. So no job can put
+anything there, and no job can read a file through it that it could not read itself.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import marshal
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import (
+    BuiltinImporter,
+    FrozenImporter,
+    ModuleSpec,
+    PathFinder,
+    SourceFileLoader,
+)
+from pathlib import Path
+from pkgutil import get_importer
+from typing import Any, Final
+
+from windlass.executors.python.code.snapshot import (
+    FORM,
+    KEPT,
+    NAME_LIMIT,
+    NOT_KEPT,
+    Kept,
+    is_keepable,
+)
+
+Stamp = tuple[int, int] | None
+READABLE: Final = 0o644
+
+
+class CodeStore:
+    """Keeps modules in `folder`: those below `path` whose files jobs may read."""
+
+    def __init__(
+        self, folder: Path, path: Sequence[str], readable: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        self.folder = folder
+        self._path = list(path)
+        self._readable = readable
+        self._kept: dict[str, Kept] = {}
+        self._stamps: dict[str, Stamp] = {}  # of the files, when they were read
+
+    @property
+    def files(self) -> list[str]:
+        """The files of all modules that are kept."""
+        return list(self._stamps)
+
+    def changed_file(self) -> str | None:
+        """Returns a file that is not as it was when it was kept; None if there is none."""
+        for file, stamp in self._stamps.items():
+            if stamp_of(file) != stamp:
+                return file
+        return None
+
+    def file_of(self, name: str) -> str | None:
+        """Returns the file of a module as it would be found now; None if there is none."""
+        try:
+            spec = self._find(name) if is_keepable(name) else None
+        except (OSError, ValueError, ImportError):
+            return None
+        return None if spec is None else spec.origin
+
+    def keep(self, name: str) -> bool:
+        """Keeps a module, unless it is kept already; returns whether it is."""
+        if name in self._kept:
+            return True
+        if not is_keepable(name):
+            return False
+        try:
+            spec = self._find(name)
+            if spec is None or type(spec.loader) is not SourceFileLoader or not spec.origin:
+                return False
+            if not self._readable(spec.origin):
+                return False
+            stamp = stamp_of(spec.origin)
+            self._kept[name] = self._write(name, spec)
+            self._stamps[spec.origin] = stamp
+        except (OSError, SyntaxError, ValueError, ImportError):
+            return False  # Importing it says what is wrong.
+        return True
+
+    def _find(self, name: str) -> ModuleSpec | None:
+        above = name.rpartition(".")[0]
+        places = self._places(above) if above else self._path
+        if places is None:
+            return None
+        found = _find_in(name, places)
+        if found is None:
+            importlib.invalidate_caches()  # It may have been made a moment ago.
+            found = _find_in(name, places)
+        return found if found is not None or above else _find_elsewhere(name)
+
+    def _places(self, package: str) -> list[str] | None:
+        """Returns where the modules of a package are; also of one without a file of its own."""
+        if self.keep(package):
+            return self._kept[package].places
+        spec = self._find(package)
+        return None if spec is None or spec.loader is not None else spec.submodule_search_locations
+
+    def _write(self, name: str, spec: ModuleSpec) -> Kept:
+        loader: Any = spec.loader
+        code = loader.get_code(name)
+        places = spec.submodule_search_locations
+        kept = Kept(name, str(spec.origin), None if places is None else list(places), code)
+        scrap = self.folder / f"-{name}"
+        scrap.write_bytes(marshal.dumps((FORM, *kept)))
+        scrap.chmod(READABLE)
+        scrap.rename(self.folder / name)
+        return kept
+
+    def connect(self) -> socket.socket:
+        """Returns the end of a new connection over which a process asks for modules."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(ours, self._answer, ours, loop)
+        return theirs
+
+    def _answer(self, connection: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+        with contextlib.suppress(BlockingIOError):
+            try:
+                name = connection.recv(NAME_LIMIT + 1)
+                if name:
+                    kept = len(name) <= NAME_LIMIT and self.keep(name.decode("utf-8", "replace"))
+                    connection.send(KEPT if kept else NOT_KEPT)
+                    return
+            except BlockingIOError:
+                raise
+            except OSError:
+                pass
+            loop.remove_reader(connection)
+            connection.close()
+
+
+def _find_in(name: str, places: Sequence[str]) -> ModuleSpec | None:
+    """Finds a module in folders; a package without a file of its own may be in several."""
+    portions: list[str] = []
+    for place in places:
+        finder = get_importer(place)
+        spec = None if finder is None else finder.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            return spec
+        portions += [] if spec is None else spec.submodule_search_locations or []
+    if not portions:
+        return None
+    found = ModuleSpec(name, None, is_package=True)
+    found.submodule_search_locations = portions
+    return found
+
+
+def _find_elsewhere(name: str) -> ModuleSpec | None:
+    """Asks the finders of packages that are installed as links to their sources."""
+    for finder in sys.meta_path:
+        if finder not in (BuiltinImporter, FrozenImporter, PathFinder):
+            spec = finder.find_spec(name, None)
+            if spec is not None:
+                return spec
+    return None
+
+
+def stamp_of(file: str) -> Stamp:
+    """Returns what changes when a file does; None if it cannot be read."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def search_path(env_path: str | None, own: Sequence[str]) -> list[str]:
+    """Returns where function processes look for modules: here, PYTHONPATH, then Python's own."""
+    named = (env_path or "").split(os.pathsep)
+    entries = [os.getcwd(), *(os.path.abspath(entry) for entry in (*named, *own) if entry)]
+    return list(dict.fromkeys(entries))

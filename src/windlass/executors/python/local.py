@@ -1,0 +1,64 @@
+"""Runs a function in this process as the process of a worker would, without any queue."""
+
+import sys
+from array import array
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+from windlass.domain.values.errors import Conflict
+from windlass.executors.python.child import Server
+from windlass.executors.python.child_alone import PAGE_WORDS
+from windlass.executors.python.messages import (
+    CURRENT,
+    Answer,
+    Call,
+    Done,
+    Failed,
+    Progress,
+    Redirect,
+)
+
+NO_QUEUE = "this function runs without a queue: it cannot submit jobs or ask the server"
+
+
+class LocalServer(Server):
+    """Stands in for the process of a worker and for its agent.
+
+    `tell` hears what the function says of its progress.
+    """
+
+    alone = True
+
+    def __init__(self, tell: Callable[[object], None] = lambda _: None) -> None:
+        nowhere = cast(Any, None)
+        super().__init__(nowhere, nowhere, array("Q", [0] * PAGE_WORDS), -1)
+        self._tell = tell
+
+    def call(self, call: Call) -> Done | Failed | Redirect:
+        """Runs one call and returns how it ended; tracebacks go to the standard error."""
+        self._page[CURRENT] = call.seq
+        try:
+            return self._run(call)
+        finally:
+            self.flush_streams()
+            self._page[CURRENT] = 0
+
+    def _send(self, message: msgspec.Struct) -> None:
+        if isinstance(message, Progress):
+            self._tell(msgspec.json.decode(message.value))
+
+    def log(self, seq: int, text: str) -> None:
+        """Writes to the standard error, as a line of a job's log."""
+        del seq
+        sys.stderr.write(text)
+
+    def ask(self, seq: int, body: bytes, what: str = "") -> Answer:
+        """Refuses: there is nobody to ask."""
+        del seq, body, what
+        raise Conflict("no_queue", NO_QUEUE)
+
+    async def ask_async(self, seq: int, body: bytes, what: str = "") -> Answer:
+        """Does the same in async functions."""
+        return self.ask(seq, body, what)

@@ -1,0 +1,54 @@
+"""Exceptions of functions as text, for whoever waits for the result: bounded in size."""
+
+import traceback
+from typing import Final
+
+from windlass.domain.lifecycle.failures import ExceptionInfo
+
+MESSAGE_LIMIT: Final = 2_000
+TRACEBACK_LIMIT: Final = 8_000
+MOST_CAUSES: Final = 4
+
+
+def exception_info(error: BaseException, causes: int = MOST_CAUSES) -> ExceptionInfo:
+    """Returns an exception with its traceback and what caused it."""
+    cause = error.__cause__
+    if cause is None and not error.__suppress_context__:
+        cause = error.__context__
+    return ExceptionInfo(
+        type=type_name(type(error)),
+        message=text_of(error)[:MESSAGE_LIMIT],
+        traceback=_traceback(error),
+        cause=None if cause is None or not causes else exception_info(cause, causes - 1),
+    )
+
+
+def type_name(kind: type[BaseException]) -> str:
+    """Returns the name of an exception, with its module unless it is built in."""
+    name = kind.__qualname__
+    return name if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{name}"
+
+
+def text_of(error: BaseException) -> str:
+    """Returns the message of an exception, which may fail to show itself."""
+    try:
+        return _clean(str(error))
+    except Exception:  # An exception that cannot be shown must not hide that it happened.
+        return "(its message cannot be shown)"
+
+
+def _traceback(error: BaseException) -> str:
+    """Returns the traceback of an exception alone; a long one without its middle."""
+    try:
+        text = _clean("".join(traceback.format_exception(error, chain=False)))
+    except Exception:  # As above: formatting calls what the user wrote.
+        return ""
+    if len(text) <= TRACEBACK_LIMIT:
+        return text
+    half = TRACEBACK_LIMIT // 2
+    return f"{text[:half]}\n…\n{text[-half:]}"
+
+
+def _clean(text: str) -> str:
+    """Returns text that every store takes: without NUL and lone surrogates."""
+    return text.replace("\0", "�").encode("utf-8", "replace").decode()

@@ -1,0 +1,119 @@
+"""Waiting for many jobs, and the errors of those who wait."""
+
+import asyncio
+import pickle
+import traceback
+from collections.abc import Iterator
+
+import pytest
+
+import windlass
+from tests.embedded import functions
+
+SLEEP = windlass.named("shell").job(argv=["sleep", "1000"])
+NEVER = windlass.named("shell").options(requires="memory>=8TiB").job(argv=["true"])
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[windlass.Client]:
+    folder = tmp_path_factory.mktemp("waiting")
+    with windlass.Client.embedded(folder / "jobs.db", workers=2) as made:
+        yield made
+
+
+def test_gather_returns_results_in_the_order_given(client: windlass.Client) -> None:
+    jobs = client.map(functions.double, range(200))
+    assert windlass.gather(*jobs, jobs[3], timeout=60) == [*range(0, 400, 2), 6]
+    assert windlass.gather() == []
+
+
+def test_gather_raises_the_first_failure_at_once(client: windlass.Client) -> None:
+    endless = client.submit(SLEEP)
+    good, bad = client.submit(functions.add, 1, 2), client.submit(functions.fail, "no luck")
+    with pytest.raises(windlass.JobFailed, match="no luck"):
+        windlass.gather(endless, good, bad, timeout=60)
+    total, error = windlass.gather(good, bad, timeout=60, return_exceptions=True)
+    assert (total, repr(error)) == (3, f"JobFailed(job {bad.id} failed: ValueError: no luck)")
+    endless.cancel()
+
+
+def test_jobs_are_yielded_as_they_end(client: windlass.Client) -> None:
+    slow, fast = client.submit(SLEEP), client.submit(functions.add, 1, 2)
+    ended = []
+    for job in windlass.as_completed([slow, fast, fast], timeout=60):
+        ended.append(job)
+        if job is fast:
+            assert job.result(timeout=0) == 3
+            slow.cancel()
+    assert ended[-1] is slow
+    assert len(ended) == 3
+    assert list(windlass.as_completed([])) == []
+
+
+def test_async_code_waits_in_its_own_loop(client: windlass.Client) -> None:
+    async def scenario() -> tuple[list[int], set[int]]:
+        asynchronous = client.as_async()
+        jobs = await asynchronous.map(functions.double, [1, 2, 3])
+        ended = {job.id async for job in windlass.as_completed_async(jobs, timeout=60)}
+        assert ended == {job.id for job in jobs}
+        return await windlass.gather_async(*jobs, timeout=60), ended
+
+    results, _ = asyncio.run(scenario())
+    assert results == [2, 4, 6]
+
+
+def test_whoever_waited_too_long_is_told_for_what_and_why(client: windlass.Client) -> None:
+    job = client.submit(NEVER)
+    with pytest.raises(windlass.ResultTimeout, match=rf"job {job.id} has not ended after 0.01 s: "):
+        job.result(timeout=0.01)
+    with pytest.raises(TimeoutError, match="memory") as late:
+        windlass.gather(job, client.submit(functions.add, 1, 2), timeout=0.01)
+    assert isinstance(late.value, windlass.ResultTimeout)
+    assert job.id in late.value.jobs
+    with pytest.raises(windlass.ResultTimeout, match="jobs have not ended"):
+        list(windlass.as_completed([job], timeout=0.01))
+    with client.workflow("stuck") as stuck:
+        part = stuck.submit(NEVER)
+    expected = rf"workflow {stuck.id} has not ended after 0.01 s; job {part.id} has not: .*memory"
+    with pytest.raises(windlass.ResultTimeout, match=expected):
+        stuck.complete(timeout=0.01)
+    stuck.cancel()
+    job.cancel()
+
+
+def test_a_failed_workflow_names_its_failed_jobs(client: windlass.Client) -> None:
+    with client.workflow("broken") as broken:
+        broken.submit(functions.add, 1, 2)
+        bad = broken.submit(functions.fail.options(name="bad"), "no luck")
+    with pytest.raises(windlass.WorkflowFailed) as failed:
+        broken.complete(timeout=60)
+    assert f"job {bad.id} bad failed: ValueError: no luck" in str(failed.value)
+    assert [job.id for job in failed.value.jobs] == [bad.id]
+
+
+def test_handles_of_two_clients_are_not_waited_for_together(client: windlass.Client) -> None:
+    other = windlass.Client("http://127.0.0.1:9", "x")
+    with pytest.raises(windlass.InvalidInput, match="those of one client"):
+        windlass.gather(client.job(1), other.job(1))
+
+
+def test_an_exception_arrives_with_its_traceback_and_cause(client: windlass.Client) -> None:
+    with pytest.raises(windlass.JobFailed) as met:
+        client.submit(functions.fail_deeply, 1).result(timeout=60)
+    failed = met.value
+    assert failed.exception_type == "ValueError"
+    assert failed.exception_message == "x" * 2_000
+    assert "in fail_deeply" in (failed.traceback or "")
+    assert failed.cause is not None
+    assert (failed.cause.type, failed.cause.message) == ("ValueError", "bottom � ?")
+    shown = "".join(traceback.format_exception(failed))
+    assert shown.index("bottom") < shown.index("x" * 100) < shown.rindex("JobFailed")
+    assert len(repr(failed)) < 2_200
+    copy = pickle.loads(pickle.dumps(failed))
+    assert (copy.exception, copy.message) == (failed.exception, failed.message)
+    with pytest.raises(windlass.JobFailed) as deep:
+        client.submit(functions.fail_deeply, 30).result(timeout=60)
+    assert len(str(deep.value.exception)) < 70_000
+    with pytest.raises(windlass.JobFailed) as other:
+        client.submit("shell", argv=["false"]).result(timeout=60)
+    assert (other.value.exception, other.value.traceback) == (None, None)

@@ -1,0 +1,35 @@
+"""The pytest plugin, as a user's tests use it, and as all other tests do not notice it."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).parent
+LOADED = """
+import sys, windlass.pytest_plugin
+heavy = [name for name in sys.modules if name.startswith(("windlass.", "msgspec", "structlog"))]
+print(heavy)
+"""
+
+
+def test_a_users_tests_pass_in_virtual_time() -> None:
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts="]
+    plugin = ["-p", "windlass.pytest_plugin", str(HERE / "plugin_user.py")]
+    done = subprocess.run(
+        [sys.executable, *words, *plugin], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "9 passed" in done.stdout
+
+
+def test_loading_the_plugin_imports_nothing_of_windlass() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "['windlass.pytest_plugin']"
+
+
+def test_installing_windlass_registers_it() -> None:
+    project = tomllib.loads((HERE.parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["pytest11"] == {"windlass": "windlass.pytest_plugin"}

@@ -1,0 +1,127 @@
+"""Committed submissions become jobs, each once, whichever server moves them."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.engine.support.rig import HOUR, Rig
+from windlass.api.jobs import Jobs
+from windlass.api.queries import Queries
+from windlass.domain.access.policy import AccessPolicy
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.config import Config
+from windlass.domain.rows.inbox import InboxRow
+from windlass.engine.engine import Engine
+from windlass.engine.history.retention import trim_aliases
+from windlass.engine.inbox.inbox import Inbox
+from windlass.engine.loops.inbox import InboxLoop
+from windlass.ports.store import WriteTx
+
+ADMIN = Identity(1, "root", Role.ADMIN)
+JOB = {"task": "t", "args": {"n": 1}}
+
+
+def inbox_of(engine: Engine) -> Inbox:
+    return Inbox(engine, Jobs(engine, Queries(engine)).read_inbox)
+
+
+async def put(
+    rig: Rig, *jobs: dict[str, Any], namespaces: Sequence[str] = (), **more: Any
+) -> tuple[int, ...]:
+    """Writes a row as a user's transaction does, and returns the ids of its jobs."""
+    body = msgspec.json.encode({"jobs": jobs, **more})
+
+    async def write(tx: WriteTx) -> tuple[int, ...]:
+        ids = tuple(await tx.jobs.allocate(len(jobs)))
+        row = InboxRow(0, tx.now, ids, "role:app", tuple(namespaces), body)
+        await tx.inbox.put([row])
+        return ids
+
+    return await rig.store.transact(write)
+
+
+async def test_a_row_becomes_jobs_with_the_ids_that_were_promised(rig: Rig) -> None:
+    first = await put(rig, JOB)
+    graph = await put(
+        rig, {**JOB, "name": "b", "after": ["a"]}, {**JOB, "name": "a", "after": list(first)}
+    )
+    report = await InboxLoop(rig.engine, inbox_of(rig.engine)).run_once(rig.now)
+    assert report.moved == 2
+    snapshot = await rig.snapshot()
+    assert snapshot.inbox == ()
+    assert [job.facts.id for job in snapshot.jobs] == [*first, *graph]
+    shown = await Queries(rig.engine).job(graph[1], ADMIN)
+    assert (shown.name, shown.after, shown.submitted_by) == ("b", [graph[0]], "role:app")
+
+
+@pytest.mark.parametrize("rig", ["memory", "postgres"], indirect=True)
+async def test_servers_that_move_at_the_same_time_write_each_job_once(rig: Rig) -> None:
+    other = await rig.another_engine()
+    ids = [job for _ in range(20) for job in await put(rig, JOB)]
+    ids += [job for n in range(20) for job in await put(rig, {**JOB, "name": f"n{n}"})]
+    await asyncio.gather(inbox_of(rig.engine).move(), inbox_of(other).move())
+    snapshot = await rig.snapshot()
+    assert sorted(job.facts.id for job in snapshot.jobs) == ids
+    assert len(snapshot.ready) == len(ids)
+
+
+async def test_what_is_refused_is_a_rejected_job_that_says_why(rig: Rig) -> None:
+    (wrong,) = await put(rig, {**JOB, "retries": -1})
+    (missing,) = await put(rig, {**JOB, "after": [999]})
+    (foreign,) = await put(rig, {**JOB, "namespace": "bank"}, namespaces=["shop"])
+    (unknown,) = await put(rig, {**JOB, "colour": 1})
+    (good,) = await put(rig, JOB)
+    await inbox_of(rig.engine).move()
+    queries = Queries(rig.engine)
+    reasons = {}
+    for job in (wrong, missing, foreign, unknown):
+        shown = await queries.job(job, ADMIN)
+        assert shown.state == "rejected"
+        reasons[job] = str(shown.reason)
+    assert "retries" in reasons[wrong]
+    assert "999" in reasons[missing]
+    assert "bank" in reasons[foreign]
+    assert "colour" in reasons[unknown]
+    assert (await queries.job(foreign, ADMIN)).namespace == "shop"
+    assert (await queries.job(good, ADMIN)).state == "queued"
+    assert (await rig.snapshot()).inbox == ()
+
+
+async def test_a_row_has_the_rights_of_a_submitter(rig: Rig) -> None:
+    policy = AccessPolicy(submitter_priority_max=1)
+    engine = await rig.restart(Config(access=policy))
+    (job,) = await put(rig, {**JOB, "priority": 9})
+    await inbox_of(engine).move()
+    assert "from" in str((await Queries(engine).job(job, ADMIN)).reason)
+
+
+async def test_an_id_whose_key_was_taken_leads_to_the_job_that_has_it(rig: Rig) -> None:
+    (first,) = await put(rig, {**JOB, "key": "k"})
+    (second,) = await put(rig, {**JOB, "key": "k"})
+    (waits,) = await put(rig, {**JOB, "after": [second]})
+    inbox = inbox_of(rig.engine)
+    await inbox.move()
+    queries = Queries(rig.engine, inbox)
+    assert (await queries.job(second, ADMIN)).id == first
+    assert (await queries.job(waits, ADMIN)).after == [first]
+    await rig.advance(960 * HOUR)
+    assert await rig.engine.run(trim_aliases) == 1
+
+
+async def test_a_workflow_with_a_key_that_is_open_is_not_made_twice(rig: Rig) -> None:
+    workflow = {"name": "w", "key": "k"}
+    first = await put(rig, {**JOB, "name": "a"}, workflow=workflow)
+    second = await put(rig, {**JOB, "name": "a"}, workflow=workflow)
+    inbox = inbox_of(rig.engine)
+    await inbox.move()
+    assert len((await rig.snapshot()).workflows) == 1
+    assert (await Queries(rig.engine, inbox).job(second[0], ADMIN)).id == first[0]
+
+
+async def test_a_job_that_is_looked_up_is_moved_first(rig: Rig) -> None:
+    (job,) = await put(rig, JOB)
+    queries = Queries(rig.engine, inbox_of(rig.engine))
+    assert (await queries.job(job, ADMIN)).state == "queued"
