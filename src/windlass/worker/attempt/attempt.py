@@ -275,22 +275,16 @@ class Attempt:
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of this one."""
         self._asked += 1
-        context = self._context
         if self._mask is not None:
             request = children.conceal(request, self._mask)
-        return await children.submit(
-            context.gateway, context.clock, self._holder(), request, self._asked
-        )
+        gateway, clock = self._context.gateway, self._context.clock
+        return await children.submit(gateway, clock, self._holder(), request, self._asked)
 
     async def step(self, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins what it waits for."""
         self._timers.note_activity()
-        context = self._context
-        if self._mask is not None:
-            request = steps.conceal(request, self._mask)
-        return await steps.ask(
-            context.gateway, context.clock, self._holder(), request, lambda: self._why is not None
-        )
+        request = steps.conceal(request, self._mask)
+        return await steps.ask(self._context, self._holder(), request, lambda: bool(self._why))
 
     def alive(self) -> None:
         """Puts off the idle timeout, here and at the server."""
@@ -467,8 +461,7 @@ class Attempt:
 
     def _progress_made(self) -> Progress:
         if self._progress is None:
-            context = self._context
-            self._progress = Progress(context.gateway, self._holder(), context.clock)
+            self._progress = Progress(self._context, self._holder())
         return self._progress
 
     def _log_made(self) -> AttemptLog:
