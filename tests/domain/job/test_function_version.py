@@ -10,8 +10,8 @@ from windlass.domain.job.validation import Validator
 from windlass.domain.matching.clauses import function_clause
 from windlass.domain.matching.functions import MISSING, VERSIONS
 from windlass.domain.matching.shapes import can_run
+from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors import KINDS
 
 VALIDATOR = Validator(Config(), {kind.name: kind for kind in KINDS})
 
