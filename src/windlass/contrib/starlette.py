@@ -47,7 +47,7 @@ class WindlassApi:
         imports: Collection[str] = (),
         names: Collection[str] = (),
     ) -> None:
-        self.token = ""  # of the admin, while it runs
+        self.token: str | None = None  # of the admin, while it runs
         self._data = Path(data)
         self._names = names
         self._options = ServerOptions(
@@ -66,7 +66,7 @@ class WindlassApi:
             try:
                 yield
             finally:
-                self._app, self.token = None, ""
+                self._app = self.token = None
                 services.stop_waiting()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -32,4 +32,4 @@ class Command(BaseCommand):
         given = [option for option in options["options"] if option != "--"]
         command = ["-m", "windlass", "worker", "--pass-env", "DJANGO_*"]
         command += ["--import", "windlass.contrib.django.ready", *given]
-        os.execv(sys.executable, [sys.executable, *command])  # nosec B606 - our own program
+        os.execv(sys.executable, [sys.executable, *command])
