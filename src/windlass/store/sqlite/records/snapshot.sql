@@ -63,7 +63,7 @@ SELECT job, edges FROM dependents ORDER BY job, chunk;
 -- By id.
 SELECT id, namespace, key, max, leased FROM limits ORDER BY id;
 
--- name: past_workers
+-- name: all_past_workers
 -- For tests and checks.
 SELECT id, name FROM past_workers ORDER BY id;
 
