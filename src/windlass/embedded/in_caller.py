@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from windlass.domain.tasks.main_module import name_of_main
 from windlass.domain.tasks.python import read_args
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.main_module import name_of_main
 from windlass.executors.python.functions import FoundFunction, Functions, ended, find_in, raised
 from windlass.executors.python.job import Job, done_result, failed_result
 from windlass.executors.python.messages import Answer, Ask, Call, Done, Failed
