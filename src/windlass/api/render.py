@@ -19,7 +19,7 @@ from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
-from windlass.domain.rows.records import Attempt, JobRecord
+from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import FOREVER
 from windlass.domain.rows.views import WorkerView, newest_attempt
@@ -29,7 +29,7 @@ from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
 from windlass.wire.system import EventInfo
-from windlass.wire.workers import IndexedResource, WorkerInfo
+from windlass.wire.workers import IndexedResource, QueueInfo, WorkerInfo
 
 FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
@@ -340,3 +340,12 @@ def _seconds(ms: int | None) -> float | None:
 
 def _json(body: bytes | None) -> Any:
     return None if body is None else msgspec.json.decode(body)
+
+
+def show_queue(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInfo:
+    """Renders a queue with so many jobs waiting in it."""
+    counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
+    return QueueInfo(
+        row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
+        bool(row.preempts), None if counted is None else counted.leased, row.isolation,
+    )  # fmt: skip

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for, submission
-from windlass.client.bulk import edit_parts
 from windlass.client.handles import AsyncJob
 from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
+from windlass.client.resources.bulk import edit_parts
 from windlass.client.resources.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for

@@ -75,7 +75,7 @@ class AsyncJob(Generic[R_co]):
         return cast("R_co", await read_result(self._service, job))
 
     def note_end(self, job: Job) -> None:
-        """Keeps the job as a list shows it: whoever asks for its result now need not ask again."""
+        """Keeps the job as a list shows it, so that `result` need not ask the server."""
         if job.state == "completed":
             self._completed = job
 

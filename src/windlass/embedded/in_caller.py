@@ -28,7 +28,7 @@ HandOver = Callable[[Callable[[], Done | Failed]], Awaitable[Done | Failed]]
 class Finds(Protocol):
     """Finds functions by their paths."""
 
-    def find(self, path: str) -> FoundFunction: ...
+    def find(self, path: str, version: str | None = None) -> FoundFunction: ...
 
 
 class CallerExecutor:
@@ -49,7 +49,7 @@ class CallerExecutor:
             return Result(
                 outcome="failed", failure="configuration", message=error.message, misfit=True
             )
-        return await self.call(context, args.function, args.args, args.kwargs)
+        return await self.call(context, args.function, args.args, args.kwargs, self.task)
 
     async def call(
         self,
@@ -64,7 +64,7 @@ class CallerExecutor:
         self._seq += 1
         call = Call(
             self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
-            dict(context.secrets),
+            dict(context.secrets), version=context.version,
         )  # fmt: skip
         job = Job(call, context, 0)
         channel = _Channel(job, asyncio.get_running_loop())
@@ -140,7 +140,7 @@ class _Box:
 def _run(call: Call, channel: _Channel, functions: Finds) -> Done | Failed:
     """Runs a call on this thread and returns how it ended."""
     try:
-        found = functions.find(call.function)
+        found = functions.find(call.function, call.version)
         job = Current(call.job, call.attempt, call.workflow, call.seq, channel, call.secrets)
         enter(job, alone=False)
         # As in another process: what the function changes in its arguments is its own.

@@ -93,6 +93,10 @@ class HttpFleet:
     async def _call(
         self, method: str, path: str, answer: type[T], body: Any = None, **query: Any
     ) -> T:
+        """Repeats reads while the server is away; a change is sent once, to say what it changed."""
+        address = f"/api/v1/{path}"
+        if method != "GET":
+            return await self._transport.call(method, address, answer, body, query=query)
         return await self._reconnect.insist(
-            lambda: self._transport.call(method, f"/api/v1/{path}", answer, body, query=query)
+            lambda: self._transport.call(method, address, answer, body, query=query)
         )

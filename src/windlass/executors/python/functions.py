@@ -16,9 +16,9 @@ from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
-from windlass.executors.python.exceptions import exception_info, text_of, type_name
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
+from windlass.tasks.exceptions import exception_info, text_of, type_name
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.outcomes import Abort, Retry
 from windlass.tasks.steps import Suspended, WaitTimeout
