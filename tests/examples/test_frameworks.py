@@ -32,7 +32,7 @@ def test_the_api_below_a_path_serves_clients_and_refuses_strangers(
     words = (*UVICORN, "examples.fastapi_app.app:app")
     with web(words, own, "Uvicorn running on") as app:
         token = (tmp_path / "own" / "admin.token").read_text().strip()
-        address = f"{app.base_url}windlass".replace("//windlass", "/windlass")
+        address = f"{str(app.base_url).rstrip('/')}/windlass"
         assert app.get("/windlass/api/v1/jobs").status_code == 401
         assert app.get("/api/v1/jobs").status_code == 404
         with windlass.Client(address, token) as client:
@@ -78,6 +78,8 @@ def test_the_django_project_submits_in_its_transactions(environment: dict[str, s
         assert shown == {"status": "SUCCESSFUL", "value": 4}
         said = manage(environment, "windlass_job", str(made["job"]))
         assert said == f"{made['job']} completed 4\n"
+
+        assert "--pass-env" in manage(environment, "windlass_worker", "--", "--help")
 
         again = app.post("/notes", data={"text": "four"})
         assert again.status_code == 409

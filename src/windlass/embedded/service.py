@@ -176,6 +176,14 @@ class EngineService:
         row = await files.store_upload(sent, read(path), self._who.name)
         return Uploaded(row.namespace, row.sha256, row.size)
 
+    async def some_jobs(self, ids: list[int]) -> list[Job]:
+        """Returns these jobs as lists show them."""
+        return await (await self._api()).queries.some_jobs(ids, self._who)
+
+    async def now(self) -> int:
+        """Returns the store's time."""
+        return await (await self._api()).engine.now()
+
     async def close(self) -> None:
         await self._node.close()
 

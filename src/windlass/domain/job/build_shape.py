@@ -3,16 +3,15 @@
 from typing import Any, Final
 
 from windlass.domain.access.secrets import secret_clauses
+from windlass.domain.job.function_version import asked_function
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
 from windlass.domain.matching.clauses import (
     Clause,
     canonical_requires,
-    function_clause,
     mode_clause,
     parse_clause,
     target,
 )
-from windlass.domain.matching.functions import VERSION_LIMIT, function_key
 from windlass.domain.matching.isolation import (
     NETWORKS,
     PULLS,
@@ -30,8 +29,6 @@ from windlass.domain.values.names import check_name
 
 # Tasks that need programs of the worker, not of an image.
 NOT_CONTAINED: Final = frozenset({"ffmpeg", "gstreamer", "python"})
-# Tasks that run no function of the user's, and so have no versions.
-NO_FUNCTIONS: Final = frozenset({"ffmpeg", "gstreamer", "media", "shell"})
 
 
 def build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
@@ -50,10 +47,7 @@ def build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
     mode = _demanded_mode(spec, field)
     if mode is not None:
         clauses.append(mode_clause(mode))
-    if spec.version is not None:
-        _check_version(spec, field)
-    if function is not None or spec.version is not None:
-        clauses.append(function_clause(function_key(function or spec.task, spec.version)))
+    clauses += asked_function(spec.task, function, spec.version, field)
     own = () if spec.registry_secret is None else (spec.registry_secret,)
     clauses += secret_clauses((*spec.secrets, *own), namespace, field)
     if spec.apart is not None:
@@ -105,13 +99,3 @@ def _preferences(texts: tuple[Any, ...]) -> tuple[Clause, ...]:
         if not isinstance(text, str):
             raise InvalidInput("prefers", "text such as cache:repo==linux", text)
     return canonical_requires([parse_clause(text, "prefers") for text in texts])
-
-
-def _check_version(spec: JobSpec, field: str) -> None:
-    """Raises `InvalidInput` for a version that no function can have."""
-    check_name(f"{field}.version", spec.version)
-    if spec.task in NO_FUNCTIONS:
-        expected = f"only for Python functions, not for {spec.task} jobs"
-        raise InvalidInput(f"{field}.version", expected, spec.version)
-    if len(str(spec.version)) > VERSION_LIMIT:
-        raise InvalidInput(f"{field}.version", f"at most {VERSION_LIMIT} characters", spec.version)

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from windlass.domain.config import Config
 from windlass.domain.job.build_shape import build_shape
-from windlass.domain.job.forms import moment_ms
+from windlass.domain.job.forms import Duration, moment_ms
 from windlass.domain.job.job import (
     ALLOW_FAILURE,
+    KEY_BINDS,
     MANUAL,
     OPTIONS,
     PREEMPTIBLE,
@@ -28,6 +29,7 @@ from windlass.domain.job.job import (
     normalise,
     with_times,
 )
+from windlass.domain.job.key_window import canonical_window
 from windlass.domain.job.retry_options import check_retries
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
@@ -255,6 +257,8 @@ class Validator:
             flags |= MANUAL
         if spec.preemptible:
             flags |= PREEMPTIBLE
+        if spec.key_for is not None:
+            flags |= KEY_BINDS
         plain = not named and _is_plain(spec)
         return JobTemplate(known.shape, known.digest, base, flags, timeout_ms, idle_ms, plain)
 
@@ -325,8 +329,9 @@ class Validator:
 
 
 def digest_of(spec: JobSpec) -> str:
-    """Returns a digest of the whole spec, by which a repeated one is recognised."""
-    return hashlib.sha256(encode_spec(spec)).hexdigest()[:32]
+    """Returns a digest of the spec, by which a repeated one is recognised."""
+    lasting = spec if spec.key_for is None else replace(spec, key_for=None)
+    return hashlib.sha256(encode_spec(lasting)).hexdigest()[:32]
 
 
 def _alone(spec: JobSpec) -> JobSpec:
@@ -371,6 +376,7 @@ def _check_more(spec: JobSpec, field: str) -> None:
     """Checks the options that most jobs do not have."""
     if spec.key is not None:
         check_name(f"{field}.key", spec.key)
+    canonical_window(spec.key_for, spec.key, f"{field}.key_for")
     for name, (low, high) in _BOUNDED:
         value = getattr(spec, name)
         if value is not None:
@@ -427,12 +433,14 @@ def check_workflow_options(
     key: str | None,
     priority: int | str | None,
     labels: Mapping[str, str],
+    key_for: Duration | None = None,
 ) -> None:
     """Raises `InvalidInput` for an option that no workflow can have, as `workflow.NAME`."""
     check_name("workflow.name", name)
     for option, value in (("namespace", namespace), ("key", key)):
         if value is not None:
             check_name(f"workflow.{option}", value)
+    canonical_window(key_for, key, "workflow.key_for")
     if priority is not None:
         parse_priority(priority, "workflow.priority")
     check_labels(labels, "workflow")

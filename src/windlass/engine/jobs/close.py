@@ -6,9 +6,7 @@ leases. We decide first and then write everything in one go with `write`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from windlass.domain.job.job import QUARANTINED, decode_spec
 from windlass.domain.job.retry_options import policy_of
@@ -55,9 +53,6 @@ FAILED = State.FAILED.code
 CANCELED = State.CANCELED.code
 REJECTED = State.REJECTED.code
 SUSPENDED = State.SUSPENDED.code
-
-EXCEPTION_LIMIT: Final = 128 * 1024  # bytes; workers send far less
-_encode: Final = msgspec.json.Encoder().encode
 
 
 class Failure(NamedTuple):
@@ -381,7 +376,7 @@ class Closing:
                 failure.exit_code if failure else exit_code,
                 failure.message if failure else None,
                 reason,
-                _exception(failure) if failure else result,
+                failure.raised.stored() if failure else result,
             )
         )
         self._facts.append(facts)
@@ -487,15 +482,3 @@ def ticket_of(facts: JobFacts, lease: Lease) -> Ticket:
         facts.limit,
         facts.excluded,
     )
-
-
-def _exception(failure: Failure) -> bytes | None:
-    """Returns the exception of a failed job, which is stored in the place of its result."""
-    told = failure.raised.exception
-    if told is None:
-        return None
-    try:
-        body = _encode(told)
-    except (TypeError, ValueError, RecursionError):  # no text that can be stored
-        return None
-    return body if len(body) <= EXCEPTION_LIMIT and rb"\u0000" not in body else None

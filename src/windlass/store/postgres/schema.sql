@@ -591,6 +591,12 @@ CREATE TABLE past_metadata (
     PRIMARY KEY (worker, digest)
 );
 
+-- The names of removed workers, for the history of their jobs.
+CREATE TABLE past_workers (
+    id bigint PRIMARY KEY,
+    name text COLLATE "C" NOT NULL
+);
+
 -- Pools, and what they do at the moment.
 CREATE TABLE pools (
     id bigint PRIMARY KEY,

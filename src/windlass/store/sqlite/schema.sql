@@ -615,6 +615,12 @@ CREATE TABLE past_metadata (
     PRIMARY KEY (worker, digest)
 ) STRICT, WITHOUT ROWID;
 
+-- The names of removed workers, for the history of their jobs.
+CREATE TABLE past_workers (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL
+) STRICT;
+
 -- Pools, and what they do at the moment.
 CREATE TABLE pools (
     id INTEGER PRIMARY KEY,
