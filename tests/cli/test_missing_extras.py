@@ -25,7 +25,7 @@ MODULES = {"imageio-ffmpeg": "imageio_ffmpeg"}
 SOLVER = """\
 name: s
 repository: /r
-build: {production: [[make]], coverage: [[make]]}
+build: {production: [make], coverage: [make]}
 binaries: [solver]
 engine: {name: command}
 """

@@ -93,6 +93,13 @@ class Jobs:
 
     async def wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
         """Returns those of several jobs that have ended, once enough of them have."""
+        try:
+            return await self._wait_some(request, who)
+        except NotFound:
+            await self._queries.catch_up()
+            return await self._wait_some(request, who)
+
+    async def _wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
         ids = list(dict.fromkeys(request.ids))
         if not 1 <= len(ids) <= WAIT_LIMIT:
             raise InvalidInput("ids", f"1 to {WAIT_LIMIT} jobs", len(ids))
@@ -118,6 +125,7 @@ class Jobs:
     async def cancel(self, request: CancelRequest, who: Identity) -> CancelReply:
         """Cancels jobs, all of which the caller must be allowed to change."""
         check_count("ids", request.ids, self._engine.config)
+        await self._queries.catch_up()
         await self._queries.check_visible(request.ids, who)
         await self._rights.check_own(request.ids, who)
         done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
@@ -125,6 +133,7 @@ class Jobs:
 
     async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
         """Cancels one job, which must exist."""
+        await self._queries.catch_up()
         await self._queries.check_visible([job], who)
         await self._rights.check_own([job], who)
         (done,) = await self._engine.jobs.cancel([job], reason, who.name)

@@ -9,6 +9,7 @@ app = Starlette(lifespan=WindlassLifespan(), routes=[...])
 
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -103,7 +104,7 @@ class WindlassLifespan:
         then: Lifespan | None = None,
     ) -> None:
         self._client = client
-        self._make = lambda: AsyncClient(server, token)
+        self._make: Callable[[], AsyncClient] = partial(AsyncClient, server, token)
         self._needs_client = api is None or server is not None
         self._api = api
         self._then = then

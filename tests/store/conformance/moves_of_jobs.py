@@ -101,7 +101,7 @@ def retake_keys(dice: Dice, held: Snapshot) -> Move:
 
 
 def ask_jobs(dice: Dice, held: Snapshot) -> Move:
-    method = dice.one(["read", "lock", "share", "specs", "attempts"])
+    method = dice.one(["read", "lock", "share", "specs", "results", "attempts"])
     return Move("jobs", method, (dice.some(JOBS),))
 
 

@@ -55,7 +55,7 @@ async def remove_jobs(work: Work, after: int | None) -> Walk:
     facts = await work.tx.jobs.lock(old)
     needed = await needed_jobs(work, list(facts)) | await bound_jobs(work, facts)
     free = {job: fact for job, fact in facts.items() if not fact.is_open and job not in needed}
-    gone = await outside_open_workflows(work, free)
+    gone = await _without_keys(work, await outside_open_workflows(work, free))
     await remove_rows(work, gone, f"Removed {len(gone)} old jobs", "retention")
     return Walk(len(gone), following or None)
 
@@ -100,8 +100,14 @@ async def outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> d
     workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
     rows = await work.tx.workflows.lock(workflows)
     ended = {number for number, row in rows.items() if WorkflowState(row.state) in ENDED}
-    ended -= await bound_workflows(work, rows)
     return {job: f for job, f in facts.items() if f.workflow is None or f.workflow in ended}
+
+
+async def _without_keys(work: Work, facts: Mapping[int, JobFacts]) -> dict[int, JobFacts]:
+    """Leaves out jobs of workflows that still have a key of their own."""
+    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
+    bound = await bound_workflows(work, await work.tx.workflows.read(workflows))
+    return {job: fact for job, fact in facts.items() if fact.workflow not in bound}
 
 
 async def remove_empty_workflows(work: Work, after: int | None) -> Walk:

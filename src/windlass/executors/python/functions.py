@@ -14,7 +14,7 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.domain.tasks.references import FILE
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
@@ -118,6 +118,8 @@ def _import(name: str) -> object:
     except BaseException as error:
         traceback.print_exception(_below(error, "importlib"))
         why = describe(error)
+        if isinstance(error, Conflict):
+            raise Unfit(f"expected {name} to be importable, got {why}") from None
         raise Missing(
             f"expected {name} to be importable on this worker, got {why}: start the "
             "worker where its module is found (its folder, its environment, or PYTHONPATH)",

@@ -360,6 +360,7 @@ CREATE TABLE uploads (
     PRIMARY KEY (namespace, sha256)
 );
 CREATE INDEX uploads_sha256 ON uploads (sha256);
+CREATE INDEX uploads_used_at ON uploads (used_at);
 
 CREATE TABLE progress (
     job bigint PRIMARY KEY,

@@ -442,6 +442,8 @@ CREATE INDEX names_sha256 ON names (sha256);
 
 CREATE INDEX uploads_sha256 ON uploads (sha256);
 
+CREATE INDEX uploads_used_at ON uploads (used_at);
+
 -- Jobs that ended without completing, of which there are few.
 CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > {state.completed};
 

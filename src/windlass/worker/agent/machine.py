@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.python.code_store import CodeStore, search_path
-from windlass.executors.python.missing import MissingFunctions
+from windlass.executors.python.code.missing import MissingFunctions
+from windlass.executors.python.code.store import CodeStore, search_path
 from windlass.executors.temporary import TemporaryFolder
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
@@ -165,7 +165,7 @@ class LocalMachine:
         return next(filter(None, (executor.changed_file() for executor in executors)), None)
 
     def missing_files(self) -> dict[str, str | None]:
-        """Returns the modules that jobs asked for in vain, with the files they have by now."""
+        """Returns the modules that jobs asked for and it lacks, with the files they have by now."""
         found: dict[str, str | None] = {}
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):

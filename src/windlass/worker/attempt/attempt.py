@@ -33,6 +33,7 @@ from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import Timers
+from windlass.worker.attempt.unless_stopped import unless_stopped
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.isolation.mode import Confinement, Wish
 from windlass.worker.keeper.kept_process import Fenced
@@ -425,19 +426,7 @@ class Attempt:
         await self._unless_stopped(self._context.index_use.take(self.key, indices))
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Done]) -> Done:
-        """Waits for work that must end before anything is started; raises if it is stopped."""
-        loop = asyncio.get_running_loop()
-        working = loop.create_task(work)
-        stopping = loop.create_task(self.stopping.wait())
-        try:
-            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            working.cancel()
-            stopping.cancel()
-        if self._why is not None:
-            await asyncio.wait((working,))
-            raise Fenced("the attempt is being stopped")
-        return working.result()
+        return await unless_stopped(work, self.stopping)
 
     def _postpone(self, error: WindlassError) -> Result:
         """Hands the attempt back: what the server lacks is no fault of the job."""

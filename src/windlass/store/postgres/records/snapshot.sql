@@ -25,6 +25,7 @@ SELECT statement FROM (VALUES
     ('all_logs', EXISTS (SELECT FROM logs)),
     ('all_artifacts', EXISTS (SELECT FROM artifacts)),
     ('names', EXISTS (SELECT FROM names)),
+    ('uploads', EXISTS (SELECT FROM uploads)),
     ('all_progress', EXISTS (SELECT FROM progress)),
     ('all_dynamic', EXISTS (SELECT FROM dynamic)),
     ('all_baseline', EXISTS (SELECT FROM baseline)),

@@ -24,7 +24,7 @@ from pathlib import Path
 from pkgutil import get_importer
 from typing import Any, Final
 
-from windlass.executors.python.snapshot import (
+from windlass.executors.python.code.snapshot import (
     FORM,
     KEPT,
     NAME_LIMIT,
