@@ -73,6 +73,7 @@ def environment(
     upgrade = [sys.executable, "-m", "windlass", "db", "upgrade", "--store", dsn]
     subprocess.run(upgrade, env=variables, cwd=ROOT, check=True, capture_output=True)
     up = ["-m", "windlass", "up", "--port", "0", "--workers", "1", "--slots", "2", "--store", dsn]
+    up += ["--import", "windlass.contrib.django.tasks"]
     up += ["--pass-env", "DJANGO_*", "--pass-env", "DATABASE_URL"]
     with program(up, variables, "try:"):
         yield variables

@@ -52,7 +52,7 @@ _STATUS: Final = {
 }
 
 
-@task
+@task(name="django-task")
 def run_task(settings: str, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Runs a task of Django in a worker, after setting Django up."""
     os.environ.setdefault(ENVIRONMENT_VARIABLE, settings)
@@ -94,11 +94,12 @@ class WindlassBackend(BaseTaskBackend):
             job = get_client().job(int(result_id)).info()
         except (NotFound, ValueError):
             raise TaskResultDoesNotExist(result_id) from None
-        call = job.args["args"] if isinstance(job.args, dict) else []
-        if len(call) != 4:
+        if job.task != run_task.defaults.task:
             raise TaskResultDoesNotExist(result_id)
-        _, path, args, kwargs = call
-        return self._result(import_string(path), result_id, job, args, kwargs)
+        call = job.args
+        return self._result(
+            import_string(call["path"]), result_id, job, call["args"], call["kwargs"]
+        )
 
     def _job(self, task: Any, args: Any, kwargs: Any) -> JobSpec:
         """Returns the job that runs a task."""

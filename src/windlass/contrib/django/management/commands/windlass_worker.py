@@ -31,5 +31,6 @@ class Command(BaseCommand):
             os.environ["WINDLASS_TOKEN"] = known.token
         given = [option for option in options["options"] if option != "--"]
         command = ["-m", "windlass", "worker", "--pass-env", "DJANGO_*"]
-        command += ["--import", "windlass.contrib.django.ready", *given]
+        command += ["--import", "windlass.contrib.django.ready"]
+        command += ["--import", "windlass.contrib.django.tasks", *given]
         os.execv(sys.executable, [sys.executable, *command])
