@@ -20,7 +20,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from examples.demo_tasks import greet, primes_below
-from windlass.client.client import Client, JobHandle, Workflow
+from windlass.client.blocking.client import Client
+from windlass.client.blocking.handles import JobHandle, Workflow
 from windlass.domain.job.job import JobSpec
 from windlass.providers.local import workers_below
 from windlass.tasks.named import named

@@ -11,7 +11,7 @@ from benchmarks.fleet.processes import Server, server, until, worker
 from benchmarks.fleet.usage import peak_memory_mb
 from benchmarks.options import Options
 from benchmarks.report import Row
-from windlass.client.client import Client
+from windlass.client.blocking.client import Client
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job

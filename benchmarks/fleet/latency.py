@@ -19,7 +19,7 @@ from benchmarks.options import Options
 from benchmarks.peers import huey_peer, pgqueuer_latency, redis_server
 from benchmarks.report import Row
 from tests.support.postgres import start_postgres
-from windlass.client.client import Client
+from windlass.client.blocking.client import Client
 from windlass.wire.system import Health
 
 NAME = "submit → start"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from benchmarks.fleet.processes import Server, until
 from benchmarks.measure import Lap, Watch
-from windlass.client.client import Client
+from windlass.client.blocking.client import Client
 from windlass.domain.job.job import JobSpec
 from windlass.wire.jobs import Job, SubmitReply, SubmitRequest
 from windlass.wire.workers import Changed, QueueList

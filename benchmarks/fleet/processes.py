@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from windlass.client.client import Client
+from windlass.client.blocking.client import Client
 from windlass.wire.workers import WorkerList
 
 READY_SECONDS = 60

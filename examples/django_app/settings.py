@@ -28,7 +28,6 @@ TASKS = {
     "default": {
         "BACKEND": "windlass.contrib.django.tasks.WindlassBackend",
         "QUEUES": [],
-        # Workers have it as WINDLASS_SECRET_DATABASE_URL; these settings read it.
-        "OPTIONS": {"job": {"secrets": ["DATABASE_URL"]}},
+        "OPTIONS": {"job": {"retries": 2}},
     }
 }

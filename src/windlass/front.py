@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from windlass.client import client
+from windlass.client.blocking import client as blocking
 from windlass.client.blocking.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class AsyncClient(client.AsyncClient):
         return cls(service=embedded_service(store, workers, blobs, drain, config, resources))
 
 
-class Client(client.Client):
+class Client(blocking.Client):
     """A scheduler, for programs without an event loop."""
 
     @classmethod
@@ -48,19 +49,25 @@ class Client(client.Client):
         drain: float = 10.0,
         config: "Config | None" = None,
         resources: str | None = None,
+        immediate: bool = False,
     ) -> Self:
         """Returns a client with the engine in this process, and no server.
 
         `store` is a file, created if it does not exist. Several processes may open it: one of
         them runs the jobs, and when it ends another takes over. It may also be the address of
-        a PostgreSQL database, together with that of its `blobs`.
+        a PostgreSQL database, together with that of its `blobs`, or ":memory:".
         `workers` is how many jobs this process runs at once; default: one per processor;
         0: it only submits and reads. `drain` is how many seconds running jobs get when the
         client is closed; then they go back to the queue. `resources` is what jobs share, as with
         `windlass worker --resources`: `gpus=[0,1],licences=4`. Functions are imported in
         processes of their own, so a program opens its client below
         `if __name__ == "__main__":`.
+
+        With `immediate` and the store ":memory:", functions run in this process, on the thread
+        that calls the client: when it submits a job, or waits for one. It is meant for tests.
         """
+        if immediate:
+            return cls._immediate(store, config, resources)
         import uvloop
 
         thread = LoopThread(uvloop.new_event_loop, forks=False)
@@ -69,6 +76,20 @@ class Client(client.Client):
                 store, workers=workers, blobs=blobs, drain=drain, config=config,
                 resources=resources,
             )  # fmt: skip
+            thread.run(made.open())
+        except BaseException:
+            thread.close()
+            raise
+        return cls(client=made, thread=thread)
+
+    @classmethod
+    def _immediate(cls, store: str | Path, config: "Config | None", resources: str | None) -> Self:
+        from windlass.embedded.immediate import CallerThread
+        from windlass.embedded.opening import immediate_service
+
+        thread = CallerThread()
+        made = AsyncClient(service=immediate_service(store, thread, config, resources))
+        try:
             thread.run(made.open())
         except BaseException:
             thread.close()

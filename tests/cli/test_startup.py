@@ -51,8 +51,9 @@ def test_a_small_command_loads_a_transport_and_little_else(
     modules = loaded(Program(tmp_path), *words, "--server", CLOSED)
     assert modules.isdisjoint(HEAVY)
     assert "windlass.client.transport" in modules
-    assert len(ours(modules)) <= 35
-    assert len(modules - modules_of("import cyclopts, aiohttp, msgspec")) <= 40
+    # The messages about jobs have backoffs and exceptions, with the modules that define them.
+    assert len(ours(modules)) <= 40
+    assert len(modules - modules_of("import cyclopts, aiohttp, msgspec")) <= 45
 
 
 def test_other_commands_and_the_help_load_neither_server_nor_engine(tmp_path: Path) -> None:

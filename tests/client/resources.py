@@ -17,7 +17,7 @@ def use_all(client: windlass.Client) -> None:
     assert client.workers.drain(worker.name) is True
     assert client.workers.drain(worker.name) is False
     assert client.workers.enable(worker.name) is True
-    assert client.workers.explain(worker.name).worker == worker.id
+    assert client.workers.explain(worker.name).worker == worker.name
     with pytest.raises(windlass.NotFound, match="worker nobody"):
         client.workers.disable("nobody")
     use_queues(client)

@@ -13,8 +13,9 @@ from tests.cli.program import Program
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, running_server
 from tests.support.waiting import until
-from windlass.client.client import AsyncClient, AsyncJob
+from windlass.client.client import AsyncClient
 from windlass.client.gateway import HttpGateway, WorkerToken
+from windlass.client.handles import AsyncJob
 from windlass.client.reconnect import Reconnect
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport

@@ -27,7 +27,7 @@ def test_the_defaults_are_the_designs() -> None:
     assert (DEFAULT.batch_requests, DEFAULT.batch_bytes) == (1_000, 8 * 1024**2)
     assert (DEFAULT.queue_limit, DEFAULT.chunk_rows) == (10_000, 1_000)
     assert DEFAULT.payload_limit == DEFAULT.result_limit == 1024**2
-    assert (DEFAULT.bound_ttl_ms, DEFAULT.epoch_attempts) == (30_000, 1_000_000)
+    assert DEFAULT.bound_ttl_ms == 30_000
     assert (DEFAULT.pool_open, DEFAULT.pool_idle) == (25, 5)
     assert (DEFAULT.pool_lifetime_ms, DEFAULT.pool_idle_time_ms) == (300_000, 60_000)
     assert DEFAULT.notify_interval_ms == 5
@@ -155,7 +155,6 @@ def test_an_impossible_value_is_refused_by_name(config: Config, message: str) ->
         "payload_limit",
         "result_limit",
         "bound_ttl_ms",
-        "epoch_attempts",
         "pool_lifetime_ms",
         "pool_idle_time_ms",
     ],

@@ -92,19 +92,6 @@ async def submit_children_async(count: int) -> list[int]:
     return [first.id, *(job.id for job in await double.map_async(range(count)))]
 
 
-@windlass.task(secrets=["key"])
-def fail_with_secret() -> None:
-    key = windlass.current().secret("key")
-    try:
-        raise LookupError(f"no door for {key}")
-    except LookupError as error:
-        raise functions_error(key) from error
-
-
-def functions_error(key: str) -> Exception:
-    return InvalidInput("door", "open", key)
-
-
 @windlass.task
 def fail_deeply(depth: int) -> None:
     """Raises an error with a long traceback, a long message and many causes."""

@@ -59,6 +59,14 @@ def slow(fixture: int) -> str:
     return "late"
 
 
+@w.task
+def patient() -> int:
+    first = w.step("first", lambda: len(calls))
+    calls.append("slept")
+    w.sleep("1d")
+    return int(first)
+
+
 CURRENT: list[Any] = []
 
 
@@ -88,7 +96,7 @@ def test_drain_and_patches(windlass: Any, monkeypatch: pytest.MonkeyPatch) -> No
 def test_delays(windlass: Any) -> None:
     began = windlass.now
     job = remember.options(delay="1h").submit("later")
-    with pytest.raises(TimeoutError, match="does not end before time passes"):
+    with pytest.raises(TimeoutError, match="its start time"):
         job.result(timeout=5)
     windlass.advance("59m")
     assert calls == []
@@ -131,3 +139,12 @@ def test_what_nobody_offers_waits(windlass: Any) -> None:
     windlass.metadata["system:gpus"] = 2
     assert windlass.drain() == 1
     assert job.info().state == "completed"
+
+
+def test_steps_and_sleep(windlass: Any) -> None:
+    job = patient.submit()
+    windlass.advance("23h")
+    assert job.info().state != "completed"
+    windlass.advance("1h")
+    assert job.result() == 0
+    assert calls == ["slept", "slept"]

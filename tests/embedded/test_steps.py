@@ -153,10 +153,10 @@ def test_canceling_reaches_functions_that_wait_block_or_sleep(
         (functions.blocked_until_canceled, "Canceled\n"),
         (functions.awaits_until_canceled, "CancelledError True\n"),
     ):
-        path = tmp_path / seen.strip()
+        path = tmp_path / function.path.partition(":")[2]
         job = client.submit(function, str(path))
 
-        async def reports(job: JobHandle[Any] = job) -> bool:
+        async def reports(job: JobHandle[None] = job) -> bool:
             return job.info().progress is not None
 
         run(until("it runs", reports, PATIENCE))

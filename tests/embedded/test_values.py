@@ -146,3 +146,14 @@ def test_no_job_reads_the_files_of_others(client: windlass.Client, tmp_path: Pat
     ended = client.submit(by_job).wait(timeout=60)
     assert ended.state == "rejected"
     assert f"job {mine.id} does not exist" in (ended.reason or "")
+
+
+def test_children_are_arguments_of_each_other(client: windlass.Client) -> None:
+    last = client.submit(values.fan, 3).result(timeout=60)
+    assert client.job(last).result(timeout=60) == 6
+
+
+def test_a_job_cannot_send_files_of_its_worker(client: windlass.Client, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    with pytest.raises(windlass.JobFailed, match="no local files inside a job"):
+        client.submit(values.sends, str(tmp_path / "a")).result(timeout=60)

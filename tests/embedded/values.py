@@ -109,3 +109,15 @@ def where(paths: dict[str, Path | None]) -> list[str | None]:
 @windlass.task
 def fail_with(path: Path) -> None:
     raise ValueError(path.read_text())
+
+
+@windlass.task
+def fan(count: int) -> int:
+    """Adds children: the last gets the results of the others."""
+    parts = [add.submit(number, 1) for number in range(count)]
+    return total.submit([part.output for part in parts]).id
+
+
+@windlass.task
+def sends(path: str) -> None:
+    size_of.submit(Path(path))

@@ -40,7 +40,8 @@ def program(
             yield said
         finally:
             process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=STOP_SECONDS)
+            rest, _ = process.communicate(timeout=STOP_SECONDS)
+            sys.stdout.write(rest)  # for a test that fails
 
 
 @contextmanager
@@ -67,10 +68,13 @@ def environment(
         "WINDLASS_SECRET_DATABASE_URL": dsn,
         "PYTHONPATH": str(ROOT),
         "PYTHONUNBUFFERED": "1",
+        "DJANGO_SETTINGS_MODULE": "examples.django_app.settings",
     }
     upgrade = [sys.executable, "-m", "windlass", "db", "upgrade", "--store", dsn]
     subprocess.run(upgrade, env=variables, cwd=ROOT, check=True, capture_output=True)
     up = ["-m", "windlass", "up", "--port", "0", "--workers", "1", "--slots", "2", "--store", dsn]
+    up += ["--import", "windlass.contrib.django.tasks"]
+    up += ["--pass-env", "DJANGO_*", "--pass-env", "DATABASE_URL"]
     with program(up, variables, "try:"):
         yield variables
     postgres_server.drop_database(dsn)

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -10,6 +11,7 @@ import httpx
 import windlass
 from tests.examples.conftest import ROOT, web
 from tests.support.running import run
+from tests.support.waiting import until
 
 UVICORN = ("-m", "uvicorn", "--port", "0")
 
@@ -32,7 +34,7 @@ def test_the_api_below_a_path_serves_clients_and_refuses_strangers(
     words = (*UVICORN, "examples.fastapi_app.app:app")
     with web(words, own, "Uvicorn running on") as app:
         token = (tmp_path / "own" / "admin.token").read_text().strip()
-        address = f"{app.base_url}windlass".replace("//windlass", "/windlass")
+        address = f"{str(app.base_url).rstrip('/')}/windlass"
         assert app.get("/windlass/api/v1/jobs").status_code == 401
         assert app.get("/api/v1/jobs").status_code == 404
         with windlass.Client(address, token) as client:
@@ -59,6 +61,11 @@ async def count_all(address: str, texts: list[str]) -> list[int]:
         return await asyncio.gather(*map(count, texts))
 
 
+async def has_ended(app: httpx.Client, result: str) -> bool:
+    shown = app.get(f"/results/{result}").json()  # noqa: ASYNC212 - nothing else runs
+    return shown["status"] in ("SUCCESSFUL", "FAILED")
+
+
 def manage(environment: dict[str, str], *words: str) -> str:
     """Runs `manage.py` of the example and returns what it says."""
     command = [sys.executable, "-m", "examples.django_app", *words]
@@ -74,10 +81,13 @@ def test_the_django_project_submits_in_its_transactions(environment: dict[str, s
     with web(words, environment, "Uvicorn running on") as app:
         made = app.post("/notes", data={"text": "four"}).json()
         assert app.get(f"/jobs/{made['job']}").json() == {"result": 4}
+        run(until("the task has ended", partial(has_ended, app, made["result"]), 30))
         shown = app.get(f"/results/{made['result']}").json()
-        assert shown == {"status": "SUCCESSFUL", "value": 4}
+        assert shown == {"status": "SUCCESSFUL", "value": 4, "errors": []}
         said = manage(environment, "windlass_job", str(made["job"]))
         assert said == f"{made['job']} completed 4\n"
+
+        assert "--pass-env" in manage(environment, "windlass_worker", "--", "--help")
 
         again = app.post("/notes", data={"text": "four"})
         assert again.status_code == 409

@@ -14,7 +14,6 @@ from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.job.validation import Validator
 from windlass.domain.tasks.built_in import KINDS
-from windlass.domain.values.env_file import is_variable_name, parse_env_file
 from windlass.domain.values.json_schema import check_schema, find_mismatch
 from windlass.fuzzing.config.solver_file import parse_solver
 from windlass.fuzzing.coverage.changes import hunks_of
@@ -26,6 +25,7 @@ from windlass.fuzzing.processes.runner import ExitStatus
 from windlass.fuzzing.roles.coverage import parse_shard
 from windlass.fuzzing.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec, MalformedFile
 from windlass.wire.reactions import conceal, parse_reactions
+from windlass.worker.agent.env_file import is_variable_name, parse_env_file
 from windlass.workflows.expansion import expand_tree
 from windlass.workflows.expressions.conditions import holds
 from windlass.workflows.expressions.substitution import Budget, Scope, substitute_text

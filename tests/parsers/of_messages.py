@@ -5,8 +5,13 @@ import io
 import re
 import tempfile
 from contextlib import redirect_stdout
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
+from uuid import UUID
+
+import msgspec
 
 from tests.parsers.parser import Parser, of_text
 from windlass.blobs.masking import Masker
@@ -14,21 +19,29 @@ from windlass.cli.output.escaping import escape, escape_json, escape_line, escap
 from windlass.cli.output.tables import print_table
 from windlass.client.transport import Answer, error_of
 from windlass.clock import RealClock
+from windlass.domain.tasks.references import references_in, replaced, uploads_in
 from windlass.domain.values.errors import WindlassError
 from windlass.server.app import ROUTES
 from windlass.server.http.authentication import bearer
 from windlass.server.http.binding import Binder, signature_of
 from windlass.server.http.origin import Hosts, check_media_type
 from windlass.server.http.router import Router
+from windlass.tasks.values.codec import Misfit
+from windlass.tasks.values.compile import codec_for
+from windlass.tasks.values.sameness import same
 from windlass.worker.agent.gpus import describe, parse_amd, parse_nvidia, visible
 from windlass.worker.agent.metadata import VERSION, encoder_names
 from windlass.worker.agent.state import StateDirectory
 from windlass.worker.attempt import job_socket
-from windlass.worker.attempt.find_files import find_files
+from windlass.worker.attempt.files.find_files import find_files
 from windlass.worker.attempt.secrets import load_secrets
 from windlass.worker.keeper import leftovers
 from windlass.worker.keeper.record import boot_id
 
+ANY_VALUE: Final = codec_for(
+    datetime | date | time | timedelta | UUID | Decimal | bytes | Literal["r"] | dict[int, bytes]
+    | list[datetime | timedelta | Decimal | bytes | str] | set[int] | tuple[str, int] | None
+)  # fmt: skip
 BINDERS: Final = [Binder(signature_of(route)) for route in ROUTES]
 ROUTER: Final = Router(
     (route.method, route.path, binder) for route, binder in zip(ROUTES, BINDERS, strict=True)
@@ -36,6 +49,18 @@ ROUTER: Final = Router(
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 COLOURS: Final = re.compile(r"(\x1b\[[0-9;:]*m|[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f])*")
 SECRETS: Final = ("hunter22", "aab", "abaa")
+
+
+def _values(data: bytes) -> None:
+    """What is read by annotation comes back the same, and references are found in anything."""
+    try:
+        json = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, RecursionError):
+        return
+    assert len(list(references_in(json, "$file"))) >= len(list(uploads_in(json)))
+    assert replaced(json, "$result", lambda job: {"$result": job}) == json
+    value = ANY_VALUE.decode(json)
+    assert same(ANY_VALUE.decode(ANY_VALUE.encode(value)), value), value
 
 
 def _request(data: bytes) -> None:
@@ -195,6 +220,20 @@ PARSERS: Final[tuple[Parser, ...]] = (
             b'{"error":{"code":"overloaded","message":"m","retry_after_ms":"x"}}',
             b"[" * 5_000,
         ),
+    ),
+    Parser(
+        "values by annotation",
+        _values,
+        (
+            b'{"$type":"date","$value":"2026-01-31"}',
+            b'["2026-01-31T08:00:00+01:00[Europe/Berlin]","15m","PT1S","1e5","YWI=","r"]',
+            b'{"$literal":{"$result":[{"$file":{"sha256":"a"}}]}}',
+            b'"2026-01-31T08:00:00+00:00[../x]"',
+            b"[" * 5_000,
+        ),
+        (Misfit,),
+        most=8_192,
+        floor=1.0,  # each text is tried as five types
     ),
     Parser(
         "job socket",

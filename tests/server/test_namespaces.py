@@ -118,7 +118,10 @@ def test_a_limited_token_sees_the_queues_and_namespaces_of_its_own() -> None:
             ours, theirs, _, _ = await _two(server)
             await server.submit(job(queue="red"), by=ours)
             await server.submit(job(queue="blue"), by=theirs)
-            serves = {"secret:KEY": ["a", "b"], "secret:OTHER": ["b"], "namespaces": ["a", "b"]}
+            code = {"functions:missing": {"b.tasks:f": "no b"}, "functions:known": ["b.tasks:g"]}
+            serves = {
+                "secret:KEY": ["a", "b"], "secret:OTHER": ["b"], "namespaces": ["a", "b"], **code,
+            }  # fmt: skip
             await server.worker(metadata={**serves, "secret:ALL": ["*"], "cpu": 1})
 
             async def seen(client: httpx.AsyncClient) -> tuple[list[str], Any]:

@@ -29,6 +29,7 @@ DECORATED_FOR_TOOLS = [
     # Routes and commands, which a framework calls.
     "@routes.*",
     "@*_routes.*",
+    "@app.get*",
     "@*.command*",
     "@*.default",
     "@queuer.entrypoint*",

@@ -88,6 +88,14 @@ def test_what_only_a_server_can_refuse_becomes_a_rejected_job_with_the_reason(
     assert shown.labels == {"task": "shell"}
 
 
+def test_the_handle_of_a_client_works_after_the_commit(queue: Queue) -> None:
+    with psycopg.connect(queue.dsn) as connection:
+        job = queue.client.submit_in(connection, add.options(name="sum"), 1, b=2)
+        assert not queue.job_exists(job.id)
+    assert job.result(timeout=30) == 3
+    assert job.info().name == "sum"
+
+
 def test_a_savepoint_that_is_rolled_back_takes_its_job_with_it(queue: Queue) -> None:
     with psycopg.connect(queue.dsn) as connection:
         kept = add.submit_in(connection, 1, 2)

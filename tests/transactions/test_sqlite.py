@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import aiosqlite
@@ -94,7 +94,8 @@ def with_apsw(path: Path, name: str, commit: bool) -> int:
     return job.id
 
 
-WAYS = [with_sqlite3, with_sqlalchemy, with_aiosqlite, with_apsw]
+Way = Callable[[Path, str, bool], int]
+WAYS: list[Way] = [with_sqlite3, with_sqlalchemy, with_aiosqlite, with_apsw]
 
 
 def result_of(path: Path, job: int) -> str | None:
@@ -105,8 +106,7 @@ def result_of(path: Path, job: int) -> str | None:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_a_job_runs_if_and_only_if_its_transaction_commits(file: Path, way: object) -> None:
-    assert callable(way)
+def test_a_job_runs_if_and_only_if_its_transaction_commits(file: Path, way: Way) -> None:
     gone = way(file, f"undone {way.__name__}", False)
     kept = way(file, f"kept {way.__name__}", True)
 

@@ -17,6 +17,7 @@ def note_length(number: int) -> int:
     from examples.django_app.shop.models import Note
 
     note = Note.objects.get(pk=number)
-    note.length = len(note.text)
+    length = len(note.text)
+    note.length = length
     note.save()
-    return note.length
+    return length

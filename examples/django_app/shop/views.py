@@ -30,6 +30,7 @@ def show_job(_request: HttpRequest, job: int) -> JsonResponse:
 
 def show_result(_request: HttpRequest, result: str) -> JsonResponse:
     """Shows how far a task of Django is."""
-    get_client().job(int(result)).wait(timeout=20)
     found = default_task_backend.get_result(result)
-    return JsonResponse({"status": str(found.status), "value": found.return_value})
+    value = found.return_value if str(found.status) == "SUCCESSFUL" else None
+    errors = [error.traceback for error in found.errors]
+    return JsonResponse({"status": str(found.status), "value": value, "errors": errors})

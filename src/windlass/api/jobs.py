@@ -1,16 +1,21 @@
 """Commands about jobs, with the rights of the caller."""
 
+import msgspec
+
 from windlass.api.bulk import edit_many
 from windlass.api.errors import Forbidden
 from windlass.api.parse import check_count, job_spec, workflow_spec
 from windlass.api.queries import PAGE_LIMIT, Queries
 from windlass.api.rights import Rights
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.inbox import InboxRow
 from windlass.domain.rows.records import JobFacts
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
+from windlass.engine.inbox.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.bulk import BulkReply, BulkRequest
@@ -62,6 +67,18 @@ class Jobs:
         await self._rights.check_priorities(request.jobs, request.workflow, who)
         return specs, workflow_spec(request.workflow, who)
 
+    async def read_inbox(self, row: InboxRow) -> InboxRequest:
+        """Returns what a user submitted in a transaction of its own; raises as `submit` does.
+
+        A row has the rights of a submitter in its namespaces.
+        """
+        try:
+            request = convert(msgspec.json.decode(row.body), SubmitRequest, "submission")
+        except msgspec.DecodeError as error:
+            raise InvalidInput("submission", "JSON", str(error)) from None
+        who = Identity(0, row.submitted_by, Role.SUBMITTER, row.namespaces)
+        return InboxRequest(*await self.prepare(request, who))
+
     async def wait(self, job: int, seconds: float, who: Identity) -> Job:
         """Returns the job when it has ended, or as it is when the time is up."""
         try:
@@ -76,6 +93,13 @@ class Jobs:
 
     async def wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
         """Returns those of several jobs that have ended, once enough of them have."""
+        try:
+            return await self._wait_some(request, who)
+        except NotFound:
+            await self._queries.catch_up()
+            return await self._wait_some(request, who)
+
+    async def _wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
         ids = list(dict.fromkeys(request.ids))
         if not 1 <= len(ids) <= WAIT_LIMIT:
             raise InvalidInput("ids", f"1 to {WAIT_LIMIT} jobs", len(ids))
@@ -101,6 +125,7 @@ class Jobs:
     async def cancel(self, request: CancelRequest, who: Identity) -> CancelReply:
         """Cancels jobs, all of which the caller must be allowed to change."""
         check_count("ids", request.ids, self._engine.config)
+        await self._queries.catch_up()
         await self._queries.check_visible(request.ids, who)
         await self._rights.check_own(request.ids, who)
         done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
@@ -108,6 +133,7 @@ class Jobs:
 
     async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
         """Cancels one job, which must exist."""
+        await self._queries.catch_up()
         await self._queries.check_visible([job], who)
         await self._rights.check_own([job], who)
         (done,) = await self._engine.jobs.cancel([job], reason, who.name)

@@ -11,6 +11,7 @@ from windlass.domain.access.may import Resource
 from windlass.domain.access.roles import Identity
 from windlass.domain.config import Config
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
+from windlass.domain.job.key_window import canonical_window
 from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.views import JobFilter
@@ -60,6 +61,7 @@ def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | 
             labels=request.labels,
             template=request.template,
             parameters=request.parameters,
+            key_for=canonical_window(request.key_for, request.key, "workflow.key_for"),
             **reactions,
         ),
     )

@@ -70,7 +70,7 @@ def _finished(new: NewWorkflow, order: PlanRequest) -> NewWorkflow:
     if order.priority is not None:
         changes["priority"] = order.priority
     if order.key is not None:
-        changes["key"] = order.key
+        changes |= {"key": order.key, "key_for": order.key_for or new.key_for}
     return msgspec.structs.replace(new, labels={**new.labels, **order.labels}, **changes)
 
 

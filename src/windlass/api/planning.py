@@ -13,6 +13,7 @@ from windlass.api.rights import Rights
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import sees
 from windlass.domain.access.roles import Identity
+from windlass.domain.job.key_window import canonical_window
 from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
@@ -78,6 +79,7 @@ class EnginePlanning:
             parameters=request.parameters,
             priority=request.priority,
             key=request.key,
+            key_for=canonical_window(request.key_for, request.key, "key_for"),
         )
         done = await self._templates.start(
             reference(name, request.version), order, request.submission_key

@@ -7,18 +7,19 @@ from typing import Any
 import msgspec
 
 from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
-from windlass.api.render import show_job, show_transitions, show_worker
+from windlass.api.render import show_job, show_queue, show_transitions, show_worker
 from windlass.api.steps.render import show_steps
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
 from windlass.domain.access.secrets import EVERYONE, KEY_START
 from windlass.domain.job.job import decode_spec
+from windlass.domain.lifecycle.rank import queue_weight
 from windlass.domain.matching.functions import without_functions
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.records import JobRecord
+from windlass.domain.rows.records import JobRecord, QueueRow
 from windlass.domain.rows.views import JobFilter, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
@@ -27,7 +28,7 @@ from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.jobs import Job, JobList
-from windlass.wire.workers import WorkerInfo
+from windlass.wire.workers import QueueInfo, WorkerInfo
 
 PAGE_LIMIT = 1_000
 
@@ -180,6 +181,23 @@ class Queries:
         rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))
         shapes = map(_shape, (row.body for row in rows))
         return {s.queue for s in shapes if sees(who, s.namespace, Action.READ_FLEET)}
+
+    async def queue_list(self, who: Identity) -> list[QueueInfo]:
+        """Returns the queues that have jobs or settings, and that the caller's namespaces use."""
+        store = self._engine.store
+        rows = await store.read(lambda tx: tx.catalog.queues())
+        depths = (await self._engine.metrics()).queue_depth
+        known = {row.name: row for row in rows}
+        names = {*known, *depths}
+        if not may(who, Action.READ_FLEET, FLEET):
+            names &= await self.queues(who)
+        counted = [row.limit for row in rows if row.max_running and row.limit is not None]
+        limits = await store.read(lambda tx: tx.limits.read(counted))
+        return [
+            show_queue(known.get(name, QueueRow(name, queue_weight(name), 0)), limits, depth)
+            for name in sorted(names)
+            for depth in (depths.get(name, 0),)
+        ]
 
     async def namespaces(self) -> list[str]:
         """Returns all namespaces that have had jobs."""

@@ -10,6 +10,7 @@ from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import offered, read_indices
@@ -18,7 +19,7 @@ from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
-from windlass.domain.rows.records import Attempt, JobRecord
+from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import FOREVER
 from windlass.domain.rows.views import WorkerView, newest_attempt
@@ -28,7 +29,7 @@ from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
 from windlass.wire.system import EventInfo
-from windlass.wire.workers import IndexedResource, WorkerInfo
+from windlass.wire.workers import IndexedResource, QueueInfo, WorkerInfo
 
 FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
@@ -67,14 +68,10 @@ def show_job(
         dependents_more=dependencies.more,
         allow_failure=bool(facts.flags & ALLOW_FAILURE),
         unblock=spec.unblock,
-        attempt=newest_attempt(facts, lease),
+        attempt=shown_attempt(newest_attempt(facts, lease)),
         attempts=_attempts(view),
         retry_count=_retries(view),
-        retries=spec.retries,
         max_retries=config.retry.max_retries if spec.retries is None else spec.retries,
-        retry_on=list(spec.retry_on),
-        no_retry_on=list(spec.no_retry_on),
-        backoff=spec.backoff,
         lost_count=facts.lost,
         not_before=_moment(_not_before(view) or spec.not_before_ms),
         timeout=_seconds(facts.timeout_ms),
@@ -94,6 +91,7 @@ def show_job(
         superseded_by=facts.superseded_by,
         labels=spec.labels or {},
         key=spec.key,
+        key_for=spec.key_for,
         submitted_by=spec.submitted_by,
         created_at=format_moment(facts.created_at),
         assigned_at=_moment(lease.assigned_at if lease else view.assigned_at),
@@ -119,7 +117,7 @@ def _retries(view: JobRecord) -> int:
 
 
 def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
-    """Renders when and where a job wants to run."""
+    """Renders when, where and how often a job wants to run."""
     return {
         "start_before": spec.start_before,
         "finish_before": spec.finish_before,
@@ -129,6 +127,10 @@ def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
         "rate": spec.rate,
         "concurrency": spec.concurrency,
         "preemptible": spec.preemptible,
+        "retries": spec.retries,
+        "retry_on": list(spec.retry_on),
+        "no_retry_on": list(spec.no_retry_on),
+        "backoff": spec.backoff,
     }
 
 
@@ -186,7 +188,7 @@ def _transition(
         at=format_moment(event.at),
         frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
         to=str(to),
-        attempt=event.attempt,
+        attempt=shown_attempt(event.attempt),
         worker=names.get(event.worker),
         reason=reason_of(event, to, worker),
         actor=actor_of(event, to, worker, submitted_by),
@@ -200,7 +202,7 @@ def show_event(event: Event, names: Names = {}) -> EventInfo:  # noqa: B006 - ne
         at=format_moment(event.at),
         kind=EventKind(event.kind).name.lower(),
         job=event.job or None,
-        attempt=event.attempt or None,
+        attempt=shown_attempt(event.attempt) or None,
         worker=event.worker or None,
         frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
         to=None if not event.to else str(STATE_BY_CODE[event.to]),
@@ -261,7 +263,7 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
     if lease is not None:
         shown.append(
             AttemptInfo(
-                number=lease.attempt,
+                number=shown_attempt(lease.attempt),
                 worker=view.worker,
                 state=str(STATE_BY_CODE[lease.state]),
                 failure=None,
@@ -274,7 +276,7 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
     elif facts.worker is not None:
         shown.append(
             AttemptInfo(
-                number=facts.attempt,
+                number=shown_attempt(facts.attempt),
                 worker=view.worker,
                 state=str(STATE_BY_CODE[facts.final_state]),
                 failure=_failure(view.failure, view.message),
@@ -289,7 +291,7 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
 
 def _attempt(attempt: Attempt, names: Mapping[int, str]) -> AttemptInfo:
     return AttemptInfo(
-        number=attempt.number,
+        number=shown_attempt(attempt.number),
         worker=names.get(attempt.worker),
         state=str(STATE_BY_CODE[attempt.state]),
         failure=_failure(attempt.failure, attempt.message),
@@ -338,3 +340,12 @@ def _seconds(ms: int | None) -> float | None:
 
 def _json(body: bytes | None) -> Any:
     return None if body is None else msgspec.json.decode(body)
+
+
+def show_queue(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInfo:
+    """Renders a queue with so many jobs waiting in it."""
+    counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
+    return QueueInfo(
+        row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
+        bool(row.preempts), None if counted is None else counted.leased, row.isolation,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ import msgspec
 
 from windlass.client.handles import AsyncJob
 from windlass.client.service import Service
-from windlass.client.uploads import with_uploads
+from windlass.client.values.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput

@@ -1,37 +1,24 @@
-"""The public client: submit jobs, wait for them, read their logs.
+"""The client for async code: submit jobs, wait for them, read their logs.
 
-`AsyncClient` does the work; `Client` is the same for programs without an event loop.
+`windlass.client.blocking.client` is the same for blocking code.
 """
 
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, overload
-from weakref import finalize
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
-from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
-from windlass.client.blocking.in_thread import next_of, service_in_thread
-from windlass.client.blocking.loop_thread import LoopThread
-from windlass.client.blocking.resources import Pools, Queues, Schedules, Templates, Workers
 from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for, submission
-from windlass.client.bulk import edit_parts
 from windlass.client.handles import AsyncJob
 from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
-from windlass.client.resources.asynchronous import (
-    AsyncQueues,
-    AsyncSchedules,
-    AsyncTemplates,
-    AsyncWorkers,
-    events_of,
-)
-from windlass.client.resources.pools import AsyncPools
+from windlass.client.resources.bulk import edit_parts
 from windlass.client.resources.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
-from windlass.client.uploads import upload, with_uploads
+from windlass.client.values.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
@@ -54,11 +41,18 @@ from windlass.wire.schedules import StartRequest
 from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
 from windlass.wire.system import EventInfo
 
+if TYPE_CHECKING:  # loaded when they are first used, which most programs never do
+    from windlass.client.resources.asynchronous import (
+        AsyncQueues,
+        AsyncSchedules,
+        AsyncTemplates,
+        AsyncWorkers,
+    )
+    from windlass.client.resources.pools import AsyncPools
+
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-
-__all__ = ["AsyncClient", "AsyncJob", "Client", "JobHandle", "Workflow"]
 
 
 class AsyncClient:
@@ -133,6 +127,18 @@ class AsyncClient:
         reply = await self.service.submit(submission(ready, new))
         return [AsyncJob(self.service, job) for job in reply.ids]
 
+    async def submit_in(
+        self, connection: Any, task: Any, /, *args: Any, **kwargs: Any
+    ) -> AsyncJob[Any]:
+        """Submits in the transaction of an async connection; see `windlass.submit_in_async`.
+
+        The handle can be asked once that has committed.
+        """
+        from windlass.transactions.submitting import submit_in_async
+
+        job = await submit_in_async(connection, request_for(task, args, kwargs))
+        return self.job(job.id)
+
     async def submit_workflow(self, workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> SubmitReply:
         """Submits an expanded workflow as a whole."""
         return await self.service.submit(submission(jobs, workflow))
@@ -155,8 +161,8 @@ class AsyncClient:
     def workflow(self, workflow: int | str, /, **options: Any) -> AsyncWorkflow:
         """Returns a workflow by its id, or by name a new one for an `async with` block.
 
-        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
-        `namespace`, `on_success`, `on_failure`, `on_end`.
+        `options` are those of a workflow: `priority`, `key`, `key_for`, `fail_fast`,
+        `labels`, `namespace`, `on_success`, `on_failure`, `on_end`.
         """
         if isinstance(workflow, int):
             return AsyncWorkflow(self.service, workflow)
@@ -169,39 +175,54 @@ class AsyncClient:
         *,
         priority: int | str | None = None,
         key: str | None = None,
+        key_for: float | str | None = None,
         namespace: str | None = None,
     ) -> AsyncWorkflow:
         """Starts a workflow from a template, `name` or `name@version`."""
         name, version = split_reference(template)
         request = StartRequest(
-            parameters=dict(parameters or {}), priority=priority, key=key, version=version
+            parameters=dict(parameters or {}),
+            priority=priority,
+            key=key,
+            key_for=key_for,
+            version=version,
         )
         reply = await self.planning.start_template(name, request, namespace)
         return AsyncWorkflow(self.service, reply.workflow)
 
     @property
-    def workers(self) -> AsyncWorkers:
+    def workers(self) -> "AsyncWorkers":
         """The workers: list, show, drain…"""
+        from windlass.client.resources.asynchronous import AsyncWorkers
+
         return AsyncWorkers(self.service)
 
     @property
-    def queues(self) -> AsyncQueues:
+    def queues(self) -> "AsyncQueues":
         """The queues: list, pause, limit…"""
+        from windlass.client.resources.asynchronous import AsyncQueues
+
         return AsyncQueues(self.service)
 
     @property
-    def templates(self) -> AsyncTemplates:
+    def templates(self) -> "AsyncTemplates":
         """The templates of workflows; `start_template` starts one."""
+        from windlass.client.resources.asynchronous import AsyncTemplates
+
         return AsyncTemplates(self.service)
 
     @property
-    def schedules(self) -> AsyncSchedules:
+    def schedules(self) -> "AsyncSchedules":
         """The schedules: list, put, pause, run…"""
+        from windlass.client.resources.asynchronous import AsyncSchedules
+
         return AsyncSchedules(self.service)
 
     @property
-    def pools(self) -> AsyncPools:
+    def pools(self) -> "AsyncPools":
         """Pools of workers, which only servers have."""
+        from windlass.client.resources.pools import AsyncPools
+
         return AsyncPools(self.transport)
 
     def events(
@@ -212,7 +233,7 @@ class AsyncClient:
         `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`,
         `job` and `worker`; `last` yields only so many of those that match.
         """
-        return events_of(self.service, follow, last, filters)
+        return self.service.fleet.events({"follow": follow, "last": last, **filters})
 
     @property
     def planning(self) -> Planning:
@@ -311,196 +332,3 @@ def _connect(
     trust = trust_for(found.server)
     transport = Transport(found.server, found.token, trust=trust, renew=found.renew)
     return HttpService(transport, reconnect)
-
-
-class Client:
-    """One server, seen from blocking code, in any thread and also inside a running event loop.
-
-    Its calls run in the event loop of a thread of its own, those of several threads at once.
-    After a fork, it opens connections of its own. It may be made before there is a server: the
-    first call must find one. If the server goes away, calls that are safe to repeat are repeated
-    for `reconnect` seconds. A given `client` lives in the loop of its `thread`.
-    """
-
-    def __init__(
-        self,
-        server: str | None = None,
-        token: str | None = None,
-        data: Path | None = None,
-        *,
-        reconnect: float = RECONNECT_SECONDS,
-        client: AsyncClient | None = None,
-        thread: LoopThread | None = None,
-    ) -> None:
-        self._client = client or AsyncClient(server, token, data, reconnect=reconnect)
-        self._thread = thread or LoopThread(closing=self._client.close)
-        # A client that nobody uses any more closes its connections and ends its thread.
-        finalize(self, self._thread.end).atexit = False
-
-    @overload
-    def submit(self, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]: ...
-    @overload
-    def submit(self, task: str, /, **kwargs: Any) -> JobHandle[Any]: ...
-    @overload
-    def submit(self, task: JobSpec, /) -> JobHandle[Any]: ...
-
-    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> JobHandle[Any]:
-        """Submits a call of a task, given as such or by name, or a `JobSpec`.
-
-        Options are those of the task: `client.submit(add.options(retries=3), 1, 2)`.
-        """
-        return JobHandle(self, self.run(self._client.submit(task, *args, **kwargs)))
-
-    def map(self, task: Submits[..., R], /, *arguments: Iterable[Any]) -> list[JobHandle[R]]:
-        """Submits a call for each set of arguments: `client.map(add, [1, 2], [3, 4])`."""
-        made = self.run(self._client.map(task, *arguments))
-        return [JobHandle(self, job) for job in made]
-
-    def submit_many(
-        self, jobs: Sequence[JobSpec], workflow: str | None = None
-    ) -> list[JobHandle[Any]]:
-        """Submits jobs, all or none of them; optionally as a new workflow."""
-        made = self.run(self._client.submit_many(jobs, workflow))
-        return [JobHandle(self, job) for job in made]
-
-    def upload(
-        self, path: str | Path, name: str | None = None, namespace: str | None = None
-    ) -> UploadedFile:
-        """Uploads a file for jobs: an argument for a `Path`, or an input of a command."""
-        return self.run(self._client.upload(path, name, namespace))
-
-    def job(self, job: int) -> JobHandle[Any]:
-        """Returns a handle on an existing job."""
-        return JobHandle(self, self._client.job(job))
-
-    @overload
-    def workflow(self, workflow: int, /) -> WorkflowHandle: ...
-    @overload
-    def workflow(self, workflow: str, /, **options: Any) -> Workflow: ...
-
-    def workflow(self, workflow: int | str, /, **options: Any) -> WorkflowHandle:
-        """Returns a workflow by its id, or by name a new one for a `with` block.
-
-        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
-        `namespace`, `on_success`, `on_failure`, `on_end`.
-        """
-        if isinstance(workflow, int):
-            return WorkflowHandle(self, self._client.workflow(workflow))
-        return Workflow(self, self._client.workflow(workflow, **options))
-
-    def start_template(
-        self, template: str, parameters: Mapping[str, Any] | None = None, **options: Any
-    ) -> WorkflowHandle:
-        """Starts a workflow from a template; `options` are `priority`, `key`, `namespace`."""
-        made = self.run(self._client.start_template(template, parameters, **options))
-        return WorkflowHandle(self, made)
-
-    @property
-    def workers(self) -> Workers:
-        """The workers: list, show, drain…"""
-        return Workers(self, self._client.workers)
-
-    @property
-    def queues(self) -> Queues:
-        """The queues: list, pause, limit…"""
-        return Queues(self, self._client.queues)
-
-    @property
-    def templates(self) -> Templates:
-        """The templates of workflows; `start_template` starts one."""
-        return Templates(self, self._client.templates)
-
-    @property
-    def schedules(self) -> Schedules:
-        """The schedules: list, put, pause, run…"""
-        return Schedules(self, self._client.schedules)
-
-    @property
-    def pools(self) -> Pools:
-        """Pools of workers, which only servers have."""
-        return Pools(self, self._client.pools)
-
-    def events(
-        self, *, follow: bool = False, last: int | None = None, **filters: Any
-    ) -> Iterator[EventInfo]:
-        """Yields the event log, and with `follow` new events for ever; see `AsyncClient`."""
-        events = self._client.events(follow=follow, last=last, **filters)
-        while (event := self.run(next_of(events))) is not None:
-            yield event
-
-    def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
-        """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…)."""
-        return self.run(self._client.jobs(limit, **filters))
-
-    def explain(self, job: int) -> Explanation:
-        """Returns why a job waits: for what, who could run it, what would help."""
-        return self.run(self._client.explain(job))
-
-    def explain_worker(self, worker: int | str) -> WorkerExplanation:
-        """Returns why a worker, by its name or id, is idle."""
-        return self.run(self._client.explain_worker(worker))
-
-    def send(
-        self,
-        signal: str,
-        payload: Any = None,
-        *,
-        key: str | None = None,
-        namespace: str | None = None,
-    ) -> SendReply:
-        """Sends a signal to all jobs of the namespace that wait for it, now or later.
-
-        Sent again with the same `key`, it is not a second signal.
-        """
-        return self.run(self._client.send(signal, payload, key=key, namespace=namespace))
-
-    def questions(self) -> list[Question]:
-        """Returns all questions that jobs wait to have answered (`windlass.ask`)."""
-        return self.run(self._client.questions())
-
-    def answer(self, job: int, value: Any, *, key: str | None = None) -> AnswerReply:
-        """Answers a question of a job; `key` says which one, if it has asked several."""
-        return self.run(self._client.answer(job, value, key=key))
-
-    def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
-        """Cancels jobs."""
-        return self.run(self._client.cancel(jobs, reason))
-
-    def delete(self, jobs: Sequence[int]) -> DeleteReply:
-        """Deletes ended jobs with their logs and artifacts; says for each whether, or why not."""
-        return self.run(self._client.delete(jobs))
-
-    def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
-        """Cancels, retries or prioritizes all jobs that pass a filter; see `AsyncClient`."""
-        return self.run(self._client.edit_many(action, where, **options))
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine of the asynchronous client to its end."""
-        return self._thread.run(work)
-
-    def as_async(self) -> AsyncClient:
-        """Returns the same client for async code, in any event loop."""
-        service = service_in_thread(self._thread, lambda: self._client.service)
-        return AsyncClient(service=service)
-
-    @property
-    def asynchronous(self) -> AsyncClient:
-        """The client behind this one, which lives in the loop of its thread; see `as_async`."""
-        return self._client
-
-    def close(self) -> None:
-        """Closes the connections and ends the thread."""
-        if self._thread.is_open:
-            self.run(self._client.close())
-        self._thread.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 from windlass.client.errors import JobFailed, ResultTimeout
-from windlass.client.results import read_result
 from windlass.client.service import LogChoice, Service
+from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WindlassError
@@ -75,15 +75,15 @@ class AsyncJob(Generic[R_co]):
         return cast("R_co", await read_result(self._service, job))
 
     def note_end(self, job: Job) -> None:
-        """Keeps the job as a list shows it: whoever asks for its result now need not ask again."""
+        """Keeps the job as a list shows it, so that `result` need not ask the server."""
         if job.state == "completed":
             self._completed = job
 
     @property
     def output(self) -> R_co:
-        """Its result, as an argument of another job: this handle, typed as what it stands for.
+        """This handle, typed as its result: `add.submit(first.output, 2)` suits type checkers.
 
-        `add.submit(first.output, 3)` is `add.submit(first, 3)` for type checkers.
+        Among the arguments of another job, a handle stands for the result of its job.
         """
         return cast("R_co", self)
 

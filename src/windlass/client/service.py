@@ -16,7 +16,7 @@ from windlass.client.reconnect import Reconnect
 from windlass.client.resources.fleet import Fleet, HttpFleet
 from windlass.client.resources.schedules import HttpPlanning, Planning
 from windlass.client.transport import Answer, Transport
-from windlass.client.uploads import described, read
+from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import NotFound, WindlassError

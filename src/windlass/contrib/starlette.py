@@ -9,6 +9,7 @@ app = Starlette(lifespan=WindlassLifespan(), routes=[...])
 
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,7 +47,7 @@ class WindlassApi:
         imports: Collection[str] = (),
         names: Collection[str] = (),
     ) -> None:
-        self.token = ""  # of the admin, while it runs
+        self.token: str | None = None  # of the admin, while it runs
         self._data = Path(data)
         self._names = names
         self._options = ServerOptions(
@@ -65,7 +66,7 @@ class WindlassApi:
             try:
                 yield
             finally:
-                self._app, self.token = None, ""
+                self._app = self.token = None
                 services.stop_waiting()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,7 +104,7 @@ class WindlassLifespan:
         then: Lifespan | None = None,
     ) -> None:
         self._client = client
-        self._make = lambda: AsyncClient(server, token)
+        self._make: Callable[[], AsyncClient] = partial(AsyncClient, server, token)
         self._needs_client = api is None or server is not None
         self._api = api
         self._then = then

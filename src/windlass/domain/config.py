@@ -178,14 +178,6 @@ class Config(Struct, frozen=True, kw_only=True):
     bound_ttl_ms: Annotated[
         int, doc("ms", "A cached lowest rank is read again after this.", least=1)
     ] = 30_000
-    epoch_attempts: Annotated[
-        int,
-        doc(
-            "attempts",
-            "Attempt numbers per epoch; a restore continues at the next multiple.",
-            least=1,
-        ),
-    ] = 1_000_000
 
     retention_interval_ms: Annotated[
         int, doc("ms", "Interval of the retention loop: old jobs, events and files.", least=1)

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any, Final, NamedTuple
 
 from windlass.api.events import event_filter, moment_since
-from windlass.api.fleet import list_queues
 from windlass.api.queries import Queries
 from windlass.api.render import show_event
 from windlass.client.resources.fleet import WorkerAction
@@ -71,7 +70,8 @@ class EmbeddedFleet:
         return await now.engine.workers.remove(worker, force, now.who.name)
 
     async def queues(self) -> list[QueueInfo]:
-        return await list_queues(*await self._opened())
+        now = await self._opened()
+        return await now.queries.queue_list(now.who)
 
     async def pause(self, queue: str, paused: bool) -> bool:
         now = await self._opened()

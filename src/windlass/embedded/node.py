@@ -19,6 +19,7 @@ from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.executors.temporary import TemporaryFolder
+from windlass.ports.executor import Executor
 from windlass.store.sqlite.file_lock import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring.backend import Backend, make_backend, standing_by
@@ -54,7 +55,9 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
 class Node:
     """Holds the engine and its worker from `open` to `close`."""
 
-    def __init__(self, options: NodeOptions) -> None:
+    def __init__(self, options: NodeOptions, python: Executor | None = None) -> None:
+        """`python` runs functions, instead of processes of their own."""
+        self._python = python
         if options.workers < 0:
             raise InvalidInput("workers", "a number from 0", options.workers)
         self.backend: Backend | None = None  # set while it is open
@@ -219,7 +222,7 @@ class Node:
         """Runs the worker until the end; restarts one that fails."""
         while self._works_here and not self._closed:
             try:
-                self._agent = own_agent(backend.engine, backend.files, options)
+                self._agent = own_agent(backend.engine, backend.files, options, self._python)
                 await self._agent.run()
             except WindlassError as error:
                 log.warning("worker_failed", error=error.message)

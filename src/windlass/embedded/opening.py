@@ -4,15 +4,20 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Final
 
 import structlog
 
 from windlass.domain.config import Config
 from windlass.domain.matching.offers import parse_offer
-from windlass.domain.values.errors import Conflict
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.embedded.immediate import CallerThread, ImmediateService
+from windlass.embedded.in_caller import CallerExecutor
 from windlass.embedded.node import Node, NodeOptions
 from windlass.embedded.service import EngineService
 from windlass.tasks.task import importing
+
+MEMORY: Final = (":memory:", "memory:")
 
 
 def embedded_service(
@@ -20,6 +25,23 @@ def embedded_service(
     resources: str | None = None,
 ) -> EngineService:  # fmt: skip
     """Returns a service over the store; its first call starts the engine."""
+    return EngineService(Node(_options(store, workers, blobs, drain, config, resources)))
+
+
+def immediate_service(
+    store: str | Path, thread: CallerThread, config: Config | None, resources: str | None
+) -> ImmediateService:
+    """Returns a service whose functions run on the threads that call the client."""
+    if str(store) not in MEMORY:
+        raise InvalidInput("store", ":memory: with immediate, for jobs of this process", store)
+    options = _options(store, 1, None, 0.0, config, resources)
+    return ImmediateService(Node(options, CallerExecutor(thread.hand_over)))
+
+
+def _options(
+    store: str | Path, workers: int | None, blobs: str | None, drain: float, config: Config | None,
+    resources: str | None,
+) -> NodeOptions:  # fmt: skip
     name = importing()
     if name is not None:
         raise Conflict(
@@ -29,7 +51,9 @@ def embedded_service(
         )
     _log_warnings_only()
     offer = parse_offer(resources or "", len(os.sched_getaffinity(0)))
-    options = NodeOptions(
+    if str(store) in MEMORY:
+        store, blobs = "memory:", blobs or "memory:"
+    return NodeOptions(
         store=str(store),
         blobs=blobs,
         workers=(os.cpu_count() or 1) if workers is None else workers,
@@ -37,7 +61,6 @@ def embedded_service(
         config=config or Config(),
         offers={} if offer is None else offer.metadata,
     )
-    return EngineService(Node(options))
 
 
 def _log_warnings_only() -> None:

@@ -17,7 +17,7 @@ from windlass.api.rights import Rights
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.client.service import WHOLE_LOG, LogChoice, find_worker, fresh_key
-from windlass.client.uploads import described, read
+from windlass.client.values.uploads import described, read
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
@@ -185,6 +185,14 @@ class EngineService:
         files = (await self._api()).backend.files
         row = await files.store_upload(sent, read(path), self._who.name)
         return Uploaded(row.namespace, row.sha256, row.size)
+
+    async def some_jobs(self, ids: list[int]) -> list[Job]:
+        """Returns these jobs as lists show them."""
+        return await (await self._api()).queries.some_jobs(ids, self._who)
+
+    async def now(self) -> int:
+        """Returns the store's time."""
+        return await (await self._api()).engine.now()
 
     async def close(self) -> None:
         await self._node.close()

@@ -32,8 +32,9 @@ from windlass.wire.workflows import Workflow
 from windlass.wiring.backend import Backend, make_backend
 
 T = TypeVar("T")
-STEPS: Final = 100  # at least so many looks at what is due in one advance
-LONGEST_STEP_MS: Final = 1_000
+STEPS: Final = 20  # at least so many looks at what is due in one advance
+SHORTEST_STEP_MS: Final = 1_000
+BUSY_STEP_MS: Final = 5_000  # while a job runs: the health loop takes a longer gap for its own
 _ORDERS: ContextVar["SimpleQueue[Callable[[], None] | None] | None"] = ContextVar(
     "windlass_orders", default=None
 )
@@ -207,7 +208,9 @@ class VirtualFleet:
         """Lets time pass, with all that is planned in it; returns how many jobs ran."""
         length = milliseconds(DURATION.canonical(duration, "duration")) or 0
         end = self.clock.now_ms() + length
-        longest = max(LONGEST_STEP_MS, length // STEPS)
+        longest = max(SHORTEST_STEP_MS, length // STEPS)
+        if self._worker.busy:
+            longest = min(longest, BUSY_STEP_MS)
         ran = self.drain()
         while (now := self.clock.now_ms()) < end:
             planned = self.thread.run(self._next_planned())

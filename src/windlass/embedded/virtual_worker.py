@@ -2,31 +2,35 @@
 
 import os
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
 import msgspec
 
 from windlass.api.children import Children
+from windlass.api.steps.attempt import AttemptSteps
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.domain.access.secrets import EVERYONE, advertise
 from windlass.domain.matching.functions import function_key
 from windlass.domain.tasks.function import read_call
 from windlass.domain.tasks.python import read_args
 from windlass.domain.tasks.shell import read_args as read_shell
-from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
+from windlass.executors.python.code.missing import MissingFunctions
 from windlass.executors.python.job import Job, done_result, failed_result
 from windlass.executors.python.local import LocalServer
-from windlass.executors.python.messages import Answer, Call, Done, Failed
-from windlass.executors.python.missing import MissingFunctions
+from windlass.executors.python.messages import Answer, Ask, Call, Done, Failed
 from windlass.ports.executor import Result
 from windlass.ports.gateway import Holder
-from windlass.tasks.current import enter, find_current
+from windlass.tasks.current import JOBS, enter, find_current
 from windlass.tasks.task import PYTHON, named_tasks
 from windlass.wire.enrolment import EnrolRequest
-from windlass.wire.jobs import SubmitRequest
+from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Assignment, Finished, Released, SyncReply, SyncRequest
 from windlass.worker.agent.direct import enrol_with
 from windlass.worker.agent.environment import without_own
@@ -36,7 +40,6 @@ from windlass.worker.attempt.spec import AttemptSpec, read_spec
 
 SLOTS: Final = 100  # jobs may wait for others inside each other
 NAME: Final = "virtual"
-CHILDREN: Final = "jobs"  # the only question that a running function may ask here
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]  # runs a coroutine of the engine to its end
 
@@ -53,7 +56,13 @@ class VirtualWorker:
         self._engine = engine
         self._run = run
         self._missing = MissingFunctions()
+        self._running = 0
         self._worker = self._incarnation = self._seq = self._received = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs just now, which then is the caller."""
+        return self._running > 0
 
     async def enrol(self) -> None:
         """Begins to work."""
@@ -70,7 +79,11 @@ class VirtualWorker:
         reply: SyncReply = self._run(self._sync(want=1, metadata=self._described()))
         for assignment in reply.jobs:
             self._received = max(self._received, assignment.lease)
-            report = self._report(assignment)
+            self._running += 1
+            try:
+                report = self._report(assignment)
+            finally:
+                self._running -= 1
             kind = "released" if isinstance(report, Released) else "finished"
             self._run(self._sync(metadata=self._described(), **{kind: (report,)}))
             self._run(self._engine.settled())
@@ -80,7 +93,7 @@ class VirtualWorker:
         secrets = advertise((EVERYONE, name) for name in self.secrets)
         return {**quick_facts(), **secrets, **self._missing.metadata, **self.metadata}
 
-    def _sync(self, **fields: Any) -> Awaitable[SyncReply] | Any:
+    def _sync(self, **fields: Any) -> Coroutine[Any, Any, SyncReply]:
         self._seq += 1
         request = SyncRequest(
             incarnation=self._incarnation, seq=self._seq, received=self._received,
@@ -123,47 +136,70 @@ class VirtualWorker:
             version=spec.version,
         )  # fmt: skip
         noting = None if asked is None else partial(self._missing.note, asked)
-        job = Job(call, cast(Any, None), 0, noting)
         holder = Holder(self._worker, self._incarnation, assignment.job, assignment.attempt)
         outer = find_current()
-        try:
-            report = _Server(self._engine, self._run, holder).call(call)
-        finally:
-            enter(outer, alone=True)  # a job may wait for another one
+        with TemporaryDirectory(prefix="windlass-") as folder:
+            context = _Context(self._engine, holder, Path(folder))
+            job = Job(call, cast(Any, context), 0, noting)
+            try:
+                report = _Server(self._run, job).call(call)
+            finally:
+                enter(outer, alone=True)  # a job may wait for another one
         if isinstance(report, Failed):
             return failed_result(job, report)
         return done_result(report if isinstance(report, Done) else Done(1))
 
 
-class _Server(LocalServer):
-    """Runs one function; jobs that it submits go to the engine."""
+class _Context:
+    """What a running function asks of its agent; the rest of a context is not asked for here."""
 
-    def __init__(self, engine: Engine, run: Run, holder: Holder) -> None:
-        super().__init__()
+    def __init__(self, engine: Engine, holder: Holder, folder: Path) -> None:
+        self.scratch = folder
         self._engine = engine
-        self._run_in_engine = run
         self._holder = holder
         self._asked = 0
 
-    def ask(self, seq: int, body: bytes, what: str = CHILDREN) -> Answer:
-        """Submits jobs for the function."""
-        del seq
-        if what != CHILDREN:
-            raise Conflict("not_virtual", f"functions cannot ask for {what} in virtual time yet")
+    async def submit(self, request: SubmitRequest) -> SubmitReply:
+        """Submits jobs of the function."""
         self._asked += 1
-        request = msgspec.json.decode(body, type=SubmitRequest)
         if request.key is None:
             key = f"{self._holder.job}-{self._holder.attempt}-{self._asked}"
             request = msgspec.structs.replace(request, key=key)
-        try:
-            reply = self._run_in_engine(Children(self._engine).submit(self._holder, request))
-        except WindlassError as error:
-            return Answer(1, msgspec.json.encode(error.describe()), True)
-        return Answer(1, msgspec.json.encode(reply))
+        return await Children(self._engine).submit(self._holder, request)
 
-    async def ask_async(self, seq: int, body: bytes, what: str = CHILDREN) -> Answer:
-        """Does the same in async functions, whose loop is their own."""
-        return self.ask(seq, body, what)
+    async def step(self, request: StepRequest) -> StepReply:
+        """Stores a step of the function, or begins what it waits for."""
+        return await AttemptSteps(self._engine).step(self._holder, request)
+
+    def alive(self) -> None:
+        """Does nothing: there is no idle time here."""
+
+
+class _Answers:
+    """Hears the answer to a question."""
+
+    def __init__(self) -> None:
+        self.heard: list[Answer] = []
+
+    def send(self, order: object) -> None:
+        """Keeps it."""
+        if isinstance(order, Answer):
+            self.heard.append(order)
+
+
+class _Server(LocalServer):
+    """Runs one function; what it asks for goes to the engine."""
+
+    def __init__(self, run: Run, job: Job) -> None:
+        super().__init__()
+        self._run_in_engine = run
+        self._job = job
+
+    def ask(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
+        """Submits jobs and stores steps for the function."""
+        answers = _Answers()
+        self._run_in_engine(self._job.answer(Ask(seq, 1, body, what or JOBS), answers))
+        return answers.heard[0]
 
     def run_async(self, call: Coroutine[Any, Any, object]) -> object:
         """Runs an async function in a loop of its own, also where the test has one."""

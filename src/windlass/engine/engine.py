@@ -29,7 +29,8 @@ from windlass.engine.commands.workflows import Workflows
 from windlass.engine.due_jobs import DueJobs, now_of
 from windlass.engine.jobs.dependents import CHUNK
 from windlass.engine.jobs.end_waiters import EndWaiters
-from windlass.engine.submit.submission import Duplicate, Submitted, WorkflowSpec
+from windlass.engine.jobs.unique_keys import Duplicate
+from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
 from windlass.engine.transaction.background import BackgroundTasks
 from windlass.engine.transaction.bounds import Bounds

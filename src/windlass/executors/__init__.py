@@ -73,11 +73,10 @@ def load_executors(
 
 def add_named(executors: dict[str, Executor]) -> None:
     """Adds the named functions that this process has imported, beside `python`."""
-    from windlass.executors.python.executor import PythonExecutor
-    from windlass.executors.python.named import NamedFunction, named_executors
+    from windlass.executors.python.named import Calls, NamedFunction, named_executors
 
     python = executors.get(PYTHON)
-    if isinstance(python, PythonExecutor):
+    if isinstance(python, Calls):
         others = [task for task, e in executors.items() if not isinstance(e, NamedFunction)]
         executors.update(named_executors(python, others))
 

@@ -33,6 +33,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     unable: bool = False
     back_off: bool = False
 
+    def leaves_more(self, limit: int) -> bool:
+        """Returns whether parts of it must be kept as artifacts: files, or more than `limit`."""
+        return self.leaves_files or self.size > limit
+
 
 class Limits(msgspec.Struct, frozen=True):
     """What a program may use with all processes it starts; 0 is no limit.

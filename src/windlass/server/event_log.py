@@ -4,6 +4,7 @@ from typing import Any
 
 import structlog
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.times import format_moment
@@ -24,7 +25,7 @@ def _facts(event: Event, worker: str) -> dict[str, Any]:
         "at": format_moment(event.at),
         "kind": EventKind(event.kind).name.lower(),
         "job": event.job,
-        "attempt": event.attempt,
+        "attempt": shown_attempt(event.attempt),
         "worker": worker,
         "from": STATE_BY_CODE[event.frm],
         "to": STATE_BY_CODE[event.to],

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from windlass.domain.job.job import ALLOW_FAILURE, KEYWORDS, PREEMPTIBLE
+from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import NEW_CODE, TRANSITION_CODES, State
 from windlass.domain.lifecycle.workflow_state import WorkflowState
@@ -65,6 +66,7 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     # Both codes of each allowed transition in one number: from × 16 + to.
     packed = sorted(before * 16 + after for before, after in TRANSITION_CODES)
     yield "transitions.packed", ", ".join(map(str, packed))
+    yield "attempt.per_epoch", PER_EPOCH
     yield "failure.none", 0
     for failure in FailureClass:
         yield f"failure.{failure.name.lower()}", failure.code

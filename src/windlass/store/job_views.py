@@ -67,6 +67,9 @@ class Views(ABC):
             workers=tuple(sorted(names.items())),
         )
 
+    async def worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
+        return await self._worker_names(sorted(ids))
+
     async def some(self, ids: Sequence[int]) -> list[JobRecord]:
         return await self._views(ids)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from windlass.domain.values.references import RESULT
+from windlass.domain.tasks.references import RESULT
 
 
 def reference_of(value: Any) -> int | str | None:

@@ -8,8 +8,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from windlass.domain.job.job import JobSpec
+from windlass.domain.tasks.references import DIGEST
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.references import DIGEST
 
 MADE: Final = itertools.count()  # how many were made so far, so that most jobs are not searched
 

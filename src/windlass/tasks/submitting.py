@@ -14,6 +14,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput
 if TYPE_CHECKING:
     from windlass.client.blocking.handles import JobHandle
     from windlass.client.handles import AsyncJob
+    from windlass.transactions.jobs import TransactionJob
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -82,6 +83,11 @@ class ChildJob:
         """The job's number."""
         return self._number
 
+    @property
+    def output(self) -> Any:
+        """This handle, as an argument of another job: it stands for the result."""
+        return self
+
     def __windlass_reference__(self) -> int:
         """Returns what stands for its result among the arguments of other jobs."""
         return self._number
@@ -149,6 +155,20 @@ class Submits(Generic[P, R_co]):
         """Does the same in async code, in any event loop."""
         jobs = jobs_of(self, arguments)
         return await default_submitter().as_async().submit_many(jobs) if jobs else []
+
+    def submit_in(self, connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> "TransactionJob":
+        """Submits a call in the transaction of a connection; see `windlass.submit_in`."""
+        from windlass.transactions.submitting import submit_in
+
+        return submit_in(connection, self.job(*args, **kwargs))
+
+    async def submit_in_async(
+        self, connection: Any, /, *args: P.args, **kwargs: P.kwargs
+    ) -> "TransactionJob":
+        """Does the same over an async connection; see `windlass.submit_in_async`."""
+        from windlass.transactions.submitting import submit_in_async
+
+        return await submit_in_async(connection, self.job(*args, **kwargs))
 
 
 def jobs_of(task: Submits[..., Any], arguments: Sequence[Iterable[Any]]) -> list[JobSpec]:

@@ -11,14 +11,13 @@ import msgspec
 from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
+from windlass.domain.tasks.main_module import name_of_main
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.main_module import name_of_main
 from windlass.tasks.local_files import MADE, with_files
 from windlass.tasks.submitting import Submits
 
 if TYPE_CHECKING:
     from windlass.tasks.values.calls import CallCodec
-    from windlass.transactions.jobs import TransactionJob
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
@@ -125,20 +124,6 @@ class Task(Submits[P, R_co]):
             return self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise InvalidInput("args", f"arguments that {self.path} takes", str(error)) from None
-
-    def submit_in(self, connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> "TransactionJob":
-        """Submits a call in the transaction of a connection; see `windlass.submit_in`."""
-        from windlass.transactions.submitting import submit_in
-
-        return submit_in(connection, self.job(*args, **kwargs))
-
-    async def submit_in_async(
-        self, connection: Any, /, *args: P.args, **kwargs: P.kwargs
-    ) -> "TransactionJob":
-        """Does the same over an async connection; see `windlass.submit_in_async`."""
-        from windlass.transactions.submitting import submit_in_async
-
-        return await submit_in_async(connection, self.job(*args, **kwargs))
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"

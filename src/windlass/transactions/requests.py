@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,6 +15,7 @@ from windlass.domain.job.validation import Validator, check_workflow_options
 from windlass.domain.rows.inbox import MOST_JOBS
 from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.values.errors import InvalidInput
+from windlass.tasks.submitting import with_ids
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
 from windlass.wire.reactions import parse_reactions
 
@@ -109,16 +110,3 @@ def _facts(jobs: Sequence[JobSpec], workflow: NewWorkflow | None) -> Facts:
         if job.workflow is not None:
             joined.append(Reference(f"jobs[{number}].workflow", job.workflow, job.namespace))
     return Facts(len(jobs), sorted(spaces), named, joined)
-
-
-def with_ids(job: JobSpec) -> JobSpec:
-    """Returns the job with ids where it waits for handles."""
-    references: tuple[Any, ...] = (*job.after, *job.after_any)
-    if all(isinstance(one, int | str) for one in references):
-        return job
-    after, after_any = map(_ids, (job.after, job.after_any))
-    return msgspec.structs.replace(job, after=after, after_any=after_any)
-
-
-def _ids(references: tuple[Any, ...]) -> tuple[int | str, ...]:
-    return tuple(one if isinstance(one, int | str) else one.id for one in references)

@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.tasks.handles import with_references
-from windlass.tasks.task import Task, spec_of
+from windlass.tasks.submitting import Submits
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
 from windlass.transactions.failures import explain_failure
 from windlass.transactions.jobs import TransactionJob
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 @overload
 def submit_in(
-    connection: Any, task: Task[P, R], /, *args: P.args, **kwargs: P.kwargs
+    connection: Any, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> TransactionJob: ...
 @overload
 def submit_in(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
@@ -60,7 +60,7 @@ def submit_many_in(
 
 @overload
 async def submit_in_async(
-    connection: Any, task: Task[P, R], /, *args: P.args, **kwargs: P.kwargs
+    connection: Any, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> TransactionJob: ...
 @overload
 async def submit_in_async(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
@@ -119,7 +119,11 @@ def _spec(task: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> JobSpec:
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
         return JobSpec(task=task, args=with_references(kwargs))
-    return spec_of(task, args, kwargs)
+    if not isinstance(task, Submits):
+        expected = "a function marked with @windlass.task, the name of a task, or a JobSpec"
+        raise InvalidInput("task", expected, repr(task))
+    made: JobSpec = task.job(*args, **kwargs)
+    return made
 
 
 def _kind(connection: object) -> str:

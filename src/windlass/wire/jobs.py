@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from windlass.domain.explain.explanation import Estimate
-from windlass.domain.job.forms import Concurrency, RateLimit
+from windlass.domain.job.forms import Concurrency, Duration, RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.lifecycle.failures import ExceptionInfo
@@ -19,8 +19,9 @@ from windlass.wire.numbers import Id
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The workflow that a submission makes.
 
-    `priority` is the base of its jobs that name none. While a workflow with this `key` has
-    not ended, it is answered instead of making another. `template` is “name@version”.
+    `priority` is the base of its jobs that name none. While another workflow has this `key`, it
+    is answered instead of making one: until it ends, or as long as its `key_for` says, a duration
+    or “forever”. `template` is “name@version”.
     Reactions are those of `wire/reactions.py`.
     """
 
@@ -28,6 +29,7 @@ class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     namespace: str | None = None
     priority: int | str | None = None
     key: str | None = None
+    key_for: Duration | None = None
     fail_fast: bool = False
     labels: dict[str, str] = {}
     template: str | None = None
@@ -195,6 +197,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     superseded_by: int | None
     labels: dict[str, str]
     key: str | None
+    key_for: Duration | None
     submitted_by: str | None
     created_at: str
     assigned_at: str | None

@@ -40,7 +40,7 @@ class TemplateList(msgspec.Struct, frozen=True):
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`version` 0 is the newest. `priority` and `key` override those of the template.
+    """`version` 0 is the newest. `priority`, `key` and `key_for` override those of the template.
 
     `submission_key` makes the call idempotent: repeating it returns the first answer.
     """
@@ -48,12 +48,13 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     parameters: dict[str, Any] = {}
     priority: int | str | None = None
     key: str | None = None
+    key_for: float | str | None = None
     version: int = 0
     submission_key: str | None = None
 
 
 class StartReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The workflow; `applied` is False if one with the same key is still open."""
+    """The workflow; `applied` is False if another one has the same key."""
 
     workflow: int
     template: str

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windlass.api.inbox import InboxRequests
 from windlass.api.jobs import Jobs
 from windlass.api.planner import WirePlanner
 from windlass.api.queries import Queries
@@ -89,7 +88,7 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
     courier = HttpCourier(RealClock(), config.webhook_timeout_ms, networks)
     schedules = Schedules(engine, planner)
     reactions = Reactions(engine, planner, courier)
-    inbox = Inbox(engine, InboxRequests(Jobs(engine, Queries(engine))).prepare)
+    inbox = Inbox(engine, Jobs(engine, Queries(engine)).read_inbox)
 
     def loops() -> Sequence[Loop[Any]]:
         return (

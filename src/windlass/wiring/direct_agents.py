@@ -10,6 +10,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.executors import add_named, load_executors
 from windlass.executors.python.executor import PythonExecutor
+from windlass.ports.executor import Executor
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.options import WorkerOptions
@@ -31,11 +32,16 @@ def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     return Agent(gateway, options, executors, RealClock(), RealChance())
 
 
-def own_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
-    """Returns an agent inside a user's program; its functions import what the program can."""
+def own_agent(
+    engine: Engine, files: Files, options: WorkerOptions, python: Executor | None = None
+) -> Agent:
+    """Returns an agent inside a user's program; its functions import what the program can.
+
+    `python` runs them, instead of processes of the agent.
+    """
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     executors = load_executors()
-    executors["python"] = PythonExecutor(env={"PYTHONPATH": path})
+    executors["python"] = python or PythonExecutor(env={"PYTHONPATH": path})
     add_named(executors)
     return Agent(
         direct_gateway(engine, files),

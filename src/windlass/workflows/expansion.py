@@ -30,7 +30,7 @@ from windlass.workflows.nodes import Misdescribed, Node, Place, mapping, of_plai
 from windlass.workflows.parameters import bind, values
 from windlass.workflows.references import Entry, Instance, Made, link, refuse_cycles
 from windlass.workflows.schema import JOB, RELAXED, ROOT, STRICT
-from windlass.workflows.workflow_options import REACTIONS, check_workflow
+from windlass.workflows.workflow_options import PLAIN, REACTIONS, check_workflow
 
 JOB_LIMIT: Final = 250_000  # of a whole workflow
 LEVEL_LIMIT: Final = 10  # workflows inside of each other
@@ -117,7 +117,7 @@ class _Level:
         tree = self._tree.entries()
         given = {
             name: substitute(tree[name], self._scope, name)
-            for name in ("name", "namespace", "priority", "key", "fail_fast", "labels", *REACTIONS)
+            for name in (*PLAIN, "labels", *REACTIONS)
             if name in tree and tree[name].value is not None
         }
         for name, node in given.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 
-from windlass.domain.job.forms import Scalar
+from windlass.domain.job.forms import Duration, Scalar
 from windlass.domain.job.job import OPTIONS, JobOption
 
 
@@ -79,6 +79,7 @@ class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     namespace: str | None = None
     priority: int | str | None = None
     key: str | None = None
+    key_for: Duration | None = None
     fail_fast: bool = False
     labels: dict[str, Scalar] = {}
     parameters: dict[str, ParameterFile] = {}

@@ -14,7 +14,7 @@ import msgspec
 from windlass.domain.job.dependency_graph import put_in_order
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import DEPENDENCY_LIMIT
-from windlass.domain.values.references import LITERAL, RESULT, replaced
+from windlass.domain.tasks.references import LITERAL, RESULT, replaced
 from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.expressions.substitution import Budget

@@ -9,13 +9,16 @@ from windlass.wire.reactions import Reaction, parse_reactions
 from windlass.workflows.jobs import VALIDATOR, place_in
 from windlass.workflows.nodes import Misdescribed, Node
 
+PLAIN: Final = ("name", "namespace", "priority", "key", "key_for", "fail_fast")
 REACTIONS: Final = ("on_success", "on_failure", "on_end")
 
 
 def check_workflow(new: NewWorkflow, node: Node) -> None:
     """Raises `Misdescribed` for what the server would refuse, with the line it stands on."""
     try:
-        check_workflow_options(new.name, new.namespace, new.key, new.priority, new.labels)
+        check_workflow_options(
+            new.name, new.namespace, new.key, new.priority, new.labels, new.key_for
+        )
         for occasion in REACTIONS:
             reactions = parse_reactions(getattr(new, occasion), occasion)
             for number, reaction in enumerate(reactions):

@@ -104,6 +104,7 @@ FORMS: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     "mapping": pairs(st.dictionaries(words, words, min_size=1, max_size=3)),
     "duration": durations(),
     "duration or never": st.one_of(durations(), st.just(("never", "Never"))),
+    "duration or forever": st.one_of(durations(), st.just(("forever", "Forever"))),
     "time": moments(),
     "key, max and per": st.tuples(words, st.integers(1, 99), durations()).map(
         lambda t: ({"key": t[0], "max": t[1], "per": t[2][0]}, f"{t[0]}={t[1]}/{t[2][1]}")

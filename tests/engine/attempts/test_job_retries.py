@@ -10,7 +10,9 @@ from windlass.domain.lifecycle.failures import FailureClass, Raised
 VALUE_ERROR = Raised(("ValueError", "Exception", "BaseException"))
 
 
-async def fails(rig: Rig, agent: Agent, failure: FailureClass, raised: Raised | None = None) -> str:
+async def fails(
+    rig: Rig, agent: Agent, failure: FailureClass, raised: Raised | None = None
+) -> str | None:
     """Fails the next job and returns its state."""
     given = await agent.take_one()
     await agent.fail(given, failure, "it broke", raised)

@@ -1,5 +1,6 @@
 """`{"$result": JOB}`: a job waits for another and gets its result as an argument."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import Rig
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput
+from windlass.engine.sync.results import Results
 from windlass.wire.sync import Assignment, Finished
 
 
@@ -175,3 +177,25 @@ async def test_a_thousand_results_make_one_argument(rig: Rig) -> None:
     ends = [Finished(part.job, part.attempt, result=n) for n, part in enumerate(parts)]
     await agent.sync(finished=tuple(ends))
     assert args_of(await agent.take_one()) == list(range(1_000))
+
+
+async def test_a_result_cannot_name_files_of_other_jobs(rig: Rig) -> None:
+    agent = await rig.agent()
+    first = await rig.submit()
+    await rig.submit(args=[result(first)])
+    forged = [{"$file": {"job": 999, "artifact": "a"}}, {"$file": 999}]
+    await agent.finish(await agent.take_one(), result=forged)
+    mine = {"$file": {"job": first, "artifact": "a"}}
+    assert args_of(await agent.take_one()) == [[mine, {"$file": {"job": first}}]]
+
+
+async def test_only_results_that_a_job_waits_for_are_filled_in(rig: Rig) -> None:
+    agent = await rig.agent()
+    first = await rig.submit()
+    await agent.finish(await agent.take_one(), result=7)
+    for after, problem in (((first,), None), ((), f"job {first}, whose result is an argument")):
+        spec = {"args": [result(first)], "after": after}
+        results = await rig.store.read(partial(Results.read, specs=[spec]))
+        filled = results.fill(spec, 100)
+        assert (filled.problem or "").startswith(problem or "")
+        assert filled.values == ({} if problem else {first: 7})

@@ -3,7 +3,11 @@
 import pytest
 
 from tests.engine.support.agent import Agent
+from tests.engine.support.filing import Desk, holder_of
 from tests.engine.support.rig import MINUTE, Rig
+from windlass.api.queries import Queries
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.values.errors import Conflict
 from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.verify.check import verify
@@ -21,9 +25,9 @@ async def pass_time(rig: Rig, ms: int) -> None:
     await rig.engine.refresh()
 
 
-async def run_it(rig: Rig, agent: Agent) -> None:
+async def run_it(rig: Rig, agent: Agent, attempt: int = FIRST) -> None:
     (job,) = (await agent.sync(want=1)).jobs
-    assert job.attempt == FIRST
+    assert job.attempt == attempt
     await agent.finish(job)
     assert await verify(rig.store, rig.engine.config) == []
 
@@ -64,7 +68,7 @@ async def test_a_job_that_the_backup_shows_running_is_tried_again(rig: Rig) -> N
     await restore(rig)
     await agent.enrol(takeover=True)
     await pass_time(rig, 3 * MINUTE)
-    await run_it(rig, await rig.agent())
+    await run_it(rig, await rig.agent(), FIRST + 1)
 
 
 async def test_a_worker_that_knows_a_newer_epoch_stops_an_old_store(rig: Rig) -> None:
@@ -79,6 +83,32 @@ async def test_a_worker_that_knows_a_newer_epoch_stops_an_old_store(rig: Rig) ->
     again = await rig.agent("knowing")
     (job,) = (await again.sync(want=1, epoch=3)).jobs
     assert job.attempt == 4 * FIRST - 3
+
+
+async def test_attempts_go_on_counting_for_people(rig: Rig) -> None:
+    """Their own numbers are those of the epoch, so that no report of before fits."""
+    desk = Desk(rig)
+    who = Identity(0, "me", Role.ADMIN, ())
+    queries = Queries(rig.engine)
+    agent = await rig.agent("before")
+    number = await rig.submit(retries=5, backoff=Backoff(initial=0.0))
+    early = await rig.submit(args=2)
+    for _ in range(2):
+        await agent.fail(await agent.take_one())
+    await restore(rig)
+    await pass_time(rig, 3 * MINUTE)
+    await agent.enrol(takeover=True)
+    jobs = (await agent.sync(want=2)).jobs
+    assert {job.job: job.attempt for job in jobs} == {number: FIRST + 2, early: FIRST}
+    job = next(job for job in jobs if job.job == number)
+    await desk.files.append_log(holder_of(agent, job), 0, b"third")
+    shown = await queries.job(number, who)
+    assert (shown.attempt, [one.number for one in shown.attempts]) == (3, [1, 2, 3])
+    assert {change.attempt for change in shown.transitions} == {0, 1, 2, 3}
+    assert await desk.text(number, 3) == await desk.text(number, FIRST + 2) == b"third"
+    assert await desk.text(number, 2) == b""
+    assert (await queries.job(early, who)).attempt == 1
+    assert await verify(rig.store, rig.engine.config) == []
 
 
 async def test_explain_and_time_name_the_grace_after_a_restore(rig: Rig) -> None:

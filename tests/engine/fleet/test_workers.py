@@ -6,11 +6,15 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
+from windlass.api.queries import Queries
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.config import Config
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.fleet.workers import MOST_PENDING
+from windlass.engine.history.event_lines import WorkerNames
 
 
 async def ready_agent(rig: Rig, name: str = "worker-1", **fields: Any) -> Agent:
@@ -350,3 +354,20 @@ async def test_no_outage_of_the_servers_ends_a_lease_however_long_it_is(
     assert await rig.state(job) == "running"
     await rig.pass_time(5 * SECOND, SECOND)
     assert await rig.state(job) == "running"
+
+
+async def test_history_names_a_worker_that_is_gone(rig: Rig) -> None:
+    agent = await rig.agent("old-friend")
+    number = await rig.submit(retries=1)
+    await agent.fail(await agent.take_one(), FailureClass.EXECUTION)
+    await rig.advance(MINUTE)
+    await agent.finish(await agent.take_one())
+    assert await rig.engine.workers.remove(agent.id)
+    shown = await Queries(rig.engine).job(number, Identity(0, "me", Role.ADMIN, ()))
+    assert [one.worker for one in shown.attempts] == ["old-friend"] * 2
+    assert shown.worker == "old-friend"
+    assert any("old-friend" in str(change.reason) for change in shown.transitions)
+    names = WorkerNames(rig.store)
+    await names.learn(await rig.events(number))
+    assert names.name_of(agent.id) == "old-friend"
+    assert (await rig.snapshot()).past_workers == ((agent.id, "old-friend"),)

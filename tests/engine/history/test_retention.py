@@ -133,8 +133,10 @@ async def test_what_a_name_points_to_stays(rig: Rig) -> None:
 
 async def test_a_key_is_free_again_when_its_job_is_gone(rig: Rig) -> None:
     await rig.restart(Config(job_retention_ms=DAY))
-    first = await rig.submit(key="nightly")
+    first = await rig.submit(key="nightly", key_for="30h")
     await complete(rig, first)
+    await rig.advance(29 * HOUR)
+    await retain(rig)  # a job is kept as long as its key is its own
     assert await rig.submit(key="nightly") == first
     await rig.advance(2 * DAY)
     await retain(rig)

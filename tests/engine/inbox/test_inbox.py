@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.engine.support.rig import HOUR, Rig
-from windlass.api.inbox import InboxRequests
 from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
 from windlass.domain.access.policy import AccessPolicy
@@ -25,7 +25,7 @@ JOB = {"task": "t", "args": {"n": 1}}
 
 
 def inbox_of(engine: Engine) -> Inbox:
-    return Inbox(engine, InboxRequests(Jobs(engine, Queries(engine))).prepare)
+    return Inbox(engine, Jobs(engine, Queries(engine)).read_inbox)
 
 
 async def put(
@@ -57,6 +57,7 @@ async def test_a_row_becomes_jobs_with_the_ids_that_were_promised(rig: Rig) -> N
     assert (shown.name, shown.after, shown.submitted_by) == ("b", [graph[0]], "role:app")
 
 
+@pytest.mark.parametrize("rig", ["memory", "postgres"], indirect=True)
 async def test_servers_that_move_at_the_same_time_write_each_job_once(rig: Rig) -> None:
     other = await rig.another_engine()
     ids = [job for _ in range(20) for job in await put(rig, JOB)]

@@ -265,6 +265,18 @@ async def test_the_key_points_to_the_newest(rig: Rig) -> None:
     assert await rig.submit(key="k") == new
 
 
+async def test_a_job_whose_key_another_has_cannot_come_back(rig: Rig) -> None:
+    agent = await rig.agent()
+    old = await failed_job(rig, agent, key="k")
+    other = await rig.submit(key="k")
+    with pytest.raises(Conflict, match=f"job {other} has the key 'k' of job {old} now") as refused:
+        await rig.engine.jobs.retry(old)
+    assert refused.value.code == "key_taken"
+    await agent.finish(await agent.take_one())
+    new = (await rig.engine.jobs.retry(old)).job
+    assert await rig.submit(key="k") == new
+
+
 async def test_a_retry_is_logged_with_its_actor(rig: Rig) -> None:
     old = await failed_job(rig, await rig.agent())
     new = (await rig.engine.jobs.retry(old, actor="ann")).job

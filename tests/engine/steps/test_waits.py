@@ -387,3 +387,20 @@ async def test_a_suspended_job_of_a_workflow_keeps_it_open(rig: Rig) -> None:
     assert WorkflowState(flow.state) is WorkflowState.DISPATCHING
     await rig.engine.workflows.cancel(done.workflow)
     assert await rig.state(done.ids[0]) == "canceled"
+
+
+async def test_a_wait_that_is_no_longer_asked_for_does_not_continue_the_job(rig: Rig) -> None:
+    job = await rig.submit()
+    agent, steps = await rig.agent(), rig.engine.steps
+    first = await agent.take_one()
+    await steps.wait_for(holder(agent, first), "old code", "old", MINUTE)
+    await agent.fail(first, FailureClass.NETWORK)
+    await rig.advance(MINUTE // 2)
+    await suspend(rig, agent, wait_ms=HOUR)
+    await steps.send(DEFAULT, "old", 1, "k", None)
+    assert await rig.state(job) == "suspended"
+    await rig.advance(MINUTE)
+    await rig.engine.due_jobs.move()
+    assert await rig.state(job) == "suspended"
+    await steps.send(DEFAULT, "go", 1, "k", None)
+    assert await rig.state(job) == "queued"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.executors.conftest import OnPython, PythonBench
-from windlass.executors.python.code_store import CodeStore, search_path
-from windlass.executors.python.snapshot import read_kept
+from windlass.executors.python.code.snapshot import read_kept
+from windlass.executors.python.code.store import CodeStore, search_path
 
 CODE = """
 import windlass

@@ -56,7 +56,7 @@ def test_what_does_not_fit_is_named_in_plain_words() -> None:
     assert refusal(path="0") == ("thing", "expected thing to be an integer >= 1, got 0")
     assert refusal(query=b"limit=many") == ("limit", "expected limit to be an integer, got many")
     assert refusal(query=b"limits=1") == (
-        "limits",
+        "query parameter",
         "unknown query parameter limits; did you mean limit?",
     )
     assert refusal(query=b"x=1")[1] == "unknown query parameter x (expected one of label, limit)"

@@ -20,7 +20,7 @@ FIELDS = [
     "lost_count", "not_before", "timeout",
     "timeout_at", "idle_timeout", "last_activity_at", "transitions", "dynamic", "quarantined",
     "result", "progress", "log", "artifacts", "supersedes", "superseded_by", "labels", "key",
-    "submitted_by", "created_at", "assigned_at", "started_at", "finished_at", "reason",
+    "key_for", "submitted_by", "created_at", "assigned_at", "started_at", "finished_at", "reason",
 ]  # fmt: skip
 BESIDE = {
     "exit_code", "failure", "worker", "secrets", "start_before", "finish_before",

@@ -49,9 +49,11 @@ def test_only_the_worker_that_holds_the_job_reads_its_upload(tmp_path: Path) -> 
             copy = tmp_path / "copy"
             await worker.gateway.get_artifact(mine, number, DIGEST, copy)
             assert copy.read_bytes() == DATA
-            for holder, source in ((theirs, number), (theirs, other)):
+            for holder, source, digest in (
+                (theirs, number, DIGEST), (theirs, other, DIGEST), (mine, number, "0" * 64),
+            ):  # fmt: skip
                 with pytest.raises(NotFound):
-                    await worker.gateway.get_artifact(holder, source, DIGEST, copy)
+                    await worker.gateway.get_artifact(holder, source, digest, copy)
             listed = await submitter.get(f"/api/v1/jobs/{number}/artifacts")
             assert listed.json() == {"artifacts": []}
             await worker.sync(finished=(Finished(number, mine.attempt, "completed", 0),))

@@ -52,8 +52,6 @@ def put_files(dice: Dice, held: Snapshot) -> Move:
             Move("files", "set_name", (name_row(dice.one("nmÄ"), job=job),)),
             Move("files", "put_progress", (Progress(job, attempt, b"1", dice.one(TIMES)),)),
             Move("files", "put_dynamic", ([Dynamic(job, attempt, b"{}")],)),
-            Move("files", "put_upload", (upload(dice.one("abn"), used_at=dice.one(TIMES)),)),
-            Move("files", "add_artifacts", ([artifact(job, "a", attempt=0)],)),
         ]
     )
 
@@ -66,11 +64,21 @@ def ask_files(dice: Dice, held: Snapshot) -> Move:
             Move("files", dice.one(["logs", "artifacts", "progress", "dynamic"]), (some,)),
             Move("files", "names", (dice.one([None, "team", "other"]),)),
             Move("files", "lookup", ("team", dice.some("nmÄ"))),
+            Move("files", "referenced", (_digests(dice.some("abnm")),)),
+        ]
+    )
+
+
+def use_uploads(dice: Dice, held: Snapshot) -> Move:
+    row = upload(dice.one("abn"), used_at=dice.one(TIMES))
+    return dice.one(
+        [
+            Move("files", "put_upload", (row,)),
+            Move("files", "put_upload", (row._replace(namespace="other"),)),
+            Move("files", "add_artifacts", ([artifact(dice.one(JOBS), "a", attempt=0)],)),
             Move("files", "uploads", (dice.one([None, "team", "other"]),)),
             Move("files", "use_uploads", ("team", _digests(dice.some("abn")), dice.one(TIMES))),
             Move("files", "trim_uploads", (dice.one(TIMES), dice.number(1, 2))),
-            Move("jobs", "results", (some,)),
-            Move("files", "referenced", (_digests(dice.some("abnm")),)),
         ]
     )
 
@@ -118,7 +126,7 @@ def remove_jobs(dice: Dice, held: Snapshot) -> Move:
     return Move("retention", "remove_jobs", (dice.some([j for j in ended if j not in standing]),))
 
 
-MOVES: list[Maker] = [use_access, put_files, ask_files, show, retain]
+MOVES: list[Maker] = [use_access, put_files, ask_files, use_uploads, show, retain]
 
 LONE_MOVES: list[Maker] = [add_token, add_code, remove_jobs]
 

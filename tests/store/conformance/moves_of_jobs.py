@@ -94,12 +94,14 @@ def claim_keys(dice: Dice, held: Snapshot) -> Move:
     return Move("jobs", "claim_keys", (rows,))
 
 
-def point_key(dice: Dice, held: Snapshot) -> Move:
-    return Move("jobs", "point_key", ("team", dice.one(["a", "b"]), dice.one(JOBS)))
+def retake_keys(dice: Dice, held: Snapshot) -> Move:
+    names = dice.some(["a", "A", "ä", "b"])
+    rows = [KeyRow("team", name, dice.one(JOBS), dice.one("xy")) for name in names]
+    return Move("jobs", "retake_keys", (rows, [dice.one(JOBS) for _ in rows]))
 
 
 def ask_jobs(dice: Dice, held: Snapshot) -> Move:
-    method = dice.one(["read", "lock", "share", "specs", "attempts"])
+    method = dice.one(["read", "lock", "share", "specs", "results", "attempts"])
     return Move("jobs", method, (dice.some(JOBS),))
 
 
@@ -191,7 +193,7 @@ MOVES: list[Maker] = [
     set_priority,
     add_dependents,
     claim_keys,
-    point_key,
+    retake_keys,
     ask_jobs,
     ask_dependents,
     add_ready,

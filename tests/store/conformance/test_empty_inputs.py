@@ -23,6 +23,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("jobs", "add_dependents", ({},), None),
     ("jobs", "dependents", ([], 0), {}),
     ("jobs", "claim_keys", ([],), {}),
+    ("jobs", "retake_keys", ([], []), {}),
     ("places", "add_ready", ([],), None),
     ("places", "add_waits", ([],), None),
     ("places", "add_due", ([],), None),

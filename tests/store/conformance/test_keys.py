@@ -70,11 +70,15 @@ def test_a_key_claimed_in_this_transaction_is_there_for_its_rest(store: Driver) 
 def test_a_key_points_to_a_newer_job(store: Driver) -> None:
     other = KeyRow("team", "build-2", 5, "digest-c")
     store.transact(lambda tx: tx.jobs.claim_keys([FIRST, other]))
-    store.transact(lambda tx: tx.jobs.point_key("team", "build-1", 9))
-    assert store.snapshot().keys == (FIRST._replace(job=9), other)
+    newer = FIRST._replace(job=9, digest="digest-b", spans=((9, 9), (0, 0), (1, 5)))
+    told = store.transact(lambda tx: tx.jobs.retake_keys([newer], [1]))
+    assert told == {("team", "build-1"): newer}
+    assert store.snapshot().keys == (newer, other)
 
 
-def test_pointing_an_unknown_key_changes_nothing(store: Driver) -> None:
+def test_a_key_that_another_has_taken_meanwhile_stays_there(store: Driver) -> None:
     store.transact(lambda tx: tx.jobs.claim_keys([FIRST]))
-    store.transact(lambda tx: tx.jobs.point_key("other", "build-1", 9))
+    newer, unknown = FIRST._replace(job=9), FIRST._replace(namespace="other", job=9)
+    told = store.transact(lambda tx: tx.jobs.retake_keys([newer, unknown], [7, 1]))
+    assert told == {("team", "build-1"): FIRST}
     assert store.snapshot().keys == (FIRST,)

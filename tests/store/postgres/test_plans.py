@@ -163,7 +163,7 @@ HOT = {
     "token_by_digest": {"tokens_digest_key"},
     "logs_of_jobs": {"logs_pkey"},
     "artifacts_of_jobs": {"artifacts_pkey"},
-    "referenced": {"artifacts_sha256", "names_sha256"},
+    "referenced": {"artifacts_sha256", "names_sha256", "uploads_sha256"},
     "lookup_names": {"names_pkey"},
     "scan_jobs": {"jobs_pkey"},
     "scan_leases": {"leases_pkey", "jobs_pkey"},

@@ -41,6 +41,8 @@ WALKS = {
     "living_pool_workers": "a partial index of those alone, bounded by max_workers",
     "pools_by_name": "a handful",
     "remove_pool_workers": "when a pool is removed",
+    "forget_statistics": "at most 20,000 rows, once in a round that changed some",
+    "ready_sample": "both ends of a shape by its primary key, no more than a bound",
     "newest_event": "stops at the first row, from the end",
 } | {name: "a snapshot is everything" for name in QUERIES if name.startswith("all_")}
 

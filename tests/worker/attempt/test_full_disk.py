@@ -10,7 +10,7 @@ from windlass.blobs.faults import from_disk
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.ports.gateway import Holder
 from windlass.worker.agent.direct import DirectGateway
-from windlass.worker.attempt import files
+from windlass.worker.attempt.files import files
 
 
 class FullDisk:

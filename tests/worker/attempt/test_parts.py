@@ -13,7 +13,7 @@ from windlass.clock import RealClock
 from windlass.ports.executor import Limits
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.files.files import Files
 from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask

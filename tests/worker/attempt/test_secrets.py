@@ -67,6 +67,7 @@ def test_python_functions_get_secrets_and_results_and_messages_hide_them(tmp_pat
             failed = await rig.ended(await call(rig, "fail_with_secret", secrets=("TOKEN",)))
             assert FAILURE_BY_CODE[failed.failure] == "execution"
             assert failed.message == "ValueError: refused ***"
+            assert b'"type":"ValueError","message":"refused ***"' in (failed.result or b"")
             napped = await rig.ended(
                 await call(rig, "nap_between_steps", "TOKEN", secrets=("TOKEN",))
             )

@@ -1,5 +1,6 @@
 """Steps on their way to the server: repeated until one answers, or the attempt is stopped."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,7 +14,7 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
-from windlass.ports.gateway import AttemptGateway, Holder
+from windlass.ports.gateway import Holder
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.worker.attempt.output import steps
 
@@ -35,8 +36,8 @@ class Troubled:
         return StepReply("done", request.value)
 
     async def ask(self, stopped: bool = False) -> StepReply:
-        gateway = cast(AttemptGateway, cast(Any, self))
-        return await steps.ask(gateway, RealClock(), HOLDER, REQUEST, lambda: stopped)
+        context = SimpleNamespace(gateway=self, clock=RealClock())
+        return await steps.ask(cast(Any, context), HOLDER, REQUEST, lambda: stopped)
 
 
 def test_a_step_is_told_again_until_a_server_answers() -> None:

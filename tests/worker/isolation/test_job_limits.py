@@ -52,7 +52,9 @@ def test_a_job_over_a_limit_fails_and_names_it(tmp_path: Path, mode: str) -> Non
                 record = await rig.ended(job)
                 assert state_of(record) == "failed", (limits, record.message)
                 if code == FORKS and mode != "process":
-                    continue  # The system refused to fork, and the program said so.
+                    # The system refused to fork, and the program said so.
+                    assert "exit code 1" in (record.message or ""), record.message
+                    continue
                 assert message in (record.message or ""), limits
                 if "exit code" not in (record.message or ""):
                     assert FAILURE_BY_CODE[record.failure] == "resource"

@@ -16,6 +16,7 @@ from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.submit.submission import WorkflowSpec
+from windlass.worker.keeper.walls.landlock import SCOPES, version
 
 Scene = Callable[[Rig], Coroutine[Any, Any, None]]
 
@@ -126,6 +127,34 @@ def test_a_job_finds_no_descriptors_of_others(tmp_path: Path) -> None:
             for job in jobs:
                 await rig.ended(job)
                 assert await rig.files.log_end(job) == b"1\n"
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.skipif(version() < SCOPES, reason="this kernel cannot keep signals back")
+@pytest.mark.parametrize("trusted", [False, True])
+def test_only_a_trusted_job_reaches_its_worker_with_signals(tmp_path: Path, trusted: bool) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(trusts_jobs=trusted) as agent:
+            kept_by = "open" if trusted else "landlock"
+            assert agent.machine.metadata["isolation:signals"] == kept_by
+            job = await rig.submit("kill", "-0", str(os.getpid()), retries=0)
+            ended = await rig.ended(job)
+            assert state_of(ended) == ("completed" if trusted else "failed"), ended.message
+
+    play(tmp_path, scene)
+
+
+def test_a_program_that_ends_with_its_parent_is_not_killed_at_once(tmp_path: Path) -> None:
+    """Its parent is a thread of the keeper, which must outlive it."""
+    words = ["setpriv", "--pdeathsig", "KILL", "sleep", "0.3"]
+
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(slots=2):
+            job = await rig.submit(*words, retries=0)
+            other = await rig.submit("true")
+            assert state_of(await rig.ended(other)) == "completed"
+            assert state_of(await rig.ended(job)) == "completed", (await rig.ended(job)).message
 
     play(tmp_path, scene)
 

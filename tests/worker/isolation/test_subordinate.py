@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,7 +26,10 @@ class User:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._prefix = become_user(folder, folder)
-        self.env = {"PATH": f"{os.environ['PATH']}:/usr/sbin", "HOME": str(folder)}
+        self.env = {
+            "PATH": f"{os.environ['PATH']}:/usr/sbin", "HOME": str(folder),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }  # fmt: skip
 
     def command(self, argv: Sequence[str]) -> list[str]:
         return [*self._prefix, *argv]

@@ -15,7 +15,7 @@ from windlass.client.transport import Transport
 from windlass.domain.values.quantities import parse_duration_ms
 
 if TYPE_CHECKING:
-    from windlass.client.client import Client
+    from windlass.client.blocking.client import Client
     from windlass.client.reconnect import Reconnect
 
 T = TypeVar("T")
@@ -78,7 +78,8 @@ class Connection:
 
     def client(self, reconnect: str | None = None) -> "Client":
         """Returns a client of the server, which tries again for as long as `reconnect` says."""
-        from windlass.client.client import AsyncClient, Client
+        from windlass.client.blocking.client import Client
+        from windlass.client.client import AsyncClient
         from windlass.client.service import HttpService
 
         again = None if reconnect is None else reconnect_for(reconnect)

@@ -6,7 +6,7 @@ import msgspec
 
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, say
-from windlass.client.client import Client
+from windlass.client.blocking.client import Client
 from windlass.wire.jobs import Job
 from windlass.wire.workflows import Workflow
 

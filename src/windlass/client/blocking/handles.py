@@ -54,9 +54,9 @@ class JobHandle(Generic[R_co]):
 
     @property
     def output(self) -> R_co:
-        """Its result, as an argument of another job: this handle, typed as what it stands for.
+        """This handle, typed as its result: `add.submit(first.output, 2)` suits type checkers.
 
-        `add.submit(first.output, 3)` is `add.submit(first, 3)` for type checkers.
+        Among the arguments of another job, a handle stands for the result of its job.
         """
         return cast("R_co", self)
 

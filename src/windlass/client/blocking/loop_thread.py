@@ -9,6 +9,7 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
@@ -62,6 +63,10 @@ class LoopThread:
             loop.call_soon_threadsafe(call.cancel)
             raise
         return call.result()
+
+    def start(self, coro: Coroutine[Any, Any, T], /) -> "Future[T]":
+        """Starts a coroutine in the loop, without waiting for it."""
+        return asyncio.run_coroutine_threadsafe(coro, self._loop_for(coro))
 
     async def run_async(self, coro: Coroutine[Any, Any, T], /) -> T:
         """Does the same for code that runs in another event loop."""

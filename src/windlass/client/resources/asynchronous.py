@@ -3,8 +3,8 @@
 `windlass.client.blocking.resources` has the same for blocking code.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from windlass.client.resources.fleet import WorkerAction
 from windlass.client.service import Service, find_worker
@@ -20,10 +20,7 @@ from windlass.wire.schedules import (
     TemplatePut,
     TemplateRequest,
 )
-from windlass.wire.system import EventInfo
 from windlass.wire.workers import QueueInfo, QueueLimitsRequest, WorkerInfo
-
-T = TypeVar("T")
 
 
 class AsyncWorkers:
@@ -172,10 +169,3 @@ class AsyncSchedules:
     async def remove(self, name: str, namespace: str | None = None) -> bool:
         """Removes a schedule; returns whether there was one."""
         return await self._service.planning.remove_schedule(name, namespace)
-
-
-def events_of(
-    service: Service, follow: bool, last: int | None, filters: Mapping[str, Any]
-) -> AsyncIterator[EventInfo]:
-    """Returns the events that match; see `AsyncClient.events`."""
-    return service.fleet.events({"follow": follow, "last": last, **filters})

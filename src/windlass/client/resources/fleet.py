@@ -1,7 +1,7 @@
 """Workers, queues and events, as clients ask for them."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 from urllib.parse import quote
 
 from windlass.client.reconnect import Reconnect
@@ -16,6 +16,8 @@ from windlass.wire.workers import (
     WorkerInfo,
     WorkerList,
 )
+
+T = TypeVar("T")
 
 WorkerAction = Literal["drain", "enable", "disable", "approve"]
 
@@ -89,8 +91,12 @@ class HttpFleet:
         return read_events(self._transport, dict(query), self._reconnect)
 
     async def _call(
-        self, method: str, path: str, answer: Any, body: Any = None, **query: Any
-    ) -> Any:
+        self, method: str, path: str, answer: type[T], body: Any = None, **query: Any
+    ) -> T:
+        """Repeats reads while the server is away; a change is sent once, to say what it changed."""
+        address = f"/api/v1/{path}"
+        if method != "GET":
+            return await self._transport.call(method, address, answer, body, query=query)
         return await self._reconnect.insist(
-            lambda: self._transport.call(method, f"/api/v1/{path}", answer, body, query=query)
+            lambda: self._transport.call(method, address, answer, body, query=query)
         )

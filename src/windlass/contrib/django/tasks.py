@@ -11,29 +11,36 @@ commits. With `"OPTIONS": {"transactional": False}` it is sent to the server at 
 
 import os
 from datetime import datetime
-from typing import Any, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import ENVIRONMENT_VARIABLE
 from django.utils.module_loading import import_string
-
-try:
-    from django.tasks import TaskResult, TaskResultStatus
-    from django.tasks.backends.base import BaseTaskBackend
-    from django.tasks.base import TaskError
-    from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist
-except ImportError:
-    from django_tasks import TaskResult, TaskResultStatus
-    from django_tasks.backends.base import BaseTaskBackend
-    from django_tasks.base import TaskError
-    from django_tasks.exceptions import InvalidTaskError as InvalidTask
-    from django_tasks.exceptions import TaskResultDoesNotExist
 
 from windlass.contrib.django.submitting import get_client, submit_in
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import NotFound
 from windlass.tasks.task import task
 from windlass.wire.jobs import Job
+
+if TYPE_CHECKING:
+    from django_tasks import TaskResult, TaskResultStatus
+    from django_tasks.backends.base import BaseTaskBackend
+    from django_tasks.base import TaskError
+    from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist
+else:
+    try:
+        from django.tasks import TaskResult, TaskResultStatus
+        from django.tasks.backends.base import BaseTaskBackend
+        from django.tasks.base import TaskError
+        from django.tasks.exceptions import InvalidTask as InvalidTaskError
+        from django.tasks.exceptions import TaskResultDoesNotExist
+    except ImportError:
+        from django_tasks import TaskResult, TaskResultStatus
+        from django_tasks.backends.base import BaseTaskBackend
+        from django_tasks.base import TaskError
+        from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist
 
 _STATUS: Final = {
     "running": "RUNNING",
@@ -45,13 +52,11 @@ _STATUS: Final = {
 }
 
 
-@task
+@task(name="django-task")
 def run_task(settings: str, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Runs a task of Django in a worker, after setting Django up."""
     os.environ.setdefault(ENVIRONMENT_VARIABLE, settings)
-    from windlass.contrib.django import ready
-
-    assert ready
+    import_module("windlass.contrib.django.ready")
     return import_string(path).call(*args, **kwargs)
 
 
@@ -72,7 +77,9 @@ class WindlassBackend(BaseTaskBackend):
         """Refuses what jobs cannot do."""
         super().validate_task(task)
         if task.takes_context:
-            raise InvalidTask("Windlass runs no tasks that take a context; see windlass.current()")
+            raise InvalidTaskError(
+                "Windlass runs no tasks that take a context; see windlass.current()"
+            )
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """Submits a job that runs the task."""
@@ -87,11 +94,12 @@ class WindlassBackend(BaseTaskBackend):
             job = get_client().job(int(result_id)).info()
         except (NotFound, ValueError):
             raise TaskResultDoesNotExist(result_id) from None
-        call = job.args["args"] if isinstance(job.args, dict) else []
-        if len(call) != 4:
+        if job.task != run_task.defaults.task:
             raise TaskResultDoesNotExist(result_id)
-        _, path, args, kwargs = call
-        return self._result(import_string(path), result_id, job, args, kwargs)
+        call = job.args
+        return self._result(
+            import_string(call["path"]), result_id, job, call["args"], call["kwargs"]
+        )
 
     def _job(self, task: Any, args: Any, kwargs: Any) -> JobSpec:
         """Returns the job that runs a task."""
@@ -102,7 +110,8 @@ class WindlassBackend(BaseTaskBackend):
             changes["priority"] = task.priority
         if task.run_after is not None:
             changes["not_before"] = task.run_after.isoformat()
-        return msgspec.structs.replace(job, **changes)
+        changed: JobSpec = msgspec.structs.replace(job, **changes)
+        return changed
 
     def _result(
         self, task: Any, number: str, job: Job | None, args: list[Any], kwargs: dict[str, Any]
@@ -111,13 +120,13 @@ class WindlassBackend(BaseTaskBackend):
         fields: dict[str, Any] = {
             "task": task, "id": number, "status": TaskResultStatus[status], "args": args,
             "kwargs": kwargs, "backend": self.alias, "errors": _errors(job), "worker_ids": [],
-            "enqueued_at": _time(job and job.created_at),
-            "started_at": _time(job and job.started_at),
-            "last_attempted_at": _time(job and job.started_at),
-            "finished_at": _time(job and job.finished_at),
+            "enqueued_at": _time(None if job is None else job.created_at),
+            "started_at": _time(None if job is None else job.started_at),
+            "last_attempted_at": _time(None if job is None else job.started_at),
+            "finished_at": _time(None if job is None else job.finished_at),
         }  # fmt: skip
         known = TaskResult.__dataclass_fields__
-        result = TaskResult(**{name: fields[name] for name in fields if name in known})
+        result: TaskResult[Any] = TaskResult(**{n: fields[n] for n in fields if n in known})
         if job is not None and job.state == "completed":
             object.__setattr__(result, "_return_value", job.result)
         return result

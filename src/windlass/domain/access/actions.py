@@ -149,7 +149,10 @@ RIGHTS: Final[dict[Action, Right]] = {
     Action.SYNC: _worker("send heartbeats, take jobs and report their ends", pending=True),
     Action.LEAVE: _worker("say that it stops"),
     Action.WRITE_ATTEMPTS: _worker("write logs, progress and artifacts of jobs that it holds"),
-    Action.READ_INPUTS: _worker("read what jobs that it holds declare as inputs"),
+    Action.READ_INPUTS: _worker(
+        "read what jobs that it holds declare as inputs: artifacts of jobs that they wait for, and "
+        "files uploaded for them"
+    ),
     Action.SUBMIT_CHILDREN: _worker("submit what jobs that it holds add to their workflow"),
     Action.RUN_STEPS: _worker("store steps, wait and send signals for jobs that it holds"),
 }

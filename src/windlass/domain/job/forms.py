@@ -19,6 +19,7 @@ Duration = float | str  # seconds, or text such as "15m"
 Scalar = str | int | float | bool  # a value in a workflow file that counts as its text
 
 NEVER: Final = "never"
+FOREVER: Final = "forever"
 REPEATABLE: Final = "Repeatable."
 MOST: Final = 2**31 - 1  # processes or open files
 LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
@@ -95,6 +96,19 @@ def _grace(value: object, field: str) -> Any:
         return _kept(value, seconds(value, field))
     except InvalidInput as error:
         raise InvalidInput(field, f"{error.expected}, or never", value) from None
+
+
+def window(value: Any, field: str) -> float | str:
+    """Returns how long a key binds: seconds, or for ever."""
+    if isinstance(value, str) and value.strip().lower() == FOREVER:
+        return FOREVER
+    try:
+        length = seconds(value, field)
+    except InvalidInput as error:
+        raise InvalidInput(field, f"{error.expected}, or {FOREVER}", value) from None
+    if not length:
+        raise InvalidInput(field, "a duration longer than 0", value)
+    return value if type(value) is float and value == length else length
 
 
 def milliseconds(duration: float | str | None) -> int | None:
@@ -328,4 +342,9 @@ CONCURRENCY: Final = Form(
 LIMITS: Final = Form(
     name="limits by name", canonical=_limits, read=lambda texts, f, _n: read_limits(texts, f),
     varies=True, repeats=True, note="NAME=AMOUNT, several comma-separated; repeatable.",
+)  # fmt: skip
+KEY_WINDOW: Final = Form(
+    name="duration or forever", canonical=window, varies=True,
+    read=lambda texts, f, _n: window(texts[0], f),
+    note="90, 90s, 15m, 6h, or forever.",
 )  # fmt: skip

@@ -19,6 +19,7 @@ from windlass.domain.job.forms import (
     DURATION,
     GRACE,
     JSON,
+    KEY_WINDOW,
     LABELS,
     LIMITS,
     MOMENT,
@@ -50,6 +51,7 @@ QUARANTINED: Final = 2
 MANUAL: Final = 4
 LENDS: Final = 8  # what it waits for may have its rank from it
 PREEMPTIBLE: Final = 16
+KEY_BINDS: Final = 32  # its key binds for a time of its own
 
 LABEL_LIMIT: Final = 100
 DEFAULT_NAMESPACE: Final = "default"
@@ -271,8 +273,14 @@ class JobSpec(
     ] = None  # fmt: skip
     key: Annotated[
         str | None,
-        _option("Submitting the same key again returns the same job.", TEXT, "--key", file=False),
-    ] = None
+        _option("A key that one job has at a time: submitting it again returns the job that has "
+                "it, until that has ended.", TEXT, "--key", file=False),
+    ] = None  # fmt: skip
+    key_for: Annotated[
+        Duration | None,
+        _option("How long it has its key, from when it was submitted, even if it ends before.",
+                KEY_WINDOW, "--key-for", file=False),
+    ] = None  # fmt: skip
     kind: Annotated[
         str | None,
         _option("The kind of work it is, whose run times foretell its own. Default: its function, "

@@ -1,25 +1,13 @@
 """How options about retries are written: failures by class or exception, and the backoff."""
 
-import builtins
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from windlass.domain.job.forms import Duration, Form, converted, read_pairs, seconds, split
-from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
+from windlass.domain.tasks.main_module import name_of_main
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.main_module import name_of_main
-from windlass.domain.values.names import NAME_LIMIT
-from windlass.domain.values.suggest import did_you_mean
-
-MOST_FAILURES: Final = 50
-CLASSES: Final = tuple(str(c) for c in FailureClass if c is not FailureClass.CANCELED)
-BUILT_IN: Final = frozenset(
-    name
-    for name, kind in vars(builtins).items()
-    if isinstance(kind, type) and issubclass(kind, BaseException)
-)
 
 
 class Backoff(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -51,28 +39,6 @@ def exception_name(kind: type) -> str:
     """Returns the name of a class of exceptions: built-in ones have no module."""
     module = name_of_main() if kind.__module__ == "__main__" else kind.__module__
     return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
-
-
-def check_failures(names: tuple[str, ...], field: str, functions: bool) -> None:
-    """Raises `InvalidInput` for what is no class of failures, and no exception of a function."""
-    if len(names) > MOST_FAILURES:
-        raise InvalidInput(field, f"at most {MOST_FAILURES} failures", len(names))
-    for name in names:
-        if name in CLASSES or (functions and _is_exception(name)):
-            continue
-        expected = f"some of {', '.join(CLASSES)}"
-        if not functions:
-            raise InvalidInput(field, expected, name, did_you_mean(name, CLASSES))
-        known = (*CLASSES, *BUILT_IN)
-        expected += ", and exceptions such as ValueError or requests.ConnectionError"
-        raise InvalidInput(field, expected, name, did_you_mean(name, known))
-
-
-def _is_exception(name: str) -> bool:
-    parts = name.split(".")
-    if len(name) > NAME_LIMIT or name in FAILURE_BY_NAME:
-        return False
-    return name in BUILT_IN or (len(parts) > 1 and all(part.isidentifier() for part in parts))
 
 
 def _backoff(value: Any, field: str) -> Backoff | None:

@@ -1,13 +1,25 @@
 """What a job's own options about retries mean: checks them, and applies them to the policy."""
 
+import builtins
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from windlass.domain.job.forms import milliseconds
 from windlass.domain.job.job import JobSpec
-from windlass.domain.job.retry_forms import check_failures
+from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
 from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.names import NAME_LIMIT
+from windlass.domain.values.suggest import did_you_mean
+
+MOST_FAILURES: Final = 50
+CLASSES: Final = tuple(str(c) for c in FailureClass if c is not FailureClass.CANCELED)
+BUILT_IN: Final = frozenset(
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
+)
 
 # Tasks that run programs: nothing of theirs is a Python exception.
 PROGRAMS: Final = frozenset({"shell", "ffmpeg", "gstreamer"})
@@ -16,8 +28,30 @@ PROGRAMS: Final = frozenset({"shell", "ffmpeg", "gstreamer"})
 def check_retries(spec: JobSpec, field: str) -> None:
     """Raises `InvalidInput` for failures that the job could never have."""
     functions = spec.task not in PROGRAMS
-    check_failures(spec.retry_on, f"{field}.retry_on", functions)
-    check_failures(spec.no_retry_on, f"{field}.no_retry_on", functions)
+    _check_failures(spec.retry_on, f"{field}.retry_on", functions)
+    _check_failures(spec.no_retry_on, f"{field}.no_retry_on", functions)
+
+
+def _check_failures(names: tuple[str, ...], field: str, functions: bool) -> None:
+    """Raises `InvalidInput` for what is no class of failures, and no exception of a function."""
+    if len(names) > MOST_FAILURES:
+        raise InvalidInput(field, f"at most {MOST_FAILURES} failures", len(names))
+    for name in names:
+        if name in CLASSES or (functions and _is_exception(name)):
+            continue
+        expected = f"some of {', '.join(CLASSES)}"
+        if not functions:
+            raise InvalidInput(field, expected, name, did_you_mean(name, CLASSES))
+        known = (*CLASSES, *BUILT_IN)
+        expected += ", and exceptions such as ValueError or requests.ConnectionError"
+        raise InvalidInput(field, expected, name, did_you_mean(name, known))
+
+
+def _is_exception(name: str) -> bool:
+    parts = name.split(".")
+    if len(name) > NAME_LIMIT or name in FAILURE_BY_NAME:
+        return False
+    return name in BUILT_IN or (len(parts) > 1 and all(part.isidentifier() for part in parts))
 
 
 def policy_of(policy: RetryPolicy, spec: JobSpec) -> RetryPolicy:

@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from windlass.domain.access.secrets import secret_clauses
 from windlass.domain.config import Config
-from windlass.domain.job.forms import moment_ms
+from windlass.domain.job.build_shape import build_shape
+from windlass.domain.job.forms import Duration, moment_ms
 from windlass.domain.job.job import (
     ALLOW_FAILURE,
-    DEFAULT_NAMESPACE,
+    KEY_BINDS,
     MANUAL,
     OPTIONS,
     PREEMPTIBLE,
@@ -29,32 +29,14 @@ from windlass.domain.job.job import (
     normalise,
     with_times,
 )
+from windlass.domain.job.key_window import canonical_window
 from windlass.domain.job.retry_options import check_retries
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
-from windlass.domain.matching.clauses import (
-    Clause,
-    canonical_requires,
-    function_clause,
-    mode_clause,
-    parse_clause,
-    target,
-)
-from windlass.domain.matching.functions import VERSION_LIMIT, function_key
-from windlass.domain.matching.isolation import (
-    NETWORKS,
-    PULLS,
-    Isolation,
-    check_choice,
-    check_image,
-    check_mode,
-    demanded,
-)
-from windlass.domain.matching.rates import Rate, check_rate
-from windlass.domain.matching.resources import canonical_resources
 from windlass.domain.matching.shapes import Shape, shape_digest
 from windlass.domain.tasks.kind import TaskKind
 from windlass.domain.tasks.media import timed_as
+from windlass.domain.tasks.references import FILE, RESULT, results_in, uploads_in
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.json_values import (
     DEPTH_LIMIT,
@@ -65,7 +47,6 @@ from windlass.domain.values.json_values import (
     refuse_nul,
 )
 from windlass.domain.values.names import check_name, is_name
-from windlass.domain.values.references import FILE, RESULT, results_in, uploads_in
 
 DEPENDENCY_LIMIT: Final = 100_000
 KNOWN_LIMIT: Final = 10_000
@@ -145,10 +126,6 @@ _SHAPING: Final = frozenset(
      "prefers", "apart", "rate", "submitted_by", "isolation", "network", "image", "pull",
      "registry_secret", "version"}
 )  # fmt: skip
-# Tasks that need programs of the worker, not of an image.
-NOT_CONTAINED: Final = frozenset({"ffmpeg", "gstreamer", "python"})
-# Tasks that run no function of the user's, and so have no versions.
-NO_FUNCTIONS: Final = frozenset({"ffmpeg", "gstreamer", "media", "shell"})
 NOT_APART: Final = (None,) * 5  # of the options that say how far a job is isolated
 _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
@@ -280,6 +257,8 @@ class Validator:
             flags |= MANUAL
         if spec.preemptible:
             flags |= PREEMPTIBLE
+        if spec.key_for is not None:
+            flags |= KEY_BINDS
         plain = not named and _is_plain(spec)
         return JobTemplate(known.shape, known.digest, base, flags, timeout_ms, idle_ms, plain)
 
@@ -339,7 +318,7 @@ class Validator:
             seen = (seen, *map(repr, apart))
         known = self._known.get(seen)
         if known is None:
-            shape = _build_shape(spec, function, field)
+            shape = build_shape(spec, function, field)
             limits = self._limits(JobSpec(task=spec.task, queue=spec.queue))
             timeouts = limits.run_ms or None, limits.idle_ms or None
             known = _Known(shape, shape_digest(shape), *timeouts)
@@ -350,8 +329,9 @@ class Validator:
 
 
 def digest_of(spec: JobSpec) -> str:
-    """Returns a digest of the whole spec, by which a repeated one is recognised."""
-    return hashlib.sha256(encode_spec(spec)).hexdigest()[:32]
+    """Returns a digest of the spec, by which a repeated one is recognised."""
+    lasting = spec if spec.key_for is None else replace(spec, key_for=None)
+    return hashlib.sha256(encode_spec(lasting)).hexdigest()[:32]
 
 
 def _alone(spec: JobSpec) -> JobSpec:
@@ -377,88 +357,6 @@ def _is_plain(spec: JobSpec) -> bool:
     )
 
 
-def _build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
-    namespace = DEFAULT_NAMESPACE if spec.namespace is None else spec.namespace
-    check_name(f"{field}.task", spec.task)
-    check_name(f"{field}.queue", spec.queue)
-    check_name(f"{field}.namespace", namespace)
-    clauses: list[Any] = list(spec.requires)
-    for clause in clauses:
-        if not isinstance(clause, str):
-            raise InvalidInput(f"{field}.requires", "text such as memory>=4GiB", clause)
-    if spec.target is not None:
-        check_name(f"{field}.target", spec.target)
-        clauses.append(target(spec.target))
-    mode = _demanded_mode(spec, field)
-    if mode is not None:
-        clauses.append(mode_clause(mode))
-    if spec.version is not None:
-        _check_version(spec, field)
-    if function is not None or spec.version is not None:
-        clauses.append(function_clause(function_key(function or spec.task, spec.version)))
-    own = () if spec.registry_secret is None else (spec.registry_secret,)
-    clauses += secret_clauses((*spec.secrets, *own), namespace, field)
-    if spec.apart is not None:
-        check_name(f"{field}.apart", spec.apart)
-    try:
-        requires = canonical_requires(clauses)
-        resources = canonical_resources(spec.resources or {})
-        prefers = _preferences(spec.prefers)
-    except InvalidInput as error:  # These do not know which job of several they are about.
-        where = f"{field}.{error.field}"
-        raise InvalidInput(where, error.expected, error.got, error.hint) from None
-    return Shape(
-        namespace=namespace,
-        queue=spec.queue,
-        task=spec.task,
-        requires=requires,
-        resources=resources,
-        apart=spec.apart,
-        prefers=prefers,
-        rate=_rate(spec, f"{field}.rate"),
-    )
-
-
-def _check_version(spec: JobSpec, field: str) -> None:
-    """Raises `InvalidInput` for a version that no function can have."""
-    check_name(f"{field}.version", spec.version)
-    if spec.task in NO_FUNCTIONS:
-        expected = f"only for Python functions, not for {spec.task} jobs"
-        raise InvalidInput(f"{field}.version", expected, spec.version)
-    if len(str(spec.version)) > VERSION_LIMIT:
-        raise InvalidInput(f"{field}.version", f"at most {VERSION_LIMIT} characters", spec.version)
-
-
-def _demanded_mode(spec: JobSpec, field: str) -> Isolation | None:
-    """Returns the mode of isolation that only some workers offer; checks what it is made from."""
-    check_mode(spec.isolation, f"{field}.isolation")
-    check_choice(spec.network, NETWORKS, f"{field}.network")
-    check_choice(spec.pull, PULLS, f"{field}.pull")
-    if spec.image is not None:
-        check_image(spec.image, f"{field}.image")
-        if spec.task in NOT_CONTAINED:
-            raise InvalidInput(f"{field}.image", f"none for a {spec.task} job", spec.image)
-    if spec.image is None and spec.isolation == "container":
-        raise InvalidInput(f"{field}.image", "given for a job in a container", "nothing")
-    return demanded(spec.isolation, spec.network, spec.image)
-
-
-def _rate(spec: JobSpec, field: str) -> Rate | None:
-    if spec.rate is None:
-        return None
-    check_name(f"{field}.key", spec.rate.key)
-    rate = Rate(spec.rate.key, spec.rate.max, round(float(spec.rate.per) * 1000))
-    check_rate(rate, field)
-    return rate
-
-
-def _preferences(texts: tuple[Any, ...]) -> tuple[Clause, ...]:
-    for text in texts:
-        if not isinstance(text, str):
-            raise InvalidInput("prefers", "text such as cache:repo==linux", text)
-    return canonical_requires([parse_clause(text, "prefers") for text in texts])
-
-
 _BOUNDED: Final = tuple((o.name, o.bounds) for o in OPTIONS.values() if o.bounds is not None)
 _TIMES: Final = ("not_before", "start_before", "finish_before")
 
@@ -478,6 +376,7 @@ def _check_more(spec: JobSpec, field: str) -> None:
     """Checks the options that most jobs do not have."""
     if spec.key is not None:
         check_name(f"{field}.key", spec.key)
+    canonical_window(spec.key_for, spec.key, f"{field}.key_for")
     for name, (low, high) in _BOUNDED:
         value = getattr(spec, name)
         if value is not None:
@@ -534,12 +433,14 @@ def check_workflow_options(
     key: str | None,
     priority: int | str | None,
     labels: Mapping[str, str],
+    key_for: Duration | None = None,
 ) -> None:
     """Raises `InvalidInput` for an option that no workflow can have, as `workflow.NAME`."""
     check_name("workflow.name", name)
     for option, value in (("namespace", namespace), ("key", key)):
         if value is not None:
             check_name(f"workflow.{option}", value)
+    canonical_window(key_for, key, "workflow.key_for")
     if priority is not None:
         parse_priority(priority, "workflow.priority")
     check_labels(labels, "workflow")

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final, Literal, Self
 
 from msgspec import Struct
+from msgspec.json import encode
 from msgspec.structs import replace
 
 
@@ -57,6 +58,9 @@ TEXT_PATTERNS: Final[tuple[tuple[str, FailureClass], ...]] = (
 )
 
 
+EXCEPTION_LIMIT: Final = 128 * 1024  # bytes; workers send far less
+
+
 class ExceptionInfo(Struct, frozen=True, omit_defaults=True):
     """An exception as text. `type` has its module, unless it is built in."""
 
@@ -82,6 +86,16 @@ class Raised(Struct, frozen=True, omit_defaults=True):
     asks: Literal["retry", "abort"] | None = None
     after_ms: int | None = None
     exception: ExceptionInfo | None = None
+
+    def stored(self) -> bytes | None:
+        """Returns the exception as it is stored in the place of a result, if it can be."""
+        if self.exception is None:
+            return None
+        try:
+            body = encode(self.exception)
+        except (TypeError, ValueError, RecursionError):  # no text that can be stored
+            return None
+        return body if len(body) <= EXCEPTION_LIMIT and rb"\u0000" not in body else None
 
     def changed(self, change: Callable[[str], str]) -> "Raised":
         """Returns it with every text changed, such as by hiding secrets."""

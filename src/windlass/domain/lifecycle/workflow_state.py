@@ -10,6 +10,7 @@ from windlass.domain.lifecycle.states import State
 
 FAIL_FAST: Final = 1  # flag: the first failure stops the workflow
 REACTS: Final = 2  # flag: the workflow has reactions
+KEY_KEPT: Final = 4  # flag: its key is its own for a time, even if it ends before
 
 FORGIVEN: Final = 0
 COUNTS: Final = len(State) + 1  # indexed by state code; element 0 counts forgiven failures
@@ -88,6 +89,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_failure: list[Any] = []
     on_end: list[Any] = []
     supersedes: int | None = None
+    key_for: float | str | None = None  # how long it has its key; None: until it ends
 
     @property
     def reacts(self) -> bool:

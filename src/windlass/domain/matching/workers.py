@@ -28,6 +28,7 @@ class PastMetadata(NamedTuple):
 
 
 KEPT_METADATA: Final = 20  # the newest of each worker
+KEPT_NAMES: Final = 100_000  # ids of removed workers whose names are kept
 
 
 WHILE_DRAINING: Final = " while draining"  # ends the reason of an offline worker that was drained

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.quantities import format_duration
@@ -117,7 +118,7 @@ def _retry(event: Event, data: Mapping[str, Any]) -> str:
     wait = int(data.get("backoff_ms", 0))
     when = f"in {format_duration(wait)}" if wait else "at once"
     counted = f"retry {data['retry']} of {data['of']}" if "retry" in data else "not counted"
-    following = f"attempt {event.attempt + 1} {when}"
+    following = f"attempt {shown_attempt(event.attempt) + 1} {when}"
     return f"[Retry] Job {event.job}: {following} ({counted}, reason: {event.reason})"
 
 

@@ -303,7 +303,10 @@ class Reservation(NamedTuple):
 
 
 Spans = tuple[tuple[int, int], ...]
-"""Rising ids as stretches, (first, last) each."""
+"""Rising ids as stretches, (first, last) each.
+
+After (0, 0), pairs of a job's place in the submission and the job that had its key already.
+"""
 
 
 class KeyRow(NamedTuple):

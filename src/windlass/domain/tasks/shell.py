@@ -5,10 +5,10 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.tasks.references import FILE
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
-from windlass.domain.values.references import FILE
 
 MOST_WORDS: Final = 100_000
 MOST_FILES: Final = 1_000

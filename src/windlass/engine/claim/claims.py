@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.matching.suspects import NOBODY, Company
@@ -157,7 +158,7 @@ async def _grant(work: Work, given: Given, prefetch: bool, claimed: Claimed) -> 
         state, slack = ASSIGNED, config.timeouts.assigned_ms
     else:
         state, slack = RUNNING, config.term_grace_ms + config.heartbeat_interval_ms
-    epoch = work.catalog.epoch * config.epoch_attempts  # above 0 after a backup was restored
+    epoch = work.catalog.epoch * PER_EPOCH  # above 0 after a backup was restored
     granted = await work.tx.leases.grant(given, state, work.now, slack, epoch + 1 if epoch else 0)
     _record(work, given, granted, prefetch, claimed)
     limited = Counter([ticket.limit for ticket, _ in given if ticket.limit])

@@ -14,8 +14,8 @@ from windlass.domain.values.names import check_name
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.due_jobs import now_of
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
+from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import (
-    Duplicate,
     Submission,
     Submitted,
     WorkflowSpec,
@@ -97,7 +97,7 @@ class SubmitCommand:
         return await self._submit(jobs, workflow, key, reopen)
 
     async def submit_validated(self, submission: Submission) -> Submitted:
-        """Submits jobs that may refer to others; an open workflow with its key is the answer."""
+        """Submits jobs that may refer to others; the workflow that has its key is the answer."""
         try:
             return await self._committer.call(self._graphs, submission)
         except Duplicate as found:
@@ -133,7 +133,7 @@ class SubmitCommand:
             self._waiting_syncs.wake_early(shape, len(jobs))
 
     async def answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
-        """Returns the open workflow with this key and the jobs it was submitted with."""
+        """Returns the workflow that has this key and the jobs it was submitted with."""
         first = await self._store.read(lambda tx: _first_jobs(tx, found.workflow))
         if len(first) < len(jobs):
             raise Conflict(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from windlass.domain.config import Config
 from windlass.engine.claim.wakeups import Waiter, WaitingSyncs
-from windlass.engine.fleet.epochs import last_epoch
+from windlass.engine.fleet.epochs import LAST_EPOCH
 from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
 from windlass.engine.sync.sync import SyncCall, only_claim, sync
 from windlass.engine.transaction.arguments import check_id, check_sync
@@ -44,7 +44,6 @@ class SyncCommand:
         committer: Committer,
     ) -> None:
         self._config = config
-        self._last_epoch = last_epoch(config)
         self._catalog = catalog
         self._bounds = bounds
         self._waiting_syncs = waiting_syncs
@@ -74,7 +73,7 @@ class SyncCommand:
     ) -> SyncReply:
         """Answers a worker's sync; see `Engine.sync`."""
         check_id("worker", worker)
-        check_sync(request, self._config.heartbeat_interval_ms, self._last_epoch)
+        check_sync(request, self._config.heartbeat_interval_ms, LAST_EPOCH)
         deadline = asyncio.get_running_loop().time() + request.wait_ms / 1000
         # Registered before the claim is tried, so that no job arrives unseen in between.
         waiter = self._open_waiter(worker, request)

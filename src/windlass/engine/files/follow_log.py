@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
@@ -67,7 +68,11 @@ async def next_part(
     deadline = clock.time() + wait_ms / 1000
     while True:
         row = await files.log(job, attempt)
-        offset = position.offset if position.attempt in (0, row.attempt) else 0
+        offset = (
+            position.offset
+            if position.attempt in (0, row.attempt, shown_attempt(row.attempt))
+            else 0
+        )
         left_ms = int((deadline - clock.time()) * 1000)
         is_over = row.bytes <= offset and await _is_over(engine, files, row, attempt)
         if row.bytes > offset or is_over or left_ms <= 0 or engine.is_stopping:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, Literal, NamedTuple
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.views import newest_attempt
 from windlass.domain.values.errors import InvalidInput, NotFound
@@ -88,7 +89,7 @@ class LogFiles:
             self.merging.ended(await self.log(holder.job, holder.attempt))
 
     async def log(self, job: int, attempt: int | None = None) -> LogRow:
-        """Returns the row of an attempt's log, or of the newest one."""
+        """Returns the row of an attempt's log, by its own or its shown number, or the newest."""
         check_id("job", job)
 
         async def read(tx: ReadTx) -> LogRow:
@@ -96,7 +97,9 @@ class LogFiles:
             if view is None:
                 raise NotFound("job", job)
             newest = newest_attempt(view.facts, view.lease)
-            number = newest if attempt is None else attempt
+            numbers = (newest, *(row.number for row in view.attempts))
+            shown = {shown_attempt(number): number for number in sorted(numbers)}
+            number = newest if attempt is None else shown.get(attempt, attempt)
             row = await tx.files.log(job, number)
             return row or LogRow(job, number, int(LogState.NONE), 0, 0, 0)
 

@@ -8,6 +8,7 @@ one is told to stop. No job is assigned before all workers of the old epoch have
 from typing import Final, NamedTuple
 
 from windlass.domain.config import Config
+from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
@@ -17,6 +18,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.catalog import BACKUP
 
 EPOCH: Final = "epoch"
+LAST_EPOCH: Final = LARGEST_COUNT // PER_EPOCH - 1  # stores keep no higher attempt numbers
 HOLD: Final = "hold_until"
 HOLD_MS: Final = "hold_ms"  # how long, by the settings of the server that started last
 RETRY_MS: Final = 10_000
@@ -63,12 +65,7 @@ def _hold_ms(config: Config) -> int:
 
 def first_incarnation(work: Work) -> int:
     """Returns the lowest incarnation number of this epoch."""
-    return work.catalog.epoch * work.config.epoch_attempts + 1
-
-
-def last_epoch(config: Config) -> int:
-    """Returns the highest epoch whose attempts have numbers that stores can keep."""
-    return max(0, LARGEST_COUNT // config.epoch_attempts - 1)
+    return work.catalog.epoch * PER_EPOCH + 1
 
 
 def refuse_old_store(work: Work, worker: Worker, seen: int) -> Conflict:

@@ -5,7 +5,8 @@ a limited number of lines and sums up the rest.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,7 +17,7 @@ from windlass.domain.rows.event_levels import Level, level_of
 from windlass.domain.rows.event_lines import WorkerName, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import Worker
-from windlass.ports.store import Store
+from windlass.ports.store import ReadTx, Store
 
 HOSTNAME: Final = "system:hostname"
 MOST_LINES: Final = 200  # of one level in one round, unless everything is wanted
@@ -49,7 +50,8 @@ class WorkerNames:
             if event.worker and (event.kind == EventKind.WORKER or event.worker not in self.known)
         }
         if asked:
-            found = await self._store.read(lambda tx: tx.workers.read(sorted(asked)))
+            found, names = await self._store.read(partial(_read, asked=sorted(asked)))
+            self.known.update({worker: WorkerName(name, name) for worker, name in names.items()})
             self.known.update({worker.id: _name_of(worker) for worker in found.values()})
 
     def name_of(self, worker: int) -> str:
@@ -58,6 +60,12 @@ class WorkerNames:
             return ""
         known = self.known.get(worker)
         return str(worker) if known is None else known.name
+
+
+async def _read(tx: ReadTx, asked: Sequence[int]) -> tuple[Mapping[int, Worker], Mapping[int, str]]:
+    """Returns the workers that exist, and the names of those that were removed."""
+    found = await tx.workers.read(asked)
+    return found, await tx.views.worker_names([number for number in asked if number not in found])
 
 
 class EventLines:

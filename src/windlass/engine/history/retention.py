@@ -15,6 +15,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.attempts.attempt_files import end_log
+from windlass.engine.jobs.unique_keys import bound_jobs, bound_workflows
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify.baseline import dump, load
 from windlass.engine.verify.findings import Findings
@@ -52,9 +53,9 @@ async def remove_jobs(work: Work, after: int | None) -> Walk:
     if not old:
         return Walk(0, following or None)
     facts = await work.tx.jobs.lock(old)
-    needed = await needed_jobs(work, list(facts))
+    needed = await needed_jobs(work, list(facts)) | await bound_jobs(work, facts)
     free = {job: fact for job, fact in facts.items() if not fact.is_open and job not in needed}
-    gone = await outside_open_workflows(work, free)
+    gone = await _without_keys(work, await outside_open_workflows(work, free))
     await remove_rows(work, gone, f"Removed {len(gone)} old jobs", "retention")
     return Walk(len(gone), following or None)
 
@@ -102,6 +103,13 @@ async def outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> d
     return {job: f for job, f in facts.items() if f.workflow is None or f.workflow in ended}
 
 
+async def _without_keys(work: Work, facts: Mapping[int, JobFacts]) -> dict[int, JobFacts]:
+    """Leaves out jobs of workflows that still have a key of their own."""
+    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
+    bound = await bound_workflows(work, await work.tx.workflows.read(workflows))
+    return {job: fact for job, fact in facts.items() if fact.workflow not in bound}
+
+
 async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
     """Removes ended workflows that never had a job, newest first, from number `after`."""
     keep_ms = work.config.job_retention_ms
@@ -113,7 +121,12 @@ async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
     ended = [row for row in rows if row.finished_at is not None and row.finished_at < before]
     empty = sorted(row.id for row in ended if not any(row.counts))
     locked = await work.tx.workflows.lock(empty) if empty else {}
-    gone = [n for n, row in locked.items() if row.finished_at is not None and not any(row.counts)]
+    kept = await bound_workflows(work, locked)
+    gone = [
+        number
+        for number, row in locked.items()
+        if row.finished_at is not None and not any(row.counts) and number not in kept
+    ]
     if gone:
         await work.tx.retention.remove_workflows(gone)
     return Walk(len(gone), rows[-1].id if len(rows) == count else None)

@@ -25,7 +25,8 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
 from windlass.engine.inbox.named_jobs import ids_named, with_others
 from windlass.engine.inbox.refused import write_refused
-from windlass.engine.submit.submission import Duplicate, Submission, Submitted, WorkflowSpec
+from windlass.engine.jobs.unique_keys import Duplicate
+from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import News, ReadTx
@@ -35,14 +36,14 @@ AT_ONCE: Final = 500  # rows that are read, and plain ones that are written, tog
 log = structlog.get_logger()
 
 
-class Prepared(NamedTuple):
+class InboxRequest(NamedTuple):
     """What a row submits, after every check of its submitter's rights."""
 
     jobs: Sequence[JobSpec]
     workflow: WorkflowSpec | None
 
 
-Prepare = Callable[[InboxRow], Awaitable[Prepared]]
+Read = Callable[[InboxRow], Awaitable[InboxRequest]]
 
 
 class _Checked(NamedTuple):
@@ -55,12 +56,12 @@ class _Checked(NamedTuple):
 class Inbox:
     """Moves rows of `inbox`; safe on every server at once.
 
-    `prepare` decodes a row and raises what a normal submit would raise.
+    `read` decodes a row and raises what a normal submit would raise.
     """
 
-    def __init__(self, engine: Engine, prepare: Prepare) -> None:
+    def __init__(self, engine: Engine, read: Read) -> None:
         self._engine = engine
-        self._prepare = prepare
+        self._read = read
         self._moving = False
         self._again = False
 
@@ -126,16 +127,16 @@ class Inbox:
     async def _check(self, row: InboxRow) -> _Checked | None:
         """Returns what the row submits; refuses it and returns None if that is invalid."""
         try:
-            prepared = await self._prepare(row)
-            if len(prepared.jobs) != len(row.jobs):
-                raise InvalidInput("jobs", f"{len(row.jobs)} in number", len(prepared.jobs))
-            jobs = self._engine.validate(prepared.jobs)
+            request = await self._read(row)
+            if len(request.jobs) != len(row.jobs):
+                raise InvalidInput("jobs", f"{len(row.jobs)} in number", len(request.jobs))
+            jobs = self._engine.validate(request.jobs)
         except (StoreUnavailable, Overloaded):
             raise
         except WindlassError as error:
             await self._refuse(row, (), error)
             return None
-        return _Checked(row, Submission(jobs, prepared.workflow, ids=row.jobs))
+        return _Checked(row, Submission(jobs, request.workflow, ids=row.jobs))
 
     async def _enter_tied(self, one: _Checked) -> None:
         """Writes one row; others share no transaction with it, which would lock in any order."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.references import RESULT, references_in, replaced
+from windlass.domain.tasks.references import RESULT, references_in, replaced
 
 
 def ids_named(spec: JobSpec) -> Iterator[int]:

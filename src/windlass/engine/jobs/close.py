@@ -6,9 +6,7 @@ leases. We decide first and then write everything in one go with `write`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from windlass.domain.job.job import QUARANTINED, decode_spec
 from windlass.domain.job.retry_options import policy_of
@@ -55,9 +53,6 @@ FAILED = State.FAILED.code
 CANCELED = State.CANCELED.code
 REJECTED = State.REJECTED.code
 SUSPENDED = State.SUSPENDED.code
-
-EXCEPTION_LIMIT: Final = 128 * 1024  # bytes; workers send far less
-_encode: Final = msgspec.json.Encoder().encode
 
 
 class Failure(NamedTuple):
@@ -228,15 +223,15 @@ class Closing:
 
     def _used_up(self, facts: JobFacts, verdict: Retry) -> dict[str, int]:
         """Returns which retry this is, and of how many, for the log."""
+        policy = self._work.config.retry
         if verdict.counts == "none":
             return {}
         if verdict.counts == "lost":
-            return {"retry": facts.lost + 1, "of": self._work.config.retry.max_lost}
+            return {"retry": facts.lost + 1, "of": policy.max_lost}
         if verdict.counts == "returned":
-            return {"retry": facts.returned + 1, "of": self._work.config.retry.max_returned}
-        own = decode_spec(self._specs[facts.id]).retries
-        of = self._work.config.retry.max_retries if own is None else own
-        return {"retry": facts.failed + 1, "of": of}
+            return {"retry": facts.returned + 1, "of": policy.max_returned}
+        own = policy_of(policy, decode_spec(self._specs[facts.id]))
+        return {"retry": facts.failed + 1, "of": own.max_retries}
 
     def _chance(self, policy: RetryPolicy) -> float:
         return self._work.chance.fraction() if policy.jitter else 0.0
@@ -381,7 +376,7 @@ class Closing:
                 failure.exit_code if failure else exit_code,
                 failure.message if failure else None,
                 reason,
-                _exception(failure) if failure else result,
+                failure.raised.stored() if failure else result,
             )
         )
         self._facts.append(facts)
@@ -479,23 +474,6 @@ RESOURCE_CODE = FailureClass.RESOURCE.code
 def ticket_of(facts: JobFacts, lease: Lease) -> Ticket:
     """Returns the ticket of a job whose attempt has just closed."""
     return Ticket(
-        facts.shape,
-        facts.rank,
-        facts.id,
-        lease.attempt,
-        facts.workflow,
-        facts.limit,
+        facts.shape, facts.rank, facts.id, lease.attempt, facts.workflow, facts.limit,
         facts.excluded,
-    )
-
-
-def _exception(failure: Failure) -> bytes | None:
-    """Returns the exception of a failed job, which is stored in the place of its result."""
-    told = failure.raised.exception
-    if told is None:
-        return None
-    try:
-        body = _encode(told)
-    except (TypeError, ValueError, RecursionError):  # no text that can be stored
-        return None
-    return body if len(body) <= EXCEPTION_LIMIT and rb"\u0000" not in body else None
+    )  # fmt: skip

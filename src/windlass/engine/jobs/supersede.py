@@ -13,7 +13,7 @@ import msgspec
 from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.rank import age_from_ms, level, rank
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
-from windlass.domain.lifecycle.workflow_state import FORGIVEN, WorkflowState
+from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import UPLOADED
 from windlass.domain.rows.records import (
@@ -24,14 +24,16 @@ from windlass.domain.rows.records import (
     NewJob,
     Ticket,
     Wait,
+    WorkflowRow,
 )
+from windlass.domain.tasks.references import uploads_in
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
-from windlass.domain.values.references import uploads_in
 from windlass.domain.values.times import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.enqueue import make_ready, plan_for
 from windlass.engine.jobs.inherit_rank import pass_on, refresh
 from windlass.engine.jobs.locate import withdraw
+from windlass.engine.jobs.unique_keys import keep_workflow_key, key_holder, pass_key
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 
@@ -82,6 +84,8 @@ async def retry_many(
         old, spec = locked[job], specs[job]
         its = {ref: _follow(named[ref], locked) for ref in _ids(spec)}
         refusal = standing.refusal(old) or _standing_cause_of(old, spec, its, locked)
+        if refusal is None and not old.superseded_by:
+            refusal = await standing.key_refusal(work, old, spec)
         if old.superseded_by:
             answers.append(Superseded((await _newest(work, [job]))[job], False))
         elif refusal is not None:
@@ -124,10 +128,12 @@ class _Obstacles:
         busy: frozenset[int],
         stopped: frozenset[int],
         canceling: frozenset[int],
+        ended: Mapping[int, WorkflowRow],
     ) -> None:
         self._busy = busy
         self._stopped = stopped
         self._canceling = canceling
+        self._ended = dict(ended)  # workflows that would open again
 
     @classmethod
     async def read(cls, work: Work, jobs: Sequence[JobFacts]) -> Self:
@@ -141,7 +147,19 @@ class _Obstacles:
         others = [intent for intent in intents if intent.kind != CascadeKind.RETRY]
         busy = frozenset(i.job for i in others if i.job is not None)
         stopped = frozenset(i.workflow for i in others if i.workflow is not None)
-        return cls(busy, stopped, frozenset(canceling))
+        ended = {n: row for n, row in rows.items() if WorkflowState(row.state) in ENDED}
+        return cls(busy, stopped, frozenset(canceling), ended)
+
+    async def key_refusal(self, work: Work, old: JobFacts, spec: JobSpec) -> Conflict | None:
+        """Returns a conflict if another has the key of this job, or of its ended workflow."""
+        row = None if old.workflow is None else self._ended.get(old.workflow)
+        if row is not None:
+            try:
+                await keep_workflow_key(work, row)
+            except Conflict as taken:
+                return taken
+            del self._ended[row.id]
+        return await key_holder(work, old, spec)
 
     def is_canceling(self, fact: JobFacts) -> bool:
         """Returns True if nothing of the job's workflow may start any more."""
@@ -212,6 +230,7 @@ async def _replace(
 ) -> int:  # fmt: skip
     """Writes the new job, moves edges and key, and puts it into its place."""
     (new,) = await work.tx.jobs.allocate(1)
+    await pass_key(work, old, spec, new)
     spec = without_passed(spec, work.now)
     after = sorted({named[ref] for ref in spec.after if isinstance(ref, int)})
     after_any = sorted({named[ref] for ref in spec.after_any if isinstance(ref, int)})
@@ -233,9 +252,6 @@ async def _replace(
         pass_on(work, [new])
     if await work.tx.jobs.dependents([old.id], 0):
         work.cascades.append(Cascade.of_job(old.id, CascadeKind.REVIVE, str(new)))
-    if spec.key is not None:
-        namespace = work.catalog.shapes[old.shape].namespace
-        await work.tx.jobs.point_key(namespace, spec.key, new)
     work.say(
         EventKind.SUPERSEDE, f"Job {old.id} superseded by job {new}", job=old.id, actor=actor,
         data={"by": new},
@@ -330,7 +346,8 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
         fact = locked[job]
         if fact.state != ABORTED or fact.superseded_by or job not in specs:
             continue
-        if not standing.is_canceling(fact) and _standing_cause(specs[job], named, locked) is None:
+        stands = standing.is_canceling(fact) or _standing_cause(specs[job], named, locked)
+        if not stands and await standing.key_refusal(work, fact, specs[job]) is None:
             await _replace(work, fact, specs[job], named, locked, None)
             dependents.pop(job)
     still = [job * 2 + kind for job, kind in dependents.items() if _may_wait(locked[job])]

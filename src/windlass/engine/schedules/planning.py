@@ -20,8 +20,8 @@ from windlass.engine.transaction.unit_of_work import Work
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to start, and for whom: a `description` with `parameters`, or `jobs`.
 
-    `priority`, `key` and `labels` override those of the description; `name` is for a workflow
-    made of plain jobs.
+    `priority`, `key` with its `key_for`, and `labels` override those of the description; `name`
+    is for a workflow made of plain jobs.
     """
 
     name: str
@@ -33,6 +33,7 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
     template: str | None = None
     priority: int | str | None = None
     key: str | None = None
+    key_for: float | str | None = None
     labels: Mapping[str, str] = {}
 
 

@@ -25,9 +25,9 @@ from windlass.domain.schedules.schedules import (
 from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
+from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.schedules.planning import PlannedWorkflow, Planner, PlanRequest, submit_planned
 from windlass.engine.schedules.templates import find_template, plan_request_of
-from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 

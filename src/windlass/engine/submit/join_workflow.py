@@ -12,6 +12,7 @@ from windlass.domain.lifecycle.workflow_state import (
     COUNTS,
     ENDED,
     FAIL_FAST,
+    KEY_KEPT,
     REACTS,
     WorkflowState,
     is_failing,
@@ -19,7 +20,8 @@ from windlass.domain.lifecycle.workflow_state import (
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.engine.submit.submission import Duplicate, Submission, WorkflowSpec
+from windlass.engine.jobs.unique_keys import keep_workflow_key, take_workflow_key
+from windlass.engine.submit.submission import Submission, WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
 
 
@@ -56,6 +58,7 @@ async def _join(
             raise InvalidInput("jobs.workflow", "the id of an existing workflow", workflow)
         _check_open(rows[workflow], reopen)
         if WorkflowState(rows[workflow].state) in ENDED:
+            await keep_workflow_key(work, rows[workflow])
             work.reopen_workflow(workflow)
     _check_namespaces(jobs, rows, "")
     about = await work.tx.workflows.about(named)
@@ -93,8 +96,10 @@ def _check_namespaces(
 async def _make(work: Work, spec: WorkflowSpec) -> Groups:
     (new,) = await work.tx.workflows.allocate(1)
     if spec.key is not None:
-        await _take_key(work, spec.namespace, spec.key, new)
+        await take_workflow_key(work, spec.namespace, spec.key, new, spec.details.supersedes)
     flags = (FAIL_FAST if spec.fail_fast else 0) | (REACTS if spec.details.reacts else 0)
+    if spec.details.key_for is not None:
+        flags |= KEY_KEPT
     row = WorkflowRow(
         new, spec.namespace, spec.name, int(WorkflowState.QUEUED), 1,
         flags, work.now, None, (0,) * COUNTS,
@@ -112,17 +117,6 @@ async def _make(work: Work, spec: WorkflowSpec) -> Groups:
         data={"workflow": new},
     )
     return Groups({new: row}, {new: base}, new)
-
-
-async def _take_key(work: Work, namespace: str, key: str, new: int) -> None:
-    """Assigns the key to the new workflow, unless an open workflow has it."""
-    tx = work.tx.workflows
-    named = await tx.claim_key(namespace, key, new)
-    while named != new:
-        row = (await tx.lock([named])).get(named)
-        if row is not None and WorkflowState(row.state) not in ENDED:
-            raise Duplicate(named)
-        named = await tx.claim_key(namespace, key, new, named)
 
 
 def base_of(spec: JobSpec, own: int | None, parent: int | None, workflow: int) -> int:

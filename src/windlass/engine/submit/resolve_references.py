@@ -8,8 +8,9 @@ from windlass.domain.job.dependency_graph import Named
 from windlass.domain.job.job import encode_spec
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.rows.records import JobFacts, KeyRow
+from windlass.domain.tasks.references import RESULT, replaced
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.values.references import RESULT, replaced
+from windlass.engine.jobs.unique_keys import take_keys
 from windlass.engine.transaction.unit_of_work import Work
 
 
@@ -49,7 +50,7 @@ async def reserve(work: Work, drafts: Sequence[GraphJob]) -> None:
         draft.known = first.job if first is not row else 0
     if not rows:
         return
-    standing = await work.tx.jobs.claim_keys([rows[key] for key in sorted(rows)])
+    standing = await take_keys(work, rows)
     for draft in tied:
         spec = draft.job.spec
         if spec.key is None:

@@ -20,13 +20,14 @@ from windlass.domain.values.json_values import NOT_JSON
 from windlass.engine.transaction.unit_of_work import Work
 
 MARK = "\x1f"  # prefix of a submission's key
+OTHERS = (0, 0)  # in its spans, what follows are jobs that had the keys of its jobs
 
 
 class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A group of jobs that finishes as one.
 
-    `priority` is the base of jobs that have none. While a workflow with this `key` is open, it is
-    returned instead of making another one.
+    `priority` is the base of jobs that have none. While a workflow has this `key`, it is returned
+    instead of making another one.
     """
 
     name: str
@@ -37,19 +38,10 @@ class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
     details: Details = Details()
 
 
-class Duplicate(WindlassError):
-    """An open workflow has the same key; the transaction is rolled back."""
-
-    code = "duplicate"
-
-    def __init__(self, workflow: int) -> None:
-        super().__init__(workflow)
-        self.workflow = workflow
-
-
 def check_workflow(spec: WorkflowSpec, most_bytes: int) -> None:
     """Raises `InvalidInput` for a workflow that cannot be stored."""
-    check_workflow_options(spec.name, spec.namespace, spec.key, spec.priority, spec.details.labels)
+    labels, key_for = spec.details.labels, spec.details.key_for
+    check_workflow_options(spec.name, spec.namespace, spec.key, spec.priority, labels, key_for)
     try:
         body = msgspec.json.encode(spec.details)
     except NOT_JSON as error:
@@ -84,6 +76,7 @@ class Submitted(NamedTuple):
     ids: tuple[int, ...]
     applied: tuple[bool, ...]
     workflow: int | None = None
+    had_keys: Mapping[int, int] = {}  # of a repeated answer: by place, jobs that had the keys
 
     @property
     def known_workflow(self) -> int:
@@ -119,9 +112,30 @@ async def known_answers(
                 f"this submission's key was used before with other jobs, from job {found.job} on",
             )
         elif found.job != row.job:
-            same = tuple(_ids_of(found.spans or ()))
-            answers[number] = Submitted(same, (False,) * len(same))
+            answers[number] = _answer_of(found)
     return answers
+
+
+def _answer_of(found: KeyRow) -> Submitted:
+    """Returns the first answer; `had_keys` are jobs that had the keys of some."""
+    spans = found.spans or ()
+    at = spans.index(OTHERS) if OTHERS in spans else len(spans)
+    ids = tuple(_ids_of(spans[:at]))
+    return Submitted(ids, (False,) * len(ids), had_keys=dict(spans[at + 1 :]))
+
+
+async def note_known(work: Work, submission: Submission, known: Mapping[int, int]) -> None:
+    """Records the jobs that had the keys of some, so that a repetition is told the same.
+
+    `known` has them by their place in the submission, `places` are the ids that it got.
+    """
+    if submission.key is None or not known:
+        return
+    namespace, key, digest = submission_key(submission)
+    row = KeyRow(namespace, key, 0, digest)
+    standing = (await work.tx.jobs.claim_keys([row]))[namespace, key]
+    noted = (*(standing.spans or ()), OTHERS, *sorted(known.items()))
+    await work.tx.jobs.retake_keys([standing._replace(spans=noted)], [standing.job])
 
 
 def _key_row(submission: Submission, ids: Sequence[int]) -> KeyRow:

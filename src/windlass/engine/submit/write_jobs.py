@@ -15,7 +15,12 @@ from windlass.domain.rows.records import JobColumns, JobFacts
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
 from windlass.engine.submit.resolve_references import GraphJob, reserve, resolve
-from windlass.engine.submit.submission import Submission, Submitted, known_answers
+from windlass.engine.submit.submission import (
+    Submission,
+    Submitted,
+    known_answers,
+    note_known,
+)
 from windlass.engine.submit.use_uploads import use_uploads
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
@@ -148,11 +153,14 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     columns = zip(numbers, submission.jobs, named.ids, named.after, named.after_any, strict=True)
     drafts = list(starmap(GraphJob, columns))
     if drafts:
-        known = await known_answers(work, [submission], {id(submission): ids})
-        if id(submission) in known:
-            return await _answer_again(work, known[id(submission)], drafts, named.order)
+        before = await known_answers(work, [submission], {id(submission): ids})
+        if id(submission) in before:
+            return await _answer_again(work, before[id(submission)], drafts, named.order)
     await reserve(work, drafts)
     fresh = [draft for draft in drafts if not draft.known]
+    if len(fresh) < len(drafts):
+        known = {draft.index: draft.known for draft in drafts if draft.known}
+        await note_known(work, submission, known)
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
     uploads = await use_uploads(work, fresh)
     groups = await join_workflows(work, submission, [draft.job for draft in fresh])
@@ -186,13 +194,12 @@ def _join(fresh: Sequence[GraphJob], groups: Groups, outside: Mapping[int, JobFa
 async def _answer_again(
     work: Work, known: Submitted | WindlassError, drafts: list[GraphJob], order: Sequence[int]
 ) -> Submitted | WindlassError:
-    """Returns the first answer again: ids follow from the order, keys from their table."""
+    """Returns the first answer again: ids follow from the order, but for known keys."""
     if not isinstance(known, Submitted):
         return known
     for job_id, index in zip(sorted(known.ids), order, strict=True):
-        drafts[index].id = job_id
-    await reserve(work, drafts)
-    ids = tuple(draft.known or draft.id for draft in drafts)
+        drafts[index].id = known.had_keys.get(index, job_id)
+    ids = tuple(draft.id for draft in drafts)
     facts = await work.tx.jobs.read(ids[:1])
     workflow = facts[ids[0]].workflow if ids[0] in facts else None
     return Submitted(ids, (False,) * len(ids), workflow)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import Generic, NamedTuple, TypeVar
 
 from windlass.domain.config import Config
+from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import Worker
 from windlass.engine.attempts.reports import Done, split_reports
@@ -170,7 +171,7 @@ class FastPath:
     def _is_current(self, request: SyncRequest) -> bool:
         """Returns whether the worker has no claims from before a backup was restored."""
         catalog = self._catalog
-        before = catalog.epoch * self._config.epoch_attempts
+        before = catalog.epoch * PER_EPOCH
         current = request.epoch <= catalog.epoch and request.incarnation > before
         return current and not catalog.behind and not catalog.hold_until
 
@@ -226,7 +227,7 @@ class FastPath:
         else:
             state = State.RUNNING.code
             slack = config.term_grace_ms + config.heartbeat_interval_ms
-        epoch = catalog.epoch * config.epoch_attempts
+        epoch = catalog.epoch * PER_EPOCH
         claim = PlainClaim(
             want, probes, following, bounds.refreshed_at, state, slack, epoch + 1 if epoch else 0
         )

@@ -15,7 +15,7 @@ import msgspec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.files import Dynamic, NameRow
 from windlass.domain.rows.records import Lease
-from windlass.domain.values.references import LOOKUP, RESULT, references_in, replaced
+from windlass.domain.tasks.references import LOOKUP, RESULT, references_in, replaced
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.sync.results import Filled, Results
 from windlass.engine.sync.upstream_files import UPSTREAM, find_upstream

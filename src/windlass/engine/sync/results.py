@@ -12,7 +12,7 @@ import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.rows.records import JobFacts
-from windlass.domain.values.references import FILE, RESULT, references_in, replaced
+from windlass.domain.tasks.references import FILE, RESULT, references_in, replaced
 from windlass.ports.store import ReadTx
 
 COMPLETED: Final = State.COMPLETED.code

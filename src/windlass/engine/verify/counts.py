@@ -107,20 +107,24 @@ def _is_met(owner: JobFacts, any_end: bool) -> bool:
 
 
 def _check_keys(known: SnapshotIndex, found: Findings) -> None:
-    """S2: of the jobs with one key, only one is not superseded, and the key names it."""
+    """S2: of the jobs with one key, only one is open, and the key names one of them."""
     newest: dict[tuple[str, str], list[int]] = {}
+    with_key: set[tuple[str, str, int]] = set()
     for row in known.snapshot.jobs:
-        if b'"key"' not in row.spec or row.facts.superseded_by:
+        if b'"key"' not in row.spec:
             continue
         ties = known.ties(row.facts.id)
         if ties.key is not None:
-            newest.setdefault((ties.namespace, ties.key), []).append(row.facts.id)
+            with_key.add((ties.namespace, ties.key, row.facts.id))
+            if row.facts.is_open:
+                newest.setdefault((ties.namespace, ties.key), []).append(row.facts.id)
     named = {
         (row.namespace, row.key): row.job
         for row in known.snapshot.keys
         if not row.key.startswith(SUBMISSION)
     }
     for key in sorted({*newest, *named}):
-        if newest.get(key) != [named.get(key)]:
-            message = f"key {key[1]} names job {named.get(key)}, jobs {newest.get(key)} have it"
+        name, open_jobs = named.get(key), newest.get(key, [])
+        if open_jobs not in ([], [name]) or (name is not None and (*key, name) not in with_key):
+            message = f"key {key[1]} names job {name}, jobs {open_jobs} have it and are open"
             found.add("S2", message, named.get(key) or 0)

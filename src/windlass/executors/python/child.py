@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.executors.python.code.snapshot import use_snapshot
 from windlass.executors.python.functions import Functions, ended, raised
 from windlass.executors.python.messages import (
     CURRENT,
@@ -48,7 +49,6 @@ from windlass.executors.python.messages import (
     decode_packet,
     frame,
 )
-from windlass.executors.python.snapshot import use_snapshot
 from windlass.tasks.current import JOBS, Canceled, Current, enter
 
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read

@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.functions import function_key
 from windlass.domain.tasks.python import Importable, NotAllowed, read_args
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.alone import run_alone
-from windlass.executors.python.code_store import CodeStore
+from windlass.executors.python.code.missing import MissingFunctions, describe_modules
+from windlass.executors.python.code.store import CodeStore
 from windlass.executors.python.job import STOPPED, Job
 from windlass.executors.python.loop import Loop
 from windlass.executors.python.messages import Call
-from windlass.executors.python.missing import MissingFunctions, describe_modules
 from windlass.executors.python.pool import Pool
 from windlass.executors.python.process import ProcessLauncher, Spawn
 from windlass.ports.executor import Granted, JobContext, Limits, Result
@@ -85,12 +86,14 @@ class PythonExecutor:
         """Its own PYTHONPATH, if it has one."""
         return (self._env or {}).get("PYTHONPATH")
 
-    def code_files(self) -> dict[str, str | None]:
-        """Returns the files of its functions, and for modules that it lacks where they are now."""
-        if self._code is None:
-            return {}
-        found: dict[str, str | None] = {file: file for file in self._code.files}
-        return found | {name: self._code.file_of(name) for name in self.missing.modules}
+    def changed_file(self) -> str | None:
+        """Returns a file whose code its functions have run, and that has changed since."""
+        return None if self._code is None else self._code.changed_file()
+
+    def missing_files(self) -> dict[str, str | None]:
+        """Returns the modules that it lacks, with the files where they would be found now."""
+        code = self._code
+        return {} if code is None else {name: code.file_of(name) for name in self.missing.modules}
 
     def attach(self, spawn: Spawn, slots: int) -> None:
         """Says how to start processes, through the keeper, and how many for plain functions.
@@ -198,8 +201,8 @@ class PythonExecutor:
         self._seq += 1
         granted = context.granted or NOTHING
         call = Call(
-            self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
-            dict(context.secrets), granted.variables, granted.cpus, context.version,
+            self._seq, context.job, shown_attempt(context.attempt), context.workflow, function,
+            args, kwargs, dict(context.secrets), granted.variables, granted.cpus, context.version,
         )  # fmt: skip
         noting = None if key is None else partial(self.missing.note, key)
         job = Job(call, context, self._ticks, noting)

@@ -13,12 +13,12 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.tasks.references import FILE
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
-from windlass.domain.values.references import FILE
-from windlass.executors.python.exceptions import exception_info, text_of, type_name
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
+from windlass.tasks.exceptions import exception_info, text_of, type_name
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.outcomes import Abort, Retry
 from windlass.tasks.steps import Suspended, WaitTimeout
@@ -92,11 +92,16 @@ class Functions:
 
 def _find(path: str) -> FoundFunction:
     module_name, _, name = path.partition(":")
-    target: Any = _import(module_name)
+    return find_in(_import(module_name), path, name)
+
+
+def find_in(module: object, path: str, name: str) -> FoundFunction:
+    """Returns the marked function of this name in a module; raises `Unfit`."""
+    target: Any = module
     for part in name.split("."):
         target = getattr(target, part, None)
         if target is None:
-            why = f"{module_name} has no {name}"
+            why = f"{path.partition(':')[0]} has no {name}"
             raise Missing(f"expected {path} to exist on this worker: {why}", why)
     if not isinstance(target, Task):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
@@ -113,6 +118,8 @@ def _import(name: str) -> object:
     except BaseException as error:
         traceback.print_exception(_below(error, "importlib"))
         why = describe(error)
+        if isinstance(error, Conflict):
+            raise Unfit(f"expected {name} to be importable, got {why}") from None
         raise Missing(
             f"expected {name} to be importable on this worker, got {why}: start the "
             "worker where its module is found (its folder, its environment, or PYTHONPATH)",

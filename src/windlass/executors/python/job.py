@@ -8,8 +8,8 @@ from typing import Final, Protocol
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.domain.values.references import FILE
 from windlass.executors.limits import over_limit
 from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
@@ -122,11 +122,12 @@ class Job:
 
     def ask(self, ask: Ask, child: Answering) -> None:
         """Submits jobs or stores a step for the function; the answer goes to its process."""
-        task = asyncio.get_running_loop().create_task(self._ask(ask, child))
+        task = asyncio.get_running_loop().create_task(self.answer(ask, child))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _ask(self, ask: Ask, child: Answering) -> None:
+    async def answer(self, ask: Ask, child: Answering) -> None:
+        """Does what the function asked for, and sends the answer."""
         if ask.body == SCRATCH:
             child.send(Answer(ask.number, msgspec.json.encode(str(self.context.scratch))))
             return

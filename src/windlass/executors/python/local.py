@@ -54,10 +54,11 @@ class LocalServer(Server):
         del seq
         sys.stderr.write(text)
 
-    def ask(self, *_: object, **__: object) -> Answer:
+    def ask(self, seq: int, body: bytes, what: str = "") -> Answer:
         """Refuses: there is nobody to ask."""
+        del seq, body, what
         raise Conflict("no_queue", NO_QUEUE)
 
-    async def ask_async(self, *_: object, **__: object) -> Answer:
-        """Refuses as well."""
-        raise Conflict("no_queue", NO_QUEUE)
+    async def ask_async(self, seq: int, body: bytes, what: str = "") -> Answer:
+        """Does the same in async functions."""
+        return self.ask(seq, body, what)

@@ -5,19 +5,27 @@ import os
 import sys
 from collections.abc import Iterable
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from windlass.domain.tasks.function import FunctionTask, read_call
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.python.executor import PythonExecutor
 from windlass.ports.executor import JobContext, Result
 from windlass.tasks.task import Task, named_tasks
+
+
+@runtime_checkable
+class Calls(Protocol):
+    """The executor of Python functions."""
+
+    async def call(
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any], task: str
+    ) -> Result: ...
 
 
 class NamedFunction:
     """Implements `Executor`; the processes are those of `python`, who also ends them."""
 
-    def __init__(self, task: str, path: str, python: PythonExecutor) -> None:
+    def __init__(self, task: str, path: str, python: Calls) -> None:
         self.task = task
         self._path = path
         self._python = python
@@ -61,7 +69,7 @@ def named_kinds(reserved: Iterable[str]) -> dict[str, FunctionTask]:
     return {name: FunctionTask(name, task.signature) for name, task in _named(reserved)}
 
 
-def named_executors(python: PythonExecutor, reserved: Iterable[str]) -> dict[str, NamedFunction]:
+def named_executors(python: Calls, reserved: Iterable[str]) -> dict[str, NamedFunction]:
     """Executors for the named functions this process has imported."""
     return {name: NamedFunction(name, task.path, python) for name, task in _named(reserved)}
 

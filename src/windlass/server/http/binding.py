@@ -17,7 +17,7 @@ from windlass.domain.values.errors import NOT_KNOWN, InvalidInput, shorten
 from windlass.domain.values.suggest import did_you_mean
 from windlass.server.http.asgi import TooLarge
 from windlass.server.http.call import Call
-from windlass.server.http.errors import Malformed, NotJson
+from windlass.server.http.errors import Malformed, NotJson, UnknownParameter
 from windlass.server.http.router import PLACEHOLDER
 from windlass.server.http.routes import Route
 
@@ -149,9 +149,7 @@ class Binder:
 
 def _unknown(name: str, known: frozenset[str]) -> Malformed:
     expected = f"one of {', '.join(sorted(known))}" if known else "left out"
-    hint = did_you_mean(name, known) or f" (expected {expected})"
-    message = f"unknown query parameter {shorten(name)}{hint}"
-    return Malformed(shorten(name), expected, name, message)
+    return UnknownParameter(shorten(name), expected, did_you_mean(name, known))
 
 
 def _convert(values: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[str, Any]:

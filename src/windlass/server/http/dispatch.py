@@ -10,7 +10,7 @@ import structlog
 from windlass.api.errors import Unauthorized
 from windlass.api.rights import authorize
 from windlass.domain.access.actions import RIGHTS, Action
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.values.errors import WindlassError
 from windlass.server.audit.calls import Seen, note_call
 from windlass.server.connections.refusals import Reason
@@ -211,8 +211,9 @@ class Dispatcher:
 
 
 def _bound(route: Route, body_limit: int) -> _Bound:
-    # Identity providers may add parameters of their own to the addresses of sign-in.
-    binder = Binder(signature_of(route), strict=not route.path.startswith("/auth/"))
+    # Identity providers add parameters of their own, and workers may be newer than the server.
+    of_others = route.path.startswith("/auth/") or RIGHTS[route.needs].limited is Role.WORKER
+    binder = Binder(signature_of(route), strict=not of_others)
     which = (route.method, route.path)
     is_large = route.raw_body or which in BULK
     limit = route.body_limit or (body_limit if is_large else body_limit // 8)

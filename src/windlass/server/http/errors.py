@@ -12,6 +12,7 @@ from windlass.domain.values.errors import (
     Overloaded,
     StoreUnavailable,
     TooManyRequests,
+    UnknownName,
     WindlassError,
 )
 from windlass.server.http.asgi import TooLarge
@@ -29,6 +30,18 @@ class Malformed(InvalidInput):
     @property
     def message(self) -> str:
         return self._message or super().message
+
+
+class UnknownParameter(Malformed):
+    """The query has a parameter that the route does not take, such as a misspelt filter."""
+
+    def __init__(self, name: str, expected: str, hint: str) -> None:
+        told = UnknownName("query parameter", name, expected, hint)
+        super().__init__(told.field, expected, name, told.message)
+        self.hint = told.hint
+
+    def details(self) -> dict[str, object]:
+        return {**super().details(), "unknown": True}
 
 
 class NotJson(WindlassError):

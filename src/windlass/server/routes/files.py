@@ -10,6 +10,7 @@ from windlass.api.events import moment_since
 from windlass.api.parse import namespace_of
 from windlass.api.render import show_artifact
 from windlass.domain.access.actions import Action
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.rows.files import ArtifactRow, LogState
 from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import (
@@ -139,7 +140,7 @@ def _part_headers(part: NextPart) -> dict[str, str]:
 
 def _log_headers(reading: LogReading) -> dict[str, str]:
     return {
-        "Windlass-Log-Attempt": str(reading.row.attempt),
+        "Windlass-Log-Attempt": str(shown_attempt(reading.row.attempt)),
         "Windlass-Log-State": LogState(reading.row.state).name.lower(),
         "Windlass-Log-Bytes": str(reading.row.bytes),
         "Windlass-Log-Next": str(reading.next),

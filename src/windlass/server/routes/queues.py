@@ -1,6 +1,5 @@
 """Routes about queues, and the shares of namespaces."""
 
-from windlass.api.fleet import list_queues as queues_of
 from windlass.domain.access.actions import Action
 from windlass.domain.values.names import check_name
 from windlass.engine.fleet.queues import QueueLimits
@@ -23,8 +22,7 @@ namespace_routes = Routes("/api/v1/namespaces", "queues")
 @routes.get("", needs=Action.READ_FLEET)
 async def list_queues(call: Call) -> QueueList:
     """Returns the queues that have jobs or settings, and that the caller's namespaces use."""
-    services = call.services
-    return QueueList(await queues_of(services.engine, services.queries, call.who))
+    return QueueList(await call.services.queries.queue_list(call.who))
 
 
 @routes.post("/{name:str}/pause", needs=Action.MANAGE_QUEUES)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from windlass.domain.job.forms import Concurrency, RateLimit, moment_ms
+from windlass.domain.job.forms import FOREVER, Concurrency, RateLimit, moment_ms
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import JobRecord
@@ -48,6 +48,7 @@ class Client:
         self._stores = stores
         self._left = jobs
         self._keys: dict[str, int] = {}
+        self._keyed: dict[str, JobSpec] = {}
         self._numbered = 0
 
     async def run(self, until: float) -> None:
@@ -144,17 +145,27 @@ class Client:
         await self._submit([spec], None)
 
     async def _submit_keyed(self) -> None:
-        """Submits one job with a key until it is acknowledged, and then once more."""
+        """Submits one job with a key until it is acknowledged, and then once more.
+
+        Half of these have their key for ever. Of the other keys, `verify` checks that one open job
+        has each.
+        """
         self._numbered += 1
-        key = f"{self.name}-{self._numbered}"
-        spec = self._spec(key=key)
+        lasting = self._world.chance.random() < 0.5
+        key = (
+            f"{self.name}-{self._numbered}"
+            if lasting
+            else f"{self.name}-again-{self._numbered % 2}"
+        )
+        made = self._spec(key=key, key_for=FOREVER if lasting else None)
+        spec = self._keyed.setdefault(key, made)
         self._take(1)
         for _ in range(TRIES):
             answer = await self._submit([spec], None)
             if answer is not None:
                 job = answer.ids[0]
                 first = self._keys.setdefault(key, job)
-                if first != job and first not in await self._predecessors(job):
+                if lasting and first != job and first not in await self._predecessors(job):
                     self._world.found("S2", f"key {key} named job {first} before", job)
                 if self._world.chance.random() < 0.5:
                     return

@@ -122,6 +122,7 @@ class Tables:
             journal, lambda row: row
         )
         # By worker and digest.
+        self.past_workers: Table[int, tuple[int, str]] = Table(journal)
         self.past_metadata: Table[tuple[int, str], PastMetadata] = Table(journal)
 
     def _add_placement(self, journal: Journal) -> None:

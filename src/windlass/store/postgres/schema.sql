@@ -360,6 +360,7 @@ CREATE TABLE uploads (
     PRIMARY KEY (namespace, sha256)
 );
 CREATE INDEX uploads_sha256 ON uploads (sha256);
+CREATE INDEX uploads_used_at ON uploads (used_at);
 
 CREATE TABLE progress (
     job bigint PRIMARY KEY,
@@ -588,6 +589,12 @@ CREATE TABLE past_metadata (
     digest text COLLATE "C" NOT NULL,
     dynamic text NOT NULL,
     PRIMARY KEY (worker, digest)
+);
+
+-- The names of removed workers, for the history of their jobs.
+CREATE TABLE past_workers (
+    id bigint PRIMARY KEY,
+    name text COLLATE "C" NOT NULL
 );
 
 -- Pools, and what they do at the moment.

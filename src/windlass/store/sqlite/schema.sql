@@ -442,6 +442,8 @@ CREATE INDEX names_sha256 ON names (sha256);
 
 CREATE INDEX uploads_sha256 ON uploads (sha256);
 
+CREATE INDEX uploads_used_at ON uploads (used_at);
+
 -- Jobs that ended without completing, of which there are few.
 CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > {state.completed};
 
@@ -612,6 +614,12 @@ CREATE TABLE past_metadata (
     dynamic TEXT NOT NULL,
     PRIMARY KEY (worker, digest)
 ) STRICT, WITHOUT ROWID;
+
+-- The names of removed workers, for the history of their jobs.
+CREATE TABLE past_workers (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL
+) STRICT;
 
 -- Pools, and what they do at the moment.
 CREATE TABLE pools (

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
+from windlass.domain.tasks.references import LITERAL, RESERVED, RESULT
 from windlass.domain.values.errors import shorten
-from windlass.domain.values.references import LITERAL, RESERVED, RESULT
 from windlass.tasks.handles import reference_of
 
 TYPE: Final = "$type"  # with VALUE: which member of a union a value is

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from windlass.domain.values.references import FILE
+from windlass.domain.tasks.references import FILE
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.values.codec import Codec, Misfit, described
 

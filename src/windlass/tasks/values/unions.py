@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from windlass.domain.values.references import FILE, RESULT
+from windlass.domain.tasks.references import FILE, RESULT
 from windlass.tasks.handles import reference_of
 from windlass.tasks.values.codec import (
     TYPE,

@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from windlass.domain.values.env_file import is_variable_name, parse_env_file
 from windlass.domain.values.errors import InvalidInput
+from windlass.worker.agent.env_file import is_variable_name, parse_env_file
 
 OWN_START: Final = "WINDLASS_"
 # Names that programs need to find their files and speak their language.

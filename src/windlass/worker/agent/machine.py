@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.python.code_store import CodeStore, search_path
-from windlass.executors.python.missing import MissingFunctions
+from windlass.executors.python.code.missing import MissingFunctions
+from windlass.executors.python.code.store import CodeStore, search_path
 from windlass.executors.temporary import TemporaryFolder
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
@@ -41,8 +41,8 @@ from windlass.worker.isolation.own_files import (
     SIGNALS,
     Hiding,
     choose_hiding,
-    existing,
     hide,
+    present,
     signals_kept_by,
 )
 from windlass.worker.isolation.place import PASSABLE, readable_by_all
@@ -81,7 +81,8 @@ class KnowsFunctions(Protocol):
 
     @property
     def functions(self) -> dict[str, Any]: ...
-    def code_files(self) -> dict[str, str | None]: ...
+    def changed_file(self) -> str | None: ...
+    def missing_files(self) -> dict[str, str | None]: ...
     @property
     def import_path(self) -> str | None: ...
     def keep_code(self, code: CodeStore) -> None: ...
@@ -158,12 +159,17 @@ class LocalMachine:
                 found |= executor.functions
         return found
 
-    def code_files(self) -> dict[str, str | None]:
-        """Returns the files that its functions came from, and of modules that it lacks."""
+    def changed_file(self) -> str | None:
+        """Returns a file that functions here came from, and that has changed since."""
+        executors = (e for e in self._executors.values() if isinstance(e, KnowsFunctions))
+        return next(filter(None, (executor.changed_file() for executor in executors)), None)
+
+    def missing_files(self) -> dict[str, str | None]:
+        """Returns the modules that jobs asked for and it lacks, with the files they have by now."""
         found: dict[str, str | None] = {}
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):
-                found |= executor.code_files()
+                found |= executor.missing_files()
         return found
 
     async def open(self) -> None:
@@ -250,7 +256,7 @@ class LocalMachine:
         if options.trusts_jobs:
             modes.walls = {OWN_FILES: OPEN, SIGNALS: OPEN}
             return
-        folders = existing((self._state.path, *options.hides))
+        folders = present((self._state.path, *options.hides))
         hiding = choose_hiding(folders)
         needed = (self._state.scratch, self._socket.path, *own_python())
         try:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.matching.indices import GPUS
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
@@ -22,7 +23,7 @@ from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt import children
 from windlass.worker.attempt.context import AgentContext, SubmitSocket
-from windlass.worker.attempt.files import FILE_MARK, Files
+from windlass.worker.attempt.files.files import Files
 from windlass.worker.attempt.limits import combined
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
 from windlass.worker.attempt.output import steps
@@ -32,6 +33,7 @@ from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import Timers
+from windlass.worker.attempt.unless_stopped import unless_stopped
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.isolation.mode import Confinement, Wish
 from windlass.worker.keeper.kept_process import Fenced
@@ -108,7 +110,7 @@ class Attempt:
         self._task: asyncio.Task[None] | None = None
         self._progress: Progress | None = None
         self._asked = 0  # how often it has submitted jobs
-        self._env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(attempt)}
+        self._env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(shown_attempt(attempt))}
         if spec.workflow is not None:
             self._env["WINDLASS_WORKFLOW"] = str(spec.workflow)
         self.granted: Granted | None = None
@@ -139,8 +141,7 @@ class Attempt:
         """Runs it."""
         self._timers.start()
         begin: Begin | None = getattr(self._executor, "begin", None)
-        apart = self.granted is not None or FILE_MARK in bytes(self._spec.args)
-        if begin is None or apart or self.alone:
+        if begin is None or self.granted is not None or self.alone or self._spec.has_files:
             self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
@@ -274,22 +275,16 @@ class Attempt:
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of this one."""
         self._asked += 1
-        context = self._context
         if self._mask is not None:
             request = children.conceal(request, self._mask)
-        return await children.submit(
-            context.gateway, context.clock, self._holder(), request, self._asked
-        )
+        gateway, clock = self._context.gateway, self._context.clock
+        return await children.submit(gateway, clock, self._holder(), request, self._asked)
 
     async def step(self, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins what it waits for."""
         self._timers.note_activity()
-        context = self._context
-        if self._mask is not None:
-            request = steps.conceal(request, self._mask)
-        return await steps.ask(
-            context.gateway, context.clock, self._holder(), request, lambda: self._why is not None
-        )
+        request = steps.conceal(request, self._mask)
+        return await steps.ask(self._context, self._holder(), request, lambda: bool(self._why))
 
     def alive(self) -> None:
         """Puts off the idle timeout, here and at the server."""
@@ -331,7 +326,7 @@ class Attempt:
     async def _run(self) -> None:
         report: Report | None = None
         try:
-            report = self._conclude(await self._execute())
+            report = self._conclude(await self._execute(self._carried_out()))
         except asyncio.CancelledError:
             report = self._conclude(UNSTOPPED)
         finally:
@@ -343,30 +338,21 @@ class Attempt:
         if self._over or self._task is not None:
             return
         self._exited = self._why is None
-        if self._log is None and not self._must_keep(result):
+        if self._log is None and not result.leaves_more(self._context.result_limit):
             self._end(self._conclude(result))
         else:
             self._task = asyncio.get_running_loop().create_task(self._settle_later(result))
 
-    def _must_keep(self, result: Result) -> bool:
-        """Whether parts of a result become artifacts."""
-        return result.leaves_files or result.size > self._context.result_limit
-
     async def _kept(self, result: Result) -> Result:
-        if not self._must_keep(result) or self._why is not None:
-            return result
-        return await self._files_made().keep(result, self._mask)
+        """Returns the result with large parts and files of it as artifacts."""
+        self._exited = self._exited or self._why is None
+        if self._exited and result.leaves_more(self._context.result_limit):
+            return await self._files_made().keep(result, self._mask)
+        return result
 
     async def _settle_later(self, result: Result) -> None:
         try:
-            result = await self._kept(result)
-        except (StoreUnavailable, Overloaded) as error:
-            self._exited = False
-            result = self._postpone(error)
-        except Exception as error:  # whatever the executor's result leads to
-            result = result_of(error, ran=True)
-        try:
-            await self._log_known()
+            result = await self._execute(self._kept(result))
         finally:
             self._end(self._conclude(result))
         await self._finish_log()
@@ -396,35 +382,37 @@ class Attempt:
             waiting = asyncio.get_running_loop().create_task(processes.wait_over())
             waiting.add_done_callback(lambda _: free(self.key))
 
-    async def _log_known(self) -> None:
-        if self._log is not None:
-            await self._log.known()
-
     async def _finish_log(self) -> None:
         if self._log is not None:
             peak = 0 if self._processes is None else self._processes.peak_memory
             await self._log.finish(peak, lost=self._why == "lost")
 
-    async def _execute(self) -> Result:
-        """Runs the executor; turns what it raises into a result."""
+    async def _carried_out(self) -> Result:
+        """Runs the executor, with what it needs in place."""
+        if self._assignment.indices is not None:
+            await self._take_indices(self._assignment.indices)
+        if self._spec.has_files:
+            self._spec.args = await self._files_made().fill(self._spec.args)
+        return await self._kept(await self._executor.run(self))
+
+    async def _execute(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Returns the result of this work; turns what it raises into one."""
         try:
-            if self._assignment.indices is not None:
-                await self._take_indices(self._assignment.indices)
-            if FILE_MARK in bytes(self._spec.args):
-                self._spec.args = await self._files_made().fill(self._spec.args)
-            result = await self._kept(await self._executor.run(self))
+            result = await work
         except Fenced as error:
             if self._why is None:
                 self.stop("released", error.message)
             return Result(outcome="failed", message=error.message)
         except (StoreUnavailable, Overloaded) as error:
+            self._exited = False
             return self._postpone(error)
         except Exception as error:
             if not isinstance(error, WindlassError | OSError):
                 log.exception("executor_failed", task=self._executor.task, job=self.job)
-            return result_of(error, ran=self._processes is not None)
-        self._exited = self._why is None
-        await self._log_known()
+            return result_of(error, ran=self._exited or self._processes is not None)
+        self._exited = self._exited or self._why is None
+        if self._log is not None:
+            await self._log.known()
         return result
 
     async def _take_indices(self, indices: Mapping[str, tuple[str, ...]]) -> None:
@@ -432,19 +420,7 @@ class Attempt:
         await self._unless_stopped(self._context.index_use.take(self.key, indices))
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Done]) -> Done:
-        """Waits for work that must end before anything is started; raises if it is stopped."""
-        loop = asyncio.get_running_loop()
-        working = loop.create_task(work)
-        stopping = loop.create_task(self.stopping.wait())
-        try:
-            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            working.cancel()
-            stopping.cancel()
-        if self._why is not None:
-            await asyncio.wait((working,))
-            raise Fenced("the attempt is being stopped")
-        return working.result()
+        return await unless_stopped(work, self.stopping)
 
     def _postpone(self, error: WindlassError) -> Result:
         """Hands the attempt back: what the server lacks is no fault of the job."""
@@ -485,8 +461,7 @@ class Attempt:
 
     def _progress_made(self) -> Progress:
         if self._progress is None:
-            context = self._context
-            self._progress = Progress(context.gateway, self._holder(), context.clock)
+            self._progress = Progress(self._context, self._holder())
         return self._progress
 
     def _log_made(self) -> AttemptLog:

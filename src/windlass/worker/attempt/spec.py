@@ -1,13 +1,16 @@
 """The part of a job's description that a worker reads, and how the job is isolated."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from windlass.domain.job.forms import JobLimits
 from windlass.domain.matching.isolation import Isolation, Network, Pull, demanded
+from windlass.domain.tasks.references import FILE
 from windlass.wire.sync import Assignment
 from windlass.worker.isolation.modes import Modes
+
+FILE_MARK: Final = f'"{FILE}"'.encode()
 
 
 class AttemptSpec(msgspec.Struct):
@@ -26,6 +29,11 @@ class AttemptSpec(msgspec.Struct):
     pull: Pull | None = None
     registry_secret: str | None = None
     limits: JobLimits | None = None
+
+    @property
+    def has_files(self) -> bool:
+        """Whether its arguments may name files."""
+        return FILE_MARK in bytes(self.args)
 
     @property
     def all_secrets(self) -> tuple[str, ...]:

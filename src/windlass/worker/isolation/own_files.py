@@ -12,6 +12,7 @@ are two ways, and a machine may have neither:
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -70,9 +71,16 @@ def hide(keeper: KeeperClient, way: Way, folders: Sequence[Path], kept: Iterable
         keeper.hide_by_view(*make_view(hidden, inside))
 
 
-def existing(folders: Iterable[Path]) -> list[Path]:
-    """Returns the folders that are there."""
-    return [folder for folder in folders if folder.is_dir()]
+def present(folders: Iterable[Path]) -> list[Path]:
+    """Returns the folders that are there, or can be made: one that appears later is not hidden."""
+    found = []
+    for folder in folders:
+        if os.geteuid() != 0:
+            with suppress(OSError):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.is_dir():
+            found.append(folder)
+    return found
 
 
 def _outermost(folders: Iterable[Path]) -> list[str]:

@@ -39,11 +39,11 @@ def _here(data: Path) -> Findings:
     return {found.check: (found.state, found.detail) for found in examine_isolation(data)}
 
 
-def _as_other(prefix: list[str], data: Path) -> Findings:
-    """What another user is told."""
+def _as_other(command: list[str], data: Path) -> Findings:
+    """What another user is told; `command` starts Python as that one."""
     paths = [str(SOURCES), str(SOURCES / "src"), *filter(None, sys.path)]
     done = subprocess.run(
-        [*prefix, open_python(), "-c", AS_OTHER, str(data)], check=True, text=True,
+        [*command, "-c", AS_OTHER, str(data)], check=True, text=True,
         stdout=subprocess.PIPE, cwd="/",
         env={"PATH": f"{os.environ['PATH']}:/usr/sbin", "PYTHONPATH": os.pathsep.join(paths)},
     )  # fmt: skip
@@ -87,12 +87,12 @@ def test_other_users_are_told_what_they_can_do(place: Path) -> None:
     if (why := missing_reason("newuidmap")) is not None:
         pytest.skip(why)
     ordinary = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "--"]
-    found = _as_other(ordinary, Path("/usr"))
+    found = _as_other([*ordinary, open_python()], Path("/usr"))
     state, detail = found["isolation user"]
     assert state == "note"
     assert detail.endswith("not run as root, and /etc/subuid sets nothing aside for its user")
     assert found["files of Windlass"] == ("ok", "closed to jobs in process (rules)")
     assert found["signals of jobs"][0] == "ok"
-    found = _as_other(become_user(place, place), place)
+    found = _as_other([*become_user(place, place), sys.executable], place)
     assert found["isolation user"] == ("ok", "workers of this user can do it")
     assert found["files of Windlass"] == ("ok", "closed to jobs in process (view)")

@@ -17,6 +17,7 @@ import structlog
 
 from windlass.cli.commands.start.hide_secrets import HELD, PREFIX, hold, hold_text
 from windlass.clock import RealClock
+from windlass.executors.python.code.store import Stamp, stamp_of
 from windlass.worker.agent.agent import Agent
 
 LOOK_MS: Final = 500
@@ -32,7 +33,7 @@ class Reload:
     def __init__(self, agent: Agent) -> None:
         self.changed = False
         self._agent = agent
-        self._seen: dict[str, tuple[int, int] | None] = {}
+        self._seen: dict[str, Stamp] = {}
 
     async def watch(self) -> None:
         """Looks at the files now and then, until one has changed."""
@@ -42,14 +43,21 @@ class Reload:
             await clock.sleep_ms(LOOK_MS)
 
     def look(self) -> None:
-        """Drains the worker if a file is not as it was when it was first looked at."""
+        """Drains the worker if a file is not as it was."""
+        file = self._agent.machine.changed_file() or self._find_changed()
+        if file is not None and not self.changed:
+            self.changed = True
+            log.info("code_changed", file=file, message="restarting after running jobs")
+            self._agent.drain()
+
+    def _find_changed(self) -> str | None:
+        """Returns a module that this process or a job imported, or tried to, and that changed."""
         files: dict[str, str | None] = {file: file for file in _own_files()}
-        for name, file in (files | self._agent.machine.code_files()).items():
-            stamp = None if file is None else _stamp(file)
-            if self._seen.setdefault(name, stamp) != stamp and not self.changed:
-                self.changed = True
-                log.info("code_changed", file=file, message="restarting after running jobs")
-                self._agent.drain()
+        for name, file in (files | self._agent.machine.missing_files()).items():
+            stamp = None if file is None else stamp_of(file)
+            if self._seen.setdefault(name, stamp) != stamp:
+                return name
+        return None
 
 
 def _own_files() -> Iterable[str]:
@@ -58,14 +66,6 @@ def _own_files() -> Iterable[str]:
         file = getattr(module, "__file__", None)
         if file and name.partition(".")[0] not in (_OWN, *sys.stdlib_module_names):
             yield file
-
-
-def _stamp(file: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
 
 
 def wait_for_change(folder: Path) -> None:
@@ -79,8 +79,8 @@ def wait_for_change(folder: Path) -> None:
     asyncio.run(wait())
 
 
-def _sources(folder: Path) -> dict[str, tuple[int, int] | None]:
-    return {str(file): _stamp(str(file)) for file in islice(folder.rglob("*.py"), WATCHED)}
+def _sources(folder: Path) -> dict[str, Stamp]:
+    return {str(file): stamp_of(str(file)) for file in islice(folder.rglob("*.py"), WATCHED)}
 
 
 async def run_watched(agent: Agent, reloads: bool) -> bool:

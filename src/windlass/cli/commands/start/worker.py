@@ -1,8 +1,9 @@
 """`windlass worker`."""
 
 import os
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvloop
 from msgspec.structs import replace
@@ -94,20 +95,25 @@ def worker(
         options, keeps_token=KEEPS_NO_TOKEN not in held, drain_limit_ms=_own_drain_limit(core),
         hides=(data_directory(at.data),),
     )  # fmt: skip
+    if address is None or blobs is None:
+        own = own_certificate(client_cert, client_key)
+        work = _work(at, options, held.get(TOKEN), own, reload)
+    else:
+        work = _work_beside(address, blobs, options, config, core, reload)
+    if _run(work, reload):
+        start_again(held, address)
+
+
+def _run(work: Coroutine[Any, Any, bool], reload: bool) -> bool:
+    """Runs a worker to its end; returns whether it is to start again with other code."""
     try:
-        if address is None or blobs is None:
-            own = own_certificate(client_cert, client_key)
-            changed = uvloop.run(_work(at, options, held.get(TOKEN), own, reload))
-        else:
-            changed = uvloop.run(_work_beside(address, blobs, options, config, core, reload))
+        return uvloop.run(work)
     except InvalidInput as error:
-        changed = reload and error.field == "import"
-        if not changed:
+        if not reload or error.field != "import":
             raise
         warn(f"windlass: {error}; waiting for a change", RED)
         wait_for_change(Path.cwd())
-    if changed:
-        start_again(held, address)
+        return True
 
 
 def _refuse_core(config: Path | None, core: CoreFlags) -> None:

@@ -14,6 +14,7 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say, warn
 from windlass.cli.output.workflow_view import jobs_of
 from windlass.domain.job.job import JobSpec
+from windlass.domain.job.key_window import canonical_window
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
@@ -31,6 +32,7 @@ def submit(
     *,
     param: Params = None,
     key: str | None = None,
+    key_for: str | None = None,
     priority: Priority = None,
     dry_run: Flag = False,
     at: Connection = HERE,
@@ -43,7 +45,10 @@ def submit(
     file
         A YAML or JSON file; - reads standard input.
     key
-        If an unfinished workflow has this key, print its id and submit nothing.
+        If another workflow has this key, print its id and submit nothing. A workflow has its key
+        until it ends.
+    key_for
+        How long it has its key, even if it ends before: 90, 90s, 15m, 6h, or forever.
     priority
         The base priority of jobs that set none: high, medium, low or a number.
     dry_run
@@ -54,9 +59,10 @@ def submit(
     if priority is not None:
         parse_priority(priority, "--priority")
     made = expand_file(file, parameters_of(param))
-    changes = {"key": key, "priority": priority}
+    changes = {"key": key, "key_for": key_for, "priority": priority}
     given = {name: value for name, value in changes.items() if value is not None}
     new = msgspec.structs.replace(made.workflow, **given)
+    canonical_window(new.key_for, new.key, "--key-for")
     if dry_run:
         _print_plan(SubmitRequest(jobs=made.jobs, workflow=new), json)
         return
@@ -152,7 +158,7 @@ def schema() -> None:
 def print_submitted(number: int, applied: bool, at: Connection, json: bool) -> None:
     """Prints the id of a workflow, and a warning if it already existed."""
     if not applied:
-        warn(f"workflow {number} was submitted before with this key and has not ended")
+        warn(f"workflow {number} was submitted before and has this key")
     if json:
         with at.client() as client:
             print_json(client.workflow(number).info())

@@ -41,6 +41,7 @@ def start(
     *,
     param: Params = None,
     key: str | None = None,
+    key_for: str | None = None,
     priority: Priority = None,
     at: Connection = HERE,
     json: Json = False,
@@ -52,7 +53,10 @@ def start(
     template
         The template's name, or name@version.
     key
-        If an unfinished workflow has this key, print its id and submit nothing.
+        If another workflow has this key, print its id and submit nothing. A workflow has its key
+        until it ends.
+    key_for
+        How long it has its key, even if it ends before: 90, 90s, 15m, 6h, or forever.
     priority
         Overrides the template's priority: high, medium, low or a number.
     """
@@ -60,7 +64,7 @@ def start(
     if version and not (version.isascii() and version.isdigit()):
         raise InvalidInput("template", "NAME or NAME@VERSION", template)
     request = StartRequest(
-        parameters=dict(parameters_of(param)), key=key, priority=priority,
+        parameters=dict(parameters_of(param)), key=key, key_for=key_for, priority=priority,
         version=int(version or 0),
     )  # fmt: skip
     with suggesting(at), at.client() as client:

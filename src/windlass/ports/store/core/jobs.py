@@ -82,4 +82,8 @@ class JobsWrite(JobsRead, Protocol):
         """Inserts keys that are new; returns what now stands for each (namespace, key)."""
         ...
 
-    async def point_key(self, namespace: str, key: str, job: int) -> None: ...
+    async def retake_keys(
+        self, rows: Sequence[KeyRow], instead_of: Sequence[int]
+    ) -> dict[tuple[str, str], KeyRow]:
+        """Rewrites keys that still stand for the job in `instead_of`; returns what now stands."""
+        ...

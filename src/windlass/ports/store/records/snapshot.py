@@ -72,6 +72,7 @@ class Snapshot(NamedTuple):
     usage: tuple[Usage, ...] = ()
     deadlines: tuple[tuple[int, int], ...] = ()  # at, job
     past_metadata: tuple[PastMetadata, ...] = ()
+    past_workers: tuple[tuple[int, str], ...] = ()  # id and name of removed ones
     rates: tuple[RateRow, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     namespace_weights: tuple[tuple[str, int], ...] = ()

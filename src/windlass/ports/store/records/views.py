@@ -1,6 +1,6 @@
 """The role of a transaction that brings rows together to be shown. It takes no locks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from windlass.domain.rows.events import Event
@@ -12,6 +12,10 @@ class ViewsRead(Protocol):
     """Jobs and workers as people see them."""
 
     async def job(self, job: int) -> JobRecord | None: ...
+
+    async def worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
+        """Returns the names of these workers, also of those that were removed."""
+        ...
 
     async def some(self, ids: Sequence[int]) -> list[JobRecord]:
         """Returns these jobs, in this order and without unknown ones, as lists show them."""

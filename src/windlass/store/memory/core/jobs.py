@@ -135,10 +135,16 @@ class MemoryJobs:
         names = [(row.namespace, row.key) for row in rows]
         return {name: self._tables.keys[name] for name in names}
 
-    async def point_key(self, namespace: str, key: str, job: int) -> None:
-        row = self._tables.keys.get((namespace, key))
-        if row is not None:
-            self._tables.keys.put((namespace, key), row._replace(job=job))
+    async def retake_keys(
+        self, rows: Sequence[KeyRow], instead_of: Sequence[int]
+    ) -> dict[tuple[str, str], KeyRow]:
+        keys = self._tables.keys
+        for row, old in zip(rows, instead_of, strict=True):
+            standing = keys.get((row.namespace, row.key))
+            if standing is not None and standing.job == old:
+                keys.put((row.namespace, row.key), row)
+        found = (keys.get((row.namespace, row.key)) for row in rows)
+        return {(row.namespace, row.key): row for row in found if row is not None}
 
     def _known(self, ids: Sequence[int]) -> list[JobRecord]:
         return [self._jobs[job] for job in sorted(ids) if job in self._jobs]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from windlass.domain.lifecycle.attempts import next_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import JobFacts, Lease, Ticket
@@ -37,7 +38,7 @@ class MemoryLeases:
             pick_ready(self._tables, ticket)
             job = self._tables.jobs[ticket.job]
             (number,) = self._tables.number("lease")
-            attempt = max(ticket.attempt + 1, least_attempt)
+            attempt = next_attempt(ticket.attempt, least_attempt)
             deadline_at = first_deadline(job.facts, state, now, slack_ms)
             lease = Lease(
                 job=ticket.job,

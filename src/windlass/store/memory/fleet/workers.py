@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
+from windlass.domain.matching.workers import KEPT_METADATA, KEPT_NAMES, PastMetadata
 from windlass.domain.rows.records import Worker
 from windlass.store.memory.tables import Tables
 
@@ -46,9 +46,13 @@ class MemoryWorkers:
                 self._workers.put(worker, beat)
 
     async def remove(self, worker: int) -> None:
-        self._workers.pop(worker)
-        for row in [row for row in self._tables.past_metadata if row.worker == worker]:
-            self._tables.past_metadata.pop((worker, row.digest))
+        gone = self._workers.pop(worker)
+        if gone is not None:
+            self._tables.past_workers.put(worker, (worker, gone.name))
+        for old in [past for past in self._tables.past_workers if past[0] < worker - KEPT_NAMES]:
+            self._tables.past_workers.pop(old[0])
+        for past in [row for row in self._tables.past_metadata if row.worker == worker]:
+            self._tables.past_metadata.pop((worker, past.digest))
 
     async def all(self) -> list[Worker]:
         return sorted(self._workers)

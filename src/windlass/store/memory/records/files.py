@@ -82,7 +82,7 @@ class MemoryFiles:
         used = {row.sha256 for row in rows if row.attempt == UPLOADED}
         old = [
             row
-            for row in sorted(self._tables.uploads)
+            for row in sorted(self._tables.uploads, key=lambda row: (row.used_at, row))
             if row.used_at < used_before and row.sha256 not in used
         ]
         for row in old[:count]:

@@ -54,6 +54,7 @@ def take_snapshot(tables: Tables) -> Snapshot:
         usage=tuple(sorted(tables.usage)),
         deadlines=tuple(tables.deadlines.between((), None)),
         past_metadata=tuple(sorted(tables.past_metadata)),
+        past_workers=tuple(sorted(tables.past_workers)),
         pools=tuple(sorted(tables.pools, key=lambda row: row.id)),
         pool_workers=tuple(tables.pool_workers.between((), None)),
         pool_costs=tuple(sorted(tables.pool_costs)),

@@ -106,8 +106,10 @@ class MemoryViews(Views):
         return found
 
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
-        found = (self._tables.workers.get(worker) for worker in ids)
-        return {row.id: row.name for row in found if row is not None}
+        present = (self._tables.workers.get(worker) for worker in ids)
+        past = (self._tables.past_workers.get(worker) for worker in ids)
+        names = {row[0]: row[1] for row in past if row is not None}
+        return names | {row.id: row.name for row in present if row is not None}
 
     async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
         return await self._files.logs(ids)

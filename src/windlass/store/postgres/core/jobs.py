@@ -104,8 +104,18 @@ class PostgresJobs:
         found = await self._session.fetch("read_keys", namespaces, keys)
         return {(row[0], row[1]): as_key(row) for row in found}
 
-    async def point_key(self, namespace: str, key: str, job: int) -> None:
-        await self._session.execute("point_key", namespace, key, job)
+    async def retake_keys(
+        self, rows: Sequence[KeyRow], instead_of: Sequence[int]
+    ) -> dict[tuple[str, str], KeyRow]:
+        if not rows:
+            return {}
+        namespaces, keys, jobs, digests, _ = zip(*rows, strict=True)
+        spans = list(map(spans_text, rows))
+        await self._session.execute(
+            "retake_keys", namespaces, keys, integers(jobs), digests, spans, integers(instead_of)
+        )
+        found = await self._session.fetch("read_keys", namespaces, keys)
+        return {(row[0], row[1]): as_key(row) for row in found}
 
     async def _facts(self, query: str, ids: Sequence[int]) -> dict[int, JobFacts]:
         if not ids:

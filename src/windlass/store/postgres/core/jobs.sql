@@ -160,6 +160,18 @@ SELECT k.namespace, k.key, k.job, k.digest, k.spans
 FROM unnest($1::text[], $2::text[]) AS u (namespace, key)
 JOIN keys k ON k.namespace = u.namespace AND k.key = u.key
 
--- name: point_key
--- A retry by hand takes over the key of the job it supersedes.
-UPDATE keys SET job = $3 WHERE namespace = $1 AND key = $2
+-- name: retake_keys
+-- Keys pass on, unless others have taken them meanwhile. Locked in their order first, so that two
+-- who want the same ones do not block each other.
+WITH wanted AS MATERIALIZED (
+    SELECT u.namespace, u.key, u.job, u.digest, u.spans, u.old
+    FROM unnest($1::text[], $2::text[], $3::text::bigint[], $4::text[], $5::text[],
+                $6::text::bigint[]) AS u (namespace, key, job, digest, spans, old)
+), held AS MATERIALIZED (
+    SELECT k.namespace, k.key FROM keys k
+    JOIN wanted w ON w.namespace = k.namespace AND w.key = k.key
+    ORDER BY k.namespace, k.key FOR UPDATE OF k
+)
+UPDATE keys k SET job = w.job, digest = w.digest, spans = w.spans
+FROM wanted w JOIN held h ON h.namespace = w.namespace AND h.key = w.key
+WHERE k.namespace = w.namespace AND k.key = w.key AND k.job = w.old

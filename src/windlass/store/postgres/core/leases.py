@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from windlass.domain.lifecycle.attempts import next_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Lease, Ticket
@@ -36,7 +37,7 @@ class PostgresLeases:
         workers, incarnations, *_ = zip(*demands, strict=True)
         attempts = [attempt + 1 for attempt in past]
         if least_attempt:
-            attempts = [max(attempt, least_attempt) for attempt in attempts]
+            attempts = [next_attempt(attempt, least_attempt) for attempt in past]
         args = spread("iiiiii", [attempts, workers, incarnations, shapes, ranks, limits])
         arrays, scalars = args[:6], args[6:]
         rows = await self._session.fetch(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
+from windlass.domain.matching.workers import KEPT_METADATA, KEPT_NAMES, PastMetadata
 from windlass.domain.rows.records import Worker
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Rows, Session
@@ -56,6 +56,8 @@ class PostgresWorkers:
             await self._session.execute("beat_workers", *columns)
 
     async def remove(self, worker: int) -> None:
+        await self._session.execute("keep_worker_name", worker)
+        await self._session.execute("trim_worker_names", worker - KEPT_NAMES)
         await self._session.execute("remove_worker", worker)
         await self._session.execute("remove_past_metadata", worker)
 

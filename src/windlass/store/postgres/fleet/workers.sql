@@ -60,6 +60,15 @@ WITH locked AS MATERIALIZED (
 UPDATE workers w SET seq = k.seq, last_seen = k.last_seen, last_lease = k.last_lease
 FROM locked k WHERE w.id = k.id
 
+-- name: keep_worker_name
+-- History goes on naming it.
+INSERT INTO past_workers (id, name) SELECT id, name FROM workers WHERE id = $1
+ON CONFLICT DO NOTHING
+
+-- name: trim_worker_names
+-- Ids rise, so this bounds their number.
+DELETE FROM past_workers WHERE id < $1
+
 -- name: remove_worker
 -- Its leases become orphans.
 DELETE FROM workers WHERE id = $1

@@ -31,7 +31,7 @@ BEGIN
         SELECT array_agg(k.shape ORDER BY k.rank, k.job) AS shapes,
                array_agg(k.rank ORDER BY k.rank, k.job) AS ranks,
                array_agg(k.job ORDER BY k.rank, k.job) AS jobs,
-               array_agg(greatest(k.attempt + 1, least_attempt) ORDER BY k.rank, k.job)
+               array_agg(greatest(k.attempt + 1, least_attempt + k.attempt % {attempt.per_epoch}) ORDER BY k.rank, k.job)
                    AS attempts,
                array_agg(k.tied ORDER BY k.rank, k.job) AS tied
         FROM peeked k

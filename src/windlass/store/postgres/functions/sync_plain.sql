@@ -97,7 +97,7 @@ BEGIN
     looked := false;
     IF asked > 0 AND found_some AND cardinality(probe_shapes) = 1 THEN
         SELECT array_agg(r.shape), array_agg(r.rank), array_agg(r.job),
-               array_agg(greatest(r.attempt + 1, least_attempt)), array_agg(r.tied),
+               array_agg(greatest(r.attempt + 1, least_attempt + r.attempt % {attempt.per_epoch})), array_agg(r.tied),
                array_agg(j.timeout_ms), array_agg(j.idle_ms), array_agg(j.spec),
                bool_or(has_references(j.spec))
         INTO shapes, ranks, given_jobs, given_attempts, tied, timeouts, idles, specs, unfit

@@ -90,7 +90,7 @@ DELETE FROM uploads f USING (
     SELECT namespace, sha256 FROM uploads u
     WHERE used_at < $1
       AND NOT EXISTS (SELECT FROM artifacts a WHERE a.sha256 = u.sha256 AND a.attempt = 0)
-    ORDER BY namespace, sha256 LIMIT $2 FOR UPDATE SKIP LOCKED
+    ORDER BY used_at, namespace, sha256 LIMIT $2 FOR UPDATE SKIP LOCKED
 ) AS old WHERE f.namespace = old.namespace AND f.sha256 = old.sha256
 RETURNING 1
 

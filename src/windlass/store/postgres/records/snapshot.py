@@ -86,6 +86,7 @@ async def take_snapshot(session: Session) -> Snapshot:
         statistics=tuple(map(StatisticsRow._make, await fetch("all_statistics"))),
         usage=tuple(map(Usage._make, await fetch("all_usage"))),
         deadlines=tuple((at, job) for at, job in await fetch("all_deadlines")),
+        past_workers=tuple((r[0], r[1]) for r in await fetch("past_workers")),
         past_metadata=tuple(map(PastMetadata._make, await fetch("past_metadata", 0))),
         pools=tuple(map(PoolRow._make, await fetch("all_pools_by_id"))),
         pool_workers=tuple(map(PoolWorkerRow._make, await fetch("all_pool_workers"))),

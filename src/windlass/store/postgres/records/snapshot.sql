@@ -25,6 +25,7 @@ SELECT statement FROM (VALUES
     ('all_logs', EXISTS (SELECT FROM logs)),
     ('all_artifacts', EXISTS (SELECT FROM artifacts)),
     ('names', EXISTS (SELECT FROM names)),
+    ('uploads', EXISTS (SELECT FROM uploads)),
     ('all_progress', EXISTS (SELECT FROM progress)),
     ('all_dynamic', EXISTS (SELECT FROM dynamic)),
     ('all_baseline', EXISTS (SELECT FROM baseline)),
@@ -43,6 +44,7 @@ SELECT statement FROM (VALUES
     ('all_signals', EXISTS (SELECT FROM signals)),
     ('all_deadlines', EXISTS (SELECT FROM deadlines)),
     ('past_metadata', EXISTS (SELECT FROM past_metadata)),
+    ('past_workers', EXISTS (SELECT FROM past_workers)),
     ('all_pools_by_id', EXISTS (SELECT FROM pools)),
     ('all_pool_workers', EXISTS (SELECT FROM pool_workers)),
     ('all_pool_costs', EXISTS (SELECT FROM pool_costs)),
@@ -111,6 +113,10 @@ SELECT job, chunk, edges FROM dependents ORDER BY job, chunk
 -- name: all_limits
 -- For comparing and verifying.
 SELECT id, namespace, key, max, leased FROM limits ORDER BY id
+
+-- name: past_workers
+-- For tests and checks.
+SELECT id, name FROM past_workers ORDER BY id
 
 -- name: all_keys
 -- For comparing and verifying.

@@ -53,6 +53,8 @@ SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
 -- name: worker_names
 -- By primary key.
 SELECT id, name FROM workers WHERE id = ANY ($1::text::bigint[])
+UNION ALL
+SELECT id, name FROM past_workers WHERE id = ANY ($1::text::bigint[])
 
 -- name: lease_counts
 -- Along the index on the worker.

@@ -113,8 +113,15 @@ class SqliteJobs:
         standing = map(as_key, self._executemany(QUERIES["key"], names))
         return {(row.namespace, row.key): row for row in standing}
 
-    async def point_key(self, namespace: str, key: str, job: int) -> None:
-        self._execute(QUERIES["point_key"], (namespace, key, job))
+    async def retake_keys(
+        self, rows: Sequence[KeyRow], instead_of: Sequence[int]
+    ) -> dict[tuple[str, str], KeyRow]:
+        bound = zip(rows, instead_of, strict=True)
+        self._executemany(
+            QUERIES["retake_key"], [(*row[:4], spans_text(row), old) for row, old in bound]
+        )
+        standing = map(as_key, self._executemany(QUERIES["key"], [row[:2] for row in rows]))
+        return {(row.namespace, row.key): row for row in standing}
 
     def _filled_chunks(self, job: int, more: Sequence[int]) -> list[tuple[int, int, bytes]]:
         """Returns the job's last chunk filled up, and those that follow it."""

@@ -87,6 +87,7 @@ ON CONFLICT DO NOTHING;
 -- What now stands for a key.
 SELECT namespace, key, job, digest, spans FROM keys WHERE namespace = ? AND key = ?;
 
--- name: point_key
--- The key follows a superseding job.
-UPDATE keys SET job = ?3 WHERE namespace = ?1 AND key = ?2;
+-- name: retake_key
+-- The key passes on, unless another has taken it meanwhile.
+UPDATE keys SET job = ?3, digest = ?4, spans = ?5
+WHERE namespace = ?1 AND key = ?2 AND job = ?6;

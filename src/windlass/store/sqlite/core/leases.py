@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import apsw
 import msgspec
 
+from windlass.domain.lifecycle.attempts import next_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Lease, Ticket
@@ -56,7 +57,7 @@ class SqliteLeases:
         first = leases.start
         attempts = [ticket[3] + 1 for ticket in tickets]
         if least_attempt:
-            attempts = [max(attempt, least_attempt) for attempt in attempts]
+            attempts = [next_attempt(ticket[3], least_attempt) for ticket in tickets]
         whose = {demand[:2] for _, demand in given}
         limits = {ticket[5] for ticket in tickets}
         attempt = attempts[0]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
+from windlass.domain.matching.workers import KEPT_METADATA, KEPT_NAMES, PastMetadata
 from windlass.domain.rows.records import Worker
 from windlass.store.sqlite.rows import as_worker, integers
 from windlass.store.sqlite.sequences import Sequences
@@ -47,6 +47,8 @@ class SqliteWorkers:
         self._executemany(QUERIES["beat"], rows)
 
     async def remove(self, worker: int) -> None:
+        self._execute(QUERIES["keep_worker_name"], (worker,))
+        self._execute(QUERIES["trim_worker_names"], (worker - KEPT_NAMES,))
         self._execute(QUERIES["remove_worker"], (worker,))
         self._execute(QUERIES["remove_past_metadata"], (worker,))
 

@@ -42,6 +42,14 @@ WHERE id = ?1;
 -- What a sync changes.
 UPDATE workers SET seq = ?2, last_seen = ?3, last_lease = ?4 WHERE id = ?1;
 
+-- name: keep_worker_name
+-- History goes on naming it.
+INSERT OR IGNORE INTO past_workers (id, name) SELECT id, name FROM workers WHERE id = ?;
+
+-- name: trim_worker_names
+-- Ids rise, so this bounds their number.
+DELETE FROM past_workers WHERE id < ?;
+
 -- name: remove_worker
 -- Its leases become orphans, which the cleanup finds.
 DELETE FROM workers WHERE id = ?;

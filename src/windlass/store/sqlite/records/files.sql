@@ -78,13 +78,13 @@ UPDATE uploads SET used_at = ?3 WHERE namespace = ?1 AND sha256 = ?2
 RETURNING namespace, sha256, size, content_type, created_by, used_at;
 
 -- name: trim_uploads
--- Those that no job has.
+-- Those that no job has, oldest first, by the index.
 DELETE FROM uploads WHERE (namespace, sha256) IN (
     SELECT namespace, sha256 FROM uploads
     WHERE used_at < ?1 AND NOT EXISTS (
         SELECT 1 FROM artifacts WHERE artifacts.sha256 = uploads.sha256 AND attempt = 0
     )
-    ORDER BY namespace, sha256 LIMIT ?2
+    ORDER BY used_at, namespace, sha256 LIMIT ?2
 ) RETURNING 1;
 
 -- name: put_progress

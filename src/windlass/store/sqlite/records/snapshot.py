@@ -100,6 +100,7 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         statistics=whole("all_statistics", StatisticsRow._make),
         usage=whole("all_usage", Usage._make),
         deadlines=whole("all_deadlines", _times),
+        past_workers=tuple(connection.execute(QUERIES["all_past_workers"])),
         past_metadata=tuple(
             map(PastMetadata._make, connection.execute(QUERIES["past_metadata"], (0,)))
         ),

@@ -63,6 +63,10 @@ SELECT job, edges FROM dependents ORDER BY job, chunk;
 -- By id.
 SELECT id, namespace, key, max, leased FROM limits ORDER BY id;
 
+-- name: all_past_workers
+-- For tests and checks.
+SELECT id, name FROM past_workers ORDER BY id;
+
 -- name: all_keys
 -- By namespace and key.
 SELECT namespace, key, job, digest, spans FROM keys ORDER BY namespace, key;

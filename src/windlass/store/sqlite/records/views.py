@@ -83,7 +83,9 @@ class SqliteViews(Views):
         return list(map(_standing, self._execute(QUERIES["standings"], both)))
 
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
-        return dict(self._by_ids("worker_names", ids))
+        if not ids:
+            return {}
+        return dict(self._execute(QUERIES["worker_names"], (integers(ids), integers(ids))))
 
     async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
         return await self._files.logs(ids)

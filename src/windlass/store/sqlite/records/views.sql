@@ -58,8 +58,10 @@ UNION ALL
 SELECT d.job, d.state, d.at FROM carray(?2) AS wanted CROSS JOIN due AS d ON d.job = wanted.value;
 
 -- name: worker_names
--- By primary key.
-SELECT w.id, w.name FROM carray(?) AS wanted CROSS JOIN workers AS w ON w.id = wanted.value;
+-- By primary key; also of workers that were removed.
+SELECT w.id, w.name FROM carray(?1) AS wanted CROSS JOIN workers AS w ON w.id = wanted.value
+UNION ALL
+SELECT p.id, p.name FROM carray(?2) AS wanted CROSS JOIN past_workers AS p ON p.id = wanted.value;
 
 -- name: lease_counts
 -- Along the index on the worker.

@@ -1,7 +1,7 @@
 """What a job says of its progress, or that it is alive: the newest, once a second."""
 
 import asyncio
-from typing import Any
+from typing import Any, Protocol
 
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.clock import Clock
@@ -12,13 +12,23 @@ PACE_MS = 1_000
 ALIVE = StepRequest(do="alive")
 
 
+class Context(Protocol):
+    """The server, and time."""
+
+    @property
+    def gateway(self) -> AttemptGateway: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+
 class Progress:
     """The progress of one attempt."""
 
-    def __init__(self, gateway: AttemptGateway, holder: Holder, clock: Clock) -> None:
-        self._gateway = gateway
+    def __init__(self, context: Context, holder: Holder) -> None:
+        self._gateway = context.gateway
         self._holder = holder
-        self._clock = clock
+        self._clock = context.clock
         self._values: list[Any] = []  # the newest, if it was not sent yet
         self._alive = False  # whether there is a sign of life to pass on
         self._task: asyncio.Task[None] | None = None

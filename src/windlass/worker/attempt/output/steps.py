@@ -11,33 +11,34 @@ from typing import Final
 import msgspec
 
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, TooManyRequests, Unreachable
-from windlass.ports.clock import Clock
-from windlass.ports.gateway import AttemptGateway, Holder
+from windlass.ports.gateway import Holder
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.worker.attempt.output.masking import Mask
+from windlass.worker.attempt.output.progress import Context
 
 PAUSES_MS: Final = (100, 300, 1_000, 3_000)
 
 
-def conceal(request: StepRequest, mask: Mask) -> StepRequest:
+def conceal(request: StepRequest, mask: Mask | None) -> StepRequest:
     """Returns the request with a mask in the place of each secret."""
+    if mask is None:
+        return request
     shown = ("key", "value", "name", "question", "schema")
     masked = {name: mask.value(getattr(request, name)) for name in shown}
     return msgspec.structs.replace(request, **masked)
 
 
 async def ask(
-    gateway: AttemptGateway, clock: Clock, holder: Holder, request: StepRequest,
-    is_stopped: Callable[[], bool],
-) -> StepReply:  # fmt: skip
+    context: Context, holder: Holder, request: StepRequest, is_stopped: Callable[[], bool]
+) -> StepReply:
     """Asks until a server answers."""
     for tries in count():
         try:
-            return await gateway.step(holder, request)
+            return await context.gateway.step(holder, request)
         except TooManyRequests:
             raise
         except (Unreachable, StoreUnavailable, Overloaded):
             if is_stopped():
                 raise
-        await clock.sleep_ms(PAUSES_MS[min(tries, len(PAUSES_MS) - 1)])
+        await context.clock.sleep_ms(PAUSES_MS[min(tries, len(PAUSES_MS) - 1)])
     raise AssertionError("unreachable")

@@ -15,7 +15,7 @@ class Command(BaseCommand):
 
     help = (
         "Starts a worker. Options behind -- are those of `windlass worker`: "
-        "manage.py windlass_worker -- --slots 4"
+        "manage.py windlass_worker -- --slots 4 --pass-env DATABASE_URL"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -30,5 +30,7 @@ class Command(BaseCommand):
         if known.token is not None:
             os.environ["WINDLASS_TOKEN"] = known.token
         given = [option for option in options["options"] if option != "--"]
-        command = ["-m", "windlass", "worker", "--import", "windlass.contrib.django.ready", *given]
-        os.execv(sys.executable, [sys.executable, *command])  # nosec B606 - our own program
+        command = ["-m", "windlass", "worker", "--pass-env", "DJANGO_*"]
+        command += ["--import", "windlass.contrib.django.ready"]
+        command += ["--import", "windlass.contrib.django.tasks", *given]
+        os.execv(sys.executable, [sys.executable, *command])

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.client.service import Service
-from windlass.domain.values.references import FILE, references_in, replaced
+from windlass.domain.tasks.references import FILE, references_in, replaced
 from windlass.tasks.task import known_task
 from windlass.wire.jobs import Job
 

@@ -2,7 +2,7 @@
 
 A process that starts later, perhaps after an edit or a new deployment, imports the same code as
 those before it: all processes of a worker run one version until it is restarted. The agent keeps
-each module in a folder, as its name, its file and its code (`code_store.py`); processes only read
+each module in a folder, as its name, its file and its code (`store.py`); processes only read
 there. The standard library and Windlass are left out.
 """
 

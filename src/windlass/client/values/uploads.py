@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from windlass.domain.job.job import JobSpec
+from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.references import FILE
 from windlass.tasks.local_files import FilesJob, LocalFile, UploadedFile, placed
 
 if TYPE_CHECKING:

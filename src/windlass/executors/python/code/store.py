@@ -24,7 +24,7 @@ from pathlib import Path
 from pkgutil import get_importer
 from typing import Any, Final
 
-from windlass.executors.python.snapshot import (
+from windlass.executors.python.code.snapshot import (
     FORM,
     KEPT,
     NAME_LIMIT,
@@ -33,6 +33,7 @@ from windlass.executors.python.snapshot import (
     is_keepable,
 )
 
+Stamp = tuple[int, int] | None
 READABLE: Final = 0o644
 
 
@@ -46,11 +47,19 @@ class CodeStore:
         self._path = list(path)
         self._readable = readable
         self._kept: dict[str, Kept] = {}
+        self._stamps: dict[str, Stamp] = {}  # of the files, when they were read
 
     @property
     def files(self) -> list[str]:
         """The files of all modules that are kept."""
-        return [kept.file for kept in self._kept.values()]
+        return list(self._stamps)
+
+    def changed_file(self) -> str | None:
+        """Returns a file that is not as it was when it was kept; None if there is none."""
+        for file, stamp in self._stamps.items():
+            if stamp_of(file) != stamp:
+                return file
+        return None
 
     def file_of(self, name: str) -> str | None:
         """Returns the file of a module as it would be found now; None if there is none."""
@@ -72,7 +81,9 @@ class CodeStore:
                 return False
             if not self._readable(spec.origin):
                 return False
+            stamp = stamp_of(spec.origin)
             self._kept[name] = self._write(name, spec)
+            self._stamps[spec.origin] = stamp
         except (OSError, SyntaxError, ValueError, ImportError):
             return False  # Importing it says what is wrong.
         return True
@@ -154,6 +165,15 @@ def _find_elsewhere(name: str) -> ModuleSpec | None:
             if spec is not None:
                 return spec
     return None
+
+
+def stamp_of(file: str) -> Stamp:
+    """Returns what changes when a file does; None if it cannot be read."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def search_path(env_path: str | None, own: Sequence[str]) -> list[str]:

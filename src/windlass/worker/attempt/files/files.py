@@ -10,19 +10,18 @@ import msgspec
 import structlog
 
 from windlass.domain.matching.isolation import WEAKEST, Isolation
+from windlass.domain.tasks.references import DIGEST, FILE, references_in, replaced
 from windlass.domain.tasks.sources import literal_glob
 from windlass.domain.values.errors import InvalidInput, NotFound, Overloaded, StoreUnavailable
-from windlass.domain.values.references import DIGEST, FILE, references_in, replaced
 from windlass.ports.executor import Result
 from windlass.ports.gateway import Holder
-from windlass.worker.attempt import artifacts
 from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.find_files import find_files
+from windlass.worker.attempt.files import artifacts
+from windlass.worker.attempt.files.find_files import find_files
 from windlass.worker.attempt.output.masking import Mask
 
 INPUTS: Final = "inputs"  # where files of arguments are placed in the scratch folder
 RESULT_FILE: Final = "result.json"  # the artifact that a large result becomes
-FILE_MARK: Final = f'"{FILE}"'.encode()
 PAUSES_MS: Final = (1_000, 2_000, 4_000, 8_000)  # between tries to upload a file
 
 log = structlog.get_logger()

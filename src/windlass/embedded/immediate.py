@@ -1,0 +1,137 @@
+"""Jobs in the caller: `Client.embedded(":memory:", immediate=True)`.
+
+The engine is the usual one, on the memory store. Functions run on the thread that calls the
+client, while it submits or waits.
+"""
+
+import asyncio
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, NamedTuple, TypeVar
+
+import uvloop
+
+from windlass.client.blocking.loop_thread import LoopThread
+from windlass.domain.values.times import parse_moment
+from windlass.embedded.service import EngineService
+from windlass.executors.python.messages import Done, Failed
+from windlass.wire.jobs import Job, SubmitReply, SubmitRequest, WaitRequest
+
+T = TypeVar("T")
+
+LOOK_AGAIN_S: Final = 0.05
+# How long a submission waits for a job that no worker takes: it needs something, or is paused.
+UNTAKEN_S: Final = 0.5
+AT_WORK: Final = frozenset({"assigned", "running", "canceling", "timed_out"})
+
+Work = Callable[[], Done | Failed]
+
+
+class _Item(NamedTuple):
+    work: Work
+    future: "asyncio.Future[Done | Failed]"
+
+
+class CallerThread(LoopThread):
+    """Its loop hands the calls of functions to threads that wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__(uvloop.new_event_loop, forks=False)
+        self._sharing = threading.Lock()
+        self._waiting: list[queue.SimpleQueue[_Item | None]] = []
+        self._left: deque[_Item] = deque()
+
+    async def hand_over(self, work: Work) -> Done | Failed:
+        """Lets a thread that waits run this; called in the loop."""
+        item = _Item(work, asyncio.get_running_loop().create_future())
+        self._give(item)
+        return await item.future
+
+    def run(self, coro: Coroutine[Any, Any, T], /) -> T:
+        """Returns or raises what `coro` does, and runs functions until then."""
+        own: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        outcome: list[T] = []
+
+        async def watched() -> None:
+            try:
+                outcome.append(await coro)
+            finally:
+                own.put(None)
+
+        with self._sharing:
+            while self._left:
+                own.put(self._left.popleft())
+            self._waiting.append(own)
+        try:
+            ended = self.start(watched())
+            while (item := own.get()) is not None:
+                self._do(item)
+        finally:
+            with self._sharing:
+                self._waiting.remove(own)
+            while not own.empty():
+                if (item := own.get()) is not None:
+                    self._give(item)
+        ended.result()
+        return outcome[0]
+
+    async def run_async(self, coro: Coroutine[Any, Any, T], /) -> T:
+        """Does the same on another thread, for code in an event loop."""
+        return await asyncio.to_thread(self.run, coro)
+
+    def _give(self, item: _Item) -> None:
+        with self._sharing:
+            if self._waiting:
+                self._waiting[-1].put(item)
+            else:
+                self._left.append(item)
+
+    def _do(self, item: _Item) -> None:
+        loop = item.future.get_loop()
+        try:
+            report = item.work()
+        except BaseException as error:  # an interrupt, which is meant for the program
+            loop.call_soon_threadsafe(_fail, item.future, error)
+            raise
+        loop.call_soon_threadsafe(_settle, item.future, report)
+
+
+class ImmediateService(EngineService):
+    """Submits jobs and lets them run at once, as far as they can."""
+
+    async def submit(self, request: SubmitRequest) -> SubmitReply:
+        reply = await super().submit(request)
+        await self._let_run(reply.ids)
+        return reply
+
+    async def _let_run(self, ids: list[int]) -> None:
+        """Waits until the jobs have ended, or wait for something else than their turn."""
+        loop = asyncio.get_running_loop()
+        taken_at = loop.time()
+        while True:
+            jobs = await self.some_jobs(ids)
+            active = [job for job in jobs if job.state in AT_WORK or await self._is_ready(job)]
+            if any(job.state in AT_WORK for job in active):
+                taken_at = loop.time()
+            if not active or loop.time() - taken_at > UNTAKEN_S:
+                return
+            open_ids = [job.id for job in active]
+            await self.wait_some(WaitRequest(ids=open_ids, timeout=LOOK_AGAIN_S))
+
+    async def _is_ready(self, job: Job) -> bool:
+        if job.state != "queued":
+            return False
+        at = job.not_before
+        return at is None or parse_moment(at, "not_before") <= await self.now()
+
+
+def _settle(future: "asyncio.Future[Done | Failed]", report: Done | Failed) -> None:
+    if not future.done():
+        future.set_result(report)
+
+
+def _fail(future: "asyncio.Future[Done | Failed]", error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(RuntimeError(f"interrupted: {error!r}"))
