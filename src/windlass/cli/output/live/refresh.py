@@ -8,7 +8,7 @@ from rich.live import Live
 
 from windlass.cli.output.consoles import console
 from windlass.cli.output.tables import PIPE_WIDTH
-from windlass.client.client import Client
+from windlass.client.blocking.client import Client
 from windlass.clock import RealClock
 
 REFRESH_MS: Final = 1_000

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from windlass.cli.output.job_table import short_duration, table_of
 from windlass.cli.output.tables import make_table
-from windlass.client.client import Client
+from windlass.client.blocking.client import Client
 from windlass.clock import RealClock
 from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import parse_moment
