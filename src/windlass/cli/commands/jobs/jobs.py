@@ -8,7 +8,6 @@ from cyclopts import App
 
 from windlass.cli.options.connection import HERE, RECONNECT, Connection
 from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many
-from windlass.cli.output.exit_codes import NOT_FOUND, REFUSED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import DIM, print_json, say
 from windlass.domain.values.errors import InvalidInput
@@ -127,6 +126,8 @@ def delete_jobs(*ids: int, at: Connection = HERE, json: Json = False) -> None:
     ids
         The ids of the jobs.
     """
+    from windlass.cli.output.exit_codes import NOT_FOUND, REFUSED
+
     if not ids:
         raise InvalidInput("jobs", "the ids of jobs", "none")
     with at.client() as client:
