@@ -113,7 +113,7 @@ def test_a_workflow_is_canceled_and_kept_single_by_its_key(up: Program, tmp_path
     first = up.text("workflows", "submit", str(file), "--key", "only-one")
     again = up("workflows", "submit", str(file), "--key", "only-one")
     assert again.stdout.strip() == first
-    assert "has not ended" in again.stderr
+    assert "was submitted before and has this key" in again.stderr
     other = up.text("workflows", "submit", str(file))
     assert other != first
     assert up.json("workflows", "show", other)["key"] == "from-file"
