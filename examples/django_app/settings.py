@@ -9,6 +9,7 @@ SECRET_KEY = os.environ.get("DJANGO_SECRET_KEY", "only for this example")
 ALLOWED_HOSTS = ["127.0.0.1"]
 ROOT_URLCONF = "examples.django_app.urls"
 USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [
     "examples.django_app.shop",
     "django_tasks",

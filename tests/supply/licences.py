@@ -19,7 +19,12 @@ ALLOWED: Final = frozenset(
      "MIT-0", "MPL-2.0", "PSF-2.0", "Python-2.0", "Unlicense", "Zlib", "any-OSI"}
 )  # fmt: skip
 # Tools run beside the tests and benchmarks: nothing that we distribute contains them.
-ALLOWED_FOR_TOOLS: Final = ALLOWED | {"LGPL-3.0-or-later", "GPL-2.0-or-later", "GPL-3.0-or-later"}
+ALLOWED_FOR_TOOLS: Final = ALLOWED | {
+    "LGPL-3.0-only",
+    "LGPL-3.0-or-later",
+    "GPL-2.0-or-later",
+    "GPL-3.0-or-later",
+}
 # Names that packages use for licences, and what they mean.
 MEANINGS: Final = {
     "apache 2.0": "Apache-2.0",
