@@ -125,6 +125,9 @@ class _Clock:
     def now_ms(self) -> int:
         return self.now
 
+    async def sleep_ms(self, duration: int) -> None:
+        self.now += duration
+
 
 def test_the_limit_is_of_each_minute_and_remembers_few_addresses(
     monkeypatch: pytest.MonkeyPatch,
