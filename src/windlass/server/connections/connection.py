@@ -1,7 +1,7 @@
 """One connection, from its admission to its end."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Final, cast
@@ -98,9 +98,13 @@ class Connection(asyncio.Protocol):
         if self.owner != token:
             self._reception.census.claim(self, token)
 
-    def source(self, forwarded: str) -> str:
+    def source(self, headers: Iterable[tuple[bytes, bytes]]) -> str:
         """Returns where a request comes from; trusted proxies say so in X-Forwarded-For."""
         found = self.address
+        if not self._reception.proxies:
+            return found
+        named = [value for name, value in headers if name == b"x-forwarded-for"]
+        forwarded = b",".join(named).decode("latin-1")
         for address in reversed(forwarded.split(",")):
             if not self._reception.is_proxy(found) or not address.strip():
                 break

@@ -108,11 +108,6 @@ def source_of(scope: Any) -> str:
     """Returns the address that a request comes from, as far as trusted proxies say so."""
     connection = scope.get(CONNECTION)
     if connection is not None:
-        return str(connection.source(_forwarded(scope)))
+        return str(connection.source(scope["headers"]))
     client = scope.get("client")
     return client[0] if client else ""
-
-
-def _forwarded(scope: Any) -> str:
-    found = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
-    return b",".join(found).decode("latin-1")

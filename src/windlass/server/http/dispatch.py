@@ -159,11 +159,14 @@ class Dispatcher:
             headers = dict(arrived["headers"])
             self._hosts.check(headers)
             check_media_type(headers, route.raw_body)
-        scope = with_session(arrived, self._services.callers)
-        caller = seen.caller = await self._identify(scope)
+        callers = self._services.callers
+        scope = with_session(arrived, callers) if callers.cookie else arrived
+        token = bearer(scope["headers"])
+        identify = self._services.access.identify
+        caller = seen.caller = None if token is None else await identify(token)
         turn = arrived[TURN] = self._callers.enter(scope, caller, is_costly)
-        if caller is None:
-            self._explain_refusal(scope, route)
+        if caller is None and token is not None:
+            self._explain_refusal(token, route)
         authorize(caller, route.needs)
         if caller is None:
             body_limit = min(body_limit, ANONYMOUS_BODY)
@@ -191,9 +194,9 @@ class Dispatcher:
         token = bearer(scope["headers"])
         return None if token is None else await self._services.access.identify(token)
 
-    def _explain_refusal(self, scope: Scope, route: Route) -> None:
+    def _explain_refusal(self, token: str, route: Route) -> None:
         """Raises `Unauthorized` with the reason why a signed token does not count."""
-        why = self._services.callers.why_refused(bearer(scope["headers"]) or "")
+        why = self._services.callers.why_refused(token)
         if why and not RIGHTS[route.needs].is_open:
             raise Unauthorized(why)
 

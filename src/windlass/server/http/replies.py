@@ -22,6 +22,7 @@ TEXT: Final = "text/plain; charset=utf-8"
 BINARY: Final = "application/octet-stream"
 EVENTS: Final = "text/event-stream; charset=utf-8"
 
+JSON_FIELD: Final = (b"content-type", JSON.encode())
 NO_CONTENT: Final = 204
 
 encode = msgspec.json.Encoder().encode
@@ -76,7 +77,8 @@ async def send_complete(send: Send, reply: Complete) -> None:
     for cookie in reply.cookies:
         fields.append((b"set-cookie", cookie.encode()))
     if reply.status != NO_CONTENT:
-        fields.append((b"content-type", reply.media_type.encode()))
+        kind = JSON_FIELD if reply.media_type is JSON else _kind_field(reply.media_type)
+        fields.append(kind)
         fields.append((b"content-length", b"%d" % len(reply.body)))
     await send({"type": "http.response.start", "status": reply.status, "headers": fields})
     await send({"type": "http.response.body", "body": reply.body})
@@ -123,6 +125,10 @@ async def _send_chunks(send: Send, chunks: AsyncIterator[bytes]) -> None:
         close = getattr(chunks, "aclose", None)
         if close is not None:
             await close()
+
+
+def _kind_field(media_type: str) -> tuple[bytes, bytes]:
+    return b"content-type", media_type.encode()
 
 
 def _fields(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:

@@ -37,18 +37,12 @@ class SignedCallers:
         if settings.oidc is not None:
             issuers.add(settings.oidc.issuer)
         self._providers = {issuer: Provider(issuer, self.fetcher, clock) for issuer in issuers}
+        self.cookie = _cookie_of(settings.oidc)  # empty: browsers cannot sign in
 
     @property
     def oidc(self) -> Oidc | None:
         """Returns where people sign in."""
         return self._settings.oidc
-
-    @property
-    def cookie(self) -> str:
-        """Returns the name of the session's cookie; empty: browsers cannot sign in."""
-        if self.oidc is None or not self.oidc.public_url:
-            return ""
-        return f"__Host-{COOKIE}" if self.oidc.is_secure else COOKIE
 
     def provider(self, issuer: str) -> Provider:
         """Returns a configured issuer."""
@@ -119,6 +113,13 @@ class SignedCallers:
     def _rules(self) -> list[Oidc | Machine]:
         """Returns all settings, those of people first."""
         return [*([] if self.oidc is None else [self.oidc]), *self._settings.machines]
+
+
+def _cookie_of(oidc: Oidc | None) -> str:
+    """Returns the name of the session's cookie."""
+    if oidc is None or not oidc.public_url:
+        return ""
+    return f"__Host-{COOKIE}" if oidc.is_secure else COOKIE
 
 
 def _audiences(*rules: Oidc | Machine) -> tuple[str, ...]:
