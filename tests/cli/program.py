@@ -34,14 +34,18 @@ class Program:
             "WINDLASS_DATA": str(data), "COLUMNS": "200", "WINDLASS_ISOLATION": "process",
             "WINDLASS_CONTAINER_ENGINE": "off",
         }  # fmt: skip
-        # Where workers find functions that tests write.
-        self.modules = data.with_name(f"{data.name}-modules")
-        self.modules.mkdir(exist_ok=True)
-        modules = (str(self.modules), os.environ.get("PYTHONPATH", ""))
+        self._modules = data.with_name(f"{data.name}-modules")
+        modules = (str(self._modules), os.environ.get("PYTHONPATH", ""))
         self.environment["PYTHONPATH"] = os.pathsep.join(filter(None, modules))
         # Jobs may call `windlass`, too.
         places = (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
         self.environment["PATH"] = os.pathsep.join(places)
+
+    @property
+    def modules(self) -> Path:
+        """The folder where workers find functions that tests write."""
+        self._modules.mkdir(exist_ok=True)
+        return self._modules
 
     def __call__(self, *words: str, **variables: str) -> Done:
         """Runs a command to its end."""

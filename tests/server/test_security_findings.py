@@ -317,6 +317,8 @@ def test_finding_4_every_fleet_wide_route_is_marked_and_no_other() -> None:
         "POST /api/v1/schedules/{name:str}/resume",
         "POST /api/v1/schedules/{name:str}/run",
         "POST /api/v1/jobs/{job:int}/unblock",
+        "DELETE /api/v1/jobs/{job:int}",
+        "POST /api/v1/jobs/delete",
         "GET /api/v1/tokens",
         "POST /api/v1/tokens",
         "DELETE /api/v1/tokens/{token:int}",

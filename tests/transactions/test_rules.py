@@ -142,7 +142,7 @@ def passed_on(job: int) -> dict[str, Any]:
 
 
 def test_a_job_may_wait_for_one_whose_key_was_taken(queue: Queue) -> None:
-    keyed = add.options(key="order-2")
+    keyed = add.options(key="order-2", key_for="1h")
     with psycopg.connect(queue.dsn) as connection:
         first = keyed.submit_in(connection, 1, 2)
         again = keyed.submit_in(connection, 1, 2)

@@ -41,7 +41,7 @@ async def test_assignments_that_come_to_nothing_are_failures(rig: Rig) -> None:
 
 async def test_retries_and_timeouts_are_counted(rig: Rig) -> None:
     agent = await rig.agent()
-    await rig.submit()
+    await rig.submit(retries=2)
     await agent.finish(await agent.take_one(), "failed", failure="network")
     await rig.advance(MINUTE)
     await agent.finish(await agent.take_one(), "timed_out")

@@ -24,7 +24,7 @@ FIELDS = [
 ]  # fmt: skip
 BESIDE = {
     "exit_code", "failure", "worker", "secrets", "start_before", "finish_before",
-    "capability_grace", "estimated_start", "estimated_end", "peak_memory", "suggestions",
+    "capability_grace", "estimated_start", "estimated_end", "overdue", "peak_memory", "suggestions",
     "statistics", "indices",
     "prefers", "apart", "rate", "concurrency", "preemptible",
     "dependencies", "dependents", "dependents_more",

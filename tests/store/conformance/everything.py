@@ -52,6 +52,8 @@ Step = Callable[[WriteTx], Awaitable[object]]
 FILL: list[Step] = [
     lambda tx: tx.workers.insert(worker("a")),
     lambda tx: tx.workers.insert(worker("b")),
+    lambda tx: tx.workers.insert(worker("c")),
+    lambda tx: tx.workers.remove(3),
     lambda tx: tx.jobs.allocate(20),
     lambda tx: tx.jobs.insert([new_job(job) for job in range(1, 21)]),
     lambda tx: tx.jobs.record_attempts([attempt(1, 1)]),

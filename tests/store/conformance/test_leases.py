@@ -14,6 +14,7 @@ from tests.store.conformance.rows import (
     ticket,
     worker,
 )
+from windlass.domain.lifecycle.attempts import PER_EPOCH, shown_attempt
 from windlass.domain.rows.records import Lease, Ticket
 from windlass.ports.store import Marked, WriteTx
 from windlass.wire.sync import Assignment
@@ -123,13 +124,17 @@ def test_grants_of_one_call_may_go_to_several_workers(store: Driver) -> None:
     assert held == {2: (8, 3), 1: (9, 2)}
 
 
-def test_attempts_begin_at_the_least_number(store: Driver) -> None:
+def test_attempts_go_on_counting_in_the_numbers_of_the_epoch(store: Driver) -> None:
     store.transact(lambda tx: tx.jobs.insert([new_job(1), new_job(2)]))
     store.transact(lambda tx: tx.places.add_ready([ticket(1), ticket(2)]))
-    grants = [grant(ticket(1), number=3), grant(ticket(2), number=9)]
-    told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 0, 7))
-    assert [row.attempt for row in told] == [7, 9]
-    assert {lease.job: lease.attempt for lease in store.snapshot().leases} == {1: 7, 2: 9}
+    first = PER_EPOCH + 1
+    grants = [grant(ticket(1), number=3), grant(ticket(2), number=first + 4)]
+    told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 0, first))
+    numbers = [first + 2, first + 4]
+    assert [row.attempt for row in told] == numbers
+    assert [shown_attempt(number) for number in numbers] == [3, 5]
+    leases = {lease.job: lease.attempt for lease in store.snapshot().leases}
+    assert leases == dict(zip((1, 2), numbers, strict=True))
 
 
 def test_locked_leases_are_told_ascending_and_absent_ones_left_out(store: Driver) -> None:

@@ -87,6 +87,9 @@ def test_a_value_may_be_quoted() -> None:
     }
 
 
-def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput, match="nowhere"):
-        named_variables(ENVIRON, file=tmp_path / "nowhere")
+        named_variables(ENVIRON, file=Path("nowhere"))

@@ -89,13 +89,13 @@ def _jobs(registry: Registry) -> dict[str, dict[str, Any]]:
         "processes": {"line": MANY, "limits": JobLimits(processes=5), "retries": 0},
         "cpu": {"line": "while :; do :; done", "limits": JobLimits(cpu_time=1), "retries": 0},
         "disk": {"line": LARGE, "limits": JobLimits(disk="2MiB"), "retries": 0},
-        "missing program": {"argv": ["nosuch"], "retries": 3},
-        "never": {"line": "true", "image": "localhost/nosuch:1", "pull": "never", "retries": 3},
+        "missing program": {"argv": ["nosuch"]},
+        "never": {"line": "true", "image": "localhost/nosuch:1", "pull": "never"},
         "unknown": {
-            "line": "true", "image": f"{registry.host}/library/box:2", "retries": 3,
+            "line": "true", "image": f"{registry.host}/library/box:2",
             "registry_secret": "REGISTRY",
         },
-        "denied": {"line": "true", "image": f"{registry.host}/library/box:3", "retries": 3},
+        "denied": {"line": "true", "image": f"{registry.host}/library/box:3"},
         "fetched": {"line": "id -u", "image": registry.image, "registry_secret": "REGISTRY"},
     }  # fmt: skip
     return {
