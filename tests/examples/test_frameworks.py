@@ -87,7 +87,7 @@ def test_the_django_project_submits_in_its_transactions(environment: dict[str, s
         said = manage(environment, "windlass_job", str(made["job"]))
         assert said == f"{made['job']} completed 4\n"
 
-        assert "--pass-env" in manage(environment, "windlass_worker", "--", "--help")
+        assert "--pass-env" in manage(environment, "windlass_worker", "--", "--help-all")
 
         again = app.post("/notes", data={"text": "four"})
         assert again.status_code == 409

@@ -160,7 +160,7 @@ def test_a_signal_after_the_commit_reaches_the_job(queue: Queue) -> None:
 
 
 def test_a_key_that_is_taken_leads_to_the_job_that_has_it(queue: Queue) -> None:
-    keyed = add.options(key="order-1")
+    keyed = add.options(key="order-1", key_for="1h")
     with psycopg.connect(queue.dsn) as connection:
         first = keyed.submit_in(connection, 1, 2)
         again = keyed.submit_in(connection, 1, 2)

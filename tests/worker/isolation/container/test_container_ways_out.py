@@ -81,9 +81,14 @@ async def _tried(rig: Rig, podman: RootlessPodman) -> dict[str, str]:
             told["victim_job"] = victim
             told |= {"scratch": str(private.parent), "victim": _program_with(told["abstract"])}
             told["keeper"] = children_of(guard)[0]
+            sleep = podman.command(["sleep", "99"])
+            bystander = await asyncio.create_subprocess_exec(*sleep, env=podman.env)
+            told["bystander"] = bystander.pid
             source = (HERE / "escape.py").read_text()
             job = await rig.submit(PYTHON, "-S", "-c", source, json.dumps(told), **OPTIONS)
             await rig.ended(job)
+            bystander.kill()
+            await bystander.wait()
             line = (await rig.files.log_end(job)).decode()
             found: dict[str, str] = json.loads(line)
             mark = f"sleep-{told['salt']}".encode()
