@@ -53,7 +53,8 @@ def test_a_job_has_the_names_that_scripts_build_on() -> None:
             assert {"number", "worker", "state", "failure", "started_at", "finished_at"} <= {
                 *attempt
             }
-            assert attempt["failure"] == {"class": "execution", "message": "it said no"}
+            failure = {"class": "execution", "message": "it said no", "exception": None}
+            assert attempt["failure"] == failure
             assert attempt["exit_code"] == 3
             assert shown["created_at"].endswith("Z")
             moves = [(t["from"], t["to"]) for t in shown["transitions"]]
