@@ -64,8 +64,8 @@ class _Reader:
             if match is None or match.lastgroup is None:
                 expected = "a condition such as parameters.os == 'linux' and not matrix.debug"
                 raise self._refuse(expected, text[at:])
-            kind, token = match.lastgroup, match[match.lastgroup]
-            found.append(("sign", _WORDS[token]) if token in _WORDS else (kind, token))
+            kind, word = match.lastgroup, match[match.lastgroup]
+            found.append(("sign", _WORDS[word]) if word in _WORDS else (kind, word))
             at = match.end()
         return found
 
@@ -108,20 +108,20 @@ class _Reader:
     def _value(self) -> Any:
         if self._next >= len(self._tokens):
             raise self._refuse("a value at its end", "nothing")
-        kind, token = self._tokens[self._next]
+        kind, word = self._tokens[self._next]
         self._next += 1
         if kind == "text":
-            return token[1:-1]
+            return word[1:-1]
         if kind == "number":
-            return float(token) if "." in token else int(token)
+            return float(word) if "." in word else int(word)
         if kind == "name":
             words = {"true": True, "false": False}
-            if token in words:
-                return words[token]
-            return plain(self._scope.find(token, self._node.place, self._field))
-        if token == "(":
+            if word in words:
+                return words[word]
+            return plain(self._scope.find(word, self._node.place, self._field))
+        if word == "(":
             return self._inside()
-        raise self._refuse("a value", token)
+        raise self._refuse("a value", word)
 
     def _inside(self) -> Any:
         self._depth += 1
@@ -142,7 +142,7 @@ class _Reader:
         return found
 
     def _done(self) -> str:
-        return " ".join(token for _, token in self._tokens[: self._next])
+        return " ".join(word for _, word in self._tokens[: self._next])
 
     def _refuse(self, expected: str, got: object) -> Misdescribed:
         return Misdescribed(self._node.place, self._field, expected, got)
