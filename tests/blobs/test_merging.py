@@ -14,7 +14,8 @@ from windlass.ports.blobs import Blobs
 
 
 async def keys(blobs: Blobs) -> list[str]:
-    return [info.key async for info in blobs.list("logs")]
+    """Returns the segments; a joined one has an object with its times beside it."""
+    return [info.key async for info in blobs.list("logs") if not info.key.endswith(".times")]
 
 
 def test_many_small_segments_become_few(place: Place) -> None:
@@ -40,8 +41,9 @@ def test_no_segment_becomes_larger_than_one_may_be(place: Place) -> None:
         for number in range(7):
             await writer.append(number * len(piece), piece)
         await writer.logs.merge(writer.row)
-        found = [info.size async for info in place.blobs.list("logs")]
-        assert max(found) <= SEGMENT_LIMIT
+        sizes = {info.key: info.size async for info in place.blobs.list("logs")}
+        found = await keys(place.blobs)
+        assert max(sizes[key] for key in found) <= SEGMENT_LIMIT
         assert len(found) == 3
         assert sum(found) == writer.row.bytes
 
