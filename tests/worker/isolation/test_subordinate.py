@@ -89,6 +89,7 @@ def test_a_worker_that_was_killed_leaves_neither_processes_nor_files(user: User)
             assert (folder / "d/f").stat().st_uid == int(words[0])
             agent.signal(signal.SIGKILL)
             await witness.gone()
+        await rig.engine.jobs.cancel([job])  # Else it would make its files again.
         async with rig.agent_process(user=user, environ=environ):
             while (folder / "d").exists() or list(folder.parent.parent.glob("scratch.old*")):
                 await rig.clock.sleep_ms(10)
