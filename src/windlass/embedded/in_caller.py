@@ -9,7 +9,7 @@ import contextvars
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -23,12 +23,6 @@ from windlass.ports.executor import JobContext, Result
 from windlass.tasks.current import JOBS, Current, enter
 
 HandOver = Callable[[Callable[[], Done | Failed]], Awaitable[Done | Failed]]
-
-
-class Finds(Protocol):
-    """Finds functions by their paths."""
-
-    def find(self, path: str, version: str | None = None) -> FoundFunction: ...
 
 
 class CallerExecutor:
@@ -82,11 +76,11 @@ class CallerExecutor:
 class _FunctionsHere(Functions):
     """Finds functions of the main module where they are, instead of importing it again."""
 
-    def find(self, path: str, version: str | None = None) -> FoundFunction:
+    def look_up(self, path: str) -> FoundFunction:
         module, _, name = path.partition(":")
         if module == name_of_main():
             return find_in(sys.modules["__main__"], path, name)
-        return super().find(path, version)
+        return super().look_up(path)
 
 
 class _Channel:
@@ -113,21 +107,23 @@ class _Channel:
         return self._job.context.stopping.is_set()
 
     def ask(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
-        asked = self._answer(Ask(seq, 0, body, what))
+        asked = answer_to(self._job, Ask(seq, 0, body, what))
         return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
 
     async def ask_async(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
-        asked = self._answer(Ask(seq, 0, body, what))
+        asked = answer_to(self._job, Ask(seq, 0, body, what))
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop))
 
-    async def _answer(self, ask: Ask) -> Answer:
-        box = _Box()
-        await self._job.answer(ask, box)
-        assert box.answer is not None
-        return box.answer
+
+async def answer_to(job: Job, ask: Ask) -> Answer:
+    """Returns what the server answers to a question of a function that runs in this process."""
+    heard = _Heard()
+    await job.answer(ask, heard)
+    assert heard.answer is not None
+    return heard.answer
 
 
-class _Box:
+class _Heard:
     """Takes the answer to one question."""
 
     answer: Answer | None = None
@@ -137,7 +133,7 @@ class _Box:
         self.answer = order
 
 
-def _run(call: Call, channel: _Channel, functions: Finds) -> Done | Failed:
+def _run(call: Call, channel: _Channel, functions: Functions) -> Done | Failed:
     """Runs a call on this thread and returns how it ended."""
     try:
         found = functions.find(call.function, call.version)

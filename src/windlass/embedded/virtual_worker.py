@@ -19,6 +19,7 @@ from windlass.domain.tasks.function import read_call
 from windlass.domain.tasks.python import read_args
 from windlass.domain.tasks.shell import read_args as read_shell
 from windlass.domain.values.errors import InvalidInput
+from windlass.embedded.in_caller import answer_to
 from windlass.engine.engine import Engine
 from windlass.executors.python.code.missing import MissingFunctions
 from windlass.executors.python.job import Job, done_result, failed_result
@@ -175,18 +176,6 @@ class _Context:
         """Does nothing: there is no idle time here."""
 
 
-class _Answers:
-    """Hears the answer to a question."""
-
-    def __init__(self) -> None:
-        self.heard: list[Answer] = []
-
-    def send(self, order: object) -> None:
-        """Keeps it."""
-        if isinstance(order, Answer):
-            self.heard.append(order)
-
-
 class _Server(LocalServer):
     """Runs one function; what it asks for goes to the engine."""
 
@@ -197,9 +186,9 @@ class _Server(LocalServer):
 
     def ask(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
         """Submits jobs and stores steps for the function."""
-        answers = _Answers()
-        self._run_in_engine(self._job.answer(Ask(seq, 1, body, what or JOBS), answers))
-        return answers.heard[0]
+        asked = answer_to(self._job, Ask(seq, 1, body, what or JOBS))
+        answer: Answer = self._run_in_engine(asked)
+        return answer
 
     def run_async(self, call: Coroutine[Any, Any, object]) -> object:
         """Runs an async function in a loop of its own, also where the test has one."""

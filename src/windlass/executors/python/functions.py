@@ -83,16 +83,16 @@ class Functions:
         """Returns the marked function of this path and version; raises `Unfit`."""
         found = self._found.get(path)
         if found is None:
-            found = self._found[path] = _find(path)
+            found = self._found[path] = self.look_up(path)
         if version is not None and found.version != version:
             has = "no version" if found.version is None else f"version {found.version}"
             raise Missing(f"expected version {version} of {path} on this worker, got {has}", has)
         return found
 
-
-def _find(path: str) -> FoundFunction:
-    module_name, _, name = path.partition(":")
-    return find_in(_import(module_name), path, name)
+    def look_up(self, path: str) -> FoundFunction:
+        """Imports the module of a path and returns the function in it; raises `Unfit`."""
+        module, _, name = path.partition(":")
+        return find_in(_import(module), path, name)
 
 
 def find_in(module: object, path: str, name: str) -> FoundFunction:
