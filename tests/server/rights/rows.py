@@ -152,6 +152,8 @@ READING: Final = (
     Row("GET /openapi.json"),
     Row("GET /api/v1/jobs"),
     Row("GET /api/v1/jobs", REFUSED, IN_OWN, note="of a namespace"),
+    Row("GET /api/v1/jobs/count"),
+    Row("GET /api/v1/jobs/count", REFUSED, IN_OWN, note="of a namespace"),
     Row("GET /api/v1/jobs/{job:int}", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/wait", HIDDEN, {"timeout": 0}),
     Row("POST /api/v1/jobs/wait", HIDDEN, body={"ids": ["$job"], "timeout": 0}),
@@ -199,6 +201,7 @@ CHANGING: Final = (
         of_others=True, note="of others",
     ),
     Row("POST /api/v1/jobs/bulk", body={"action": "cancel", "where": {"name": MARK, "queue": "x"}}),
+    Row("POST /api/v1/jobs/bulk/preview", body={"action": "cancel", "where": {"name": MARK}}),
     Row("POST /api/v1/jobs/{job:int}/cancel", HIDDEN, fresh=_queued),
     Row(
         "POST /api/v1/jobs/{job:int}/cancel", HIDDEN, fresh=_foreign_queued, of_others=True,

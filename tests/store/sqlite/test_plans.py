@@ -30,6 +30,7 @@ WALKS = {
     "queued_jobs": "stops at its bound",
     "lease_counts": "leases are bounded by the fleet's slots",
     "fleet": "a row for each worker, when somebody asks why",
+    "leases_by_start": "leases are bounded by the fleet's slots",
     "holders": "leases are bounded by the fleet's slots",
     "running_by_shape": "leases are bounded by the fleet's slots",
     "unbound_leases": "leases are bounded by the fleet's slots",

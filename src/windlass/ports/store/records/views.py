@@ -5,7 +5,17 @@ from typing import Protocol
 
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import JobRecord, RateRow
-from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WaitingJob, WorkerView
+from windlass.domain.rows.views import (
+    FleetRow,
+    JobCount,
+    JobFilter,
+    JobPage,
+    JobSort,
+    Place,
+    SortedPage,
+    WaitingJob,
+    WorkerView,
+)
 
 
 class ViewsRead(Protocol):
@@ -27,6 +37,19 @@ class ViewsRead(Protocol):
         Each call looks at a bounded number of rows, however many there are, so a page
         may be short and still have a `next`.
         """
+        ...
+
+    async def sorted_jobs(
+        self, wanted: JobFilter, sort: JobSort, after: Place | None, limit: int
+    ) -> SortedPage:
+        """Returns jobs behind a place of an order, bounded like `jobs`.
+
+        Raises `InvalidInput` if the order cannot show what is wanted.
+        """
+        ...
+
+    async def count_jobs(self, wanted: JobFilter) -> JobCount:
+        """Counts jobs by looking at a bounded number of rows."""
         ...
 
     async def workers_with_counts(self) -> list[WorkerView]:
