@@ -65,20 +65,20 @@ def test_a_log_is_read_by_lines_and_searched_while_it_grows() -> None:
                 await viewer.get(
                     f"{path}/search", params={"text": "LINE 3", "ignore_case": True, "limit": 2}
                 )
-            ).json()  # noqa: E501
+            ).json()
             assert [match["line"] for match in found["matches"]] == [3, 30]
             on = (
                 await viewer.get(
                     f"{path}/search", params={"text": "line 3", "start": found["next"], "limit": 1}
                 )
-            ).json()  # noqa: E501
+            ).json()
             assert on["matches"][0]["line"] == 31
             back = (
                 await viewer.get(
                     f"{path}/search",
                     params={"text": "^line [12]$", "regex": True, "backwards": True},
                 )
-            ).json()  # noqa: E501
+            ).json()
             assert [match["line"] for match in back["matches"]] == [2, 1]
             assert back["next"] is None
             wrong = await viewer.get(f"{path}/search", params={"text": "(", "regex": True})
