@@ -159,9 +159,12 @@ READING: Final = (
     Row("POST /api/v1/jobs/wait", HIDDEN, body={"ids": ["$job"], "timeout": 0}),
     Row("GET /api/v1/jobs/{job:int}/events", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/explain/matrix", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/time", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN, {"wait": 0}, note="in parts"),
+    Row("GET /api/v1/jobs/{job:int}/log/lines", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/log/search", HIDDEN, {"text": "x"}),
     Row("GET /api/v1/jobs/{job:int}/artifacts", HIDDEN, values={"job": "$source"}),
     Row(
         "GET /api/v1/jobs/{job:int}/artifacts/{name:path}",
