@@ -133,6 +133,14 @@ class Views(ABC):
     @abstractmethod
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]: ...
 
+    @abstractmethod
+    async def worker_events(
+        self, worker: int, after: int, until: int, most: int
+    ) -> list[Event]: ...
+
+    @abstractmethod
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]: ...
+
     # What a list is driven from
 
     async def _sources(self, wanted: JobFilter) -> tuple[Source, ...] | list[int]:
