@@ -33,6 +33,8 @@ from windlass.wire.jobs import SubmitRequest
 
 FRESH_MS: Final = 5_000  # how long what workers told is used again
 MOST_PROBLEMS: Final = 20
+UNCHECKED: Final = "unchecked"  # a task whose arguments nobody checks
+NOTHING: Final = object()
 _BUILT_IN: Final[Mapping[str, tuple[type[msgspec.Struct], str]]] = {
     "shell": (ShellArgs, "Runs a program with its arguments."),
     "python": (PythonArgs, "Calls a Python function by its path."),
@@ -87,14 +89,11 @@ class Tasks:
             try:
                 spec = await self._check(left, who)
             except WindlassError as error:
-                problem = _problem(error)
-                problems.append(problem)
-                if left.pop(problem.field.partition(".")[0].partition("[")[0], None) is None:
+                problems.append(_problem(error))
+                if not _leave_out(left, problems[-1].field):
                     break
             else:
-                return await self._preview(spec, who) if not problems else Preview(
-                    problems=problems
-                )  # fmt: skip
+                return Preview(problems=problems) if problems else await self._preview(spec, who)
         return Preview(problems=problems)
 
     async def _preview(self, spec: JobSpec, who: Identity) -> Preview:
@@ -173,6 +172,16 @@ def _built_in() -> Iterator[TaskInfo]:
         own = found.pop(kind.__name__, schema)
         whole = {**own, "$defs": found} if found else dict(own)
         yield TaskInfo(name=name, is_built_in=True, doc=doc, schema=whole)
+
+
+def _leave_out(job: dict[str, Any], field: str) -> bool:
+    """Leaves out the option that a field belongs to; returns whether it was there."""
+    name = field.partition(".")[0].partition("[")[0]
+    if name == "args" and job.get("task") != UNCHECKED:
+        job["task"] = UNCHECKED  # Which of its arguments are missing is known.
+        job.pop("args", None)
+        return True
+    return job.pop(name, NOTHING) is not NOTHING
 
 
 def _problem(error: WindlassError) -> Problem:
