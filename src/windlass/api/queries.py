@@ -261,15 +261,17 @@ def _worker_names(view: JobRecord) -> dict[int, str]:
 
 
 def _limit(info: WorkerInfo, who: Identity) -> WorkerInfo:
-    """Leaves out which other namespaces a worker serves, has secrets for and knows code of."""
-
-    def seen(metadata: Mapping[str, Any]) -> dict[str, Any]:
-        kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
-        return without_functions({key: value for key, value in kept.items() if value != []})
-
+    """Leaves out of a worker's metadata what the caller may not see."""
+    seen = partial(visible_metadata, who=who)
     return msgspec.structs.replace(
         info, static=seen(info.static), dynamic=seen(info.dynamic), metadata=seen(info.metadata)
     )
+
+
+def visible_metadata(metadata: Mapping[str, Any], who: Identity) -> dict[str, Any]:
+    """Leaves out which other namespaces a worker serves, has secrets for and knows code of."""
+    kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
+    return without_functions({key: value for key, value in kept.items() if value != []})
 
 
 def _seen_names(key: str, value: Any, who: Identity) -> Any:

@@ -26,6 +26,7 @@ COSTLY: Final = frozenset(
         ("GET", "/api/v1/jobs/{job:int}/log/search"),
         ("GET", "/api/v1/workers/{worker:int}/explain"),
         ("GET", "/api/v1/pools/plan"),
+        ("GET", "/api/v1/workers/{worker:int}/history"),
         ("POST", "/api/v1/verify"),
     }
 )

@@ -77,6 +77,14 @@ class Views(JobLists):
     @abstractmethod
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]: ...
 
+    @abstractmethod
+    async def worker_events(
+        self, worker: int, after: int, until: int, most: int
+    ) -> list[Event]: ...
+
+    @abstractmethod
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]: ...
+
     # Bringing rows together
 
     async def _views(self, ids: Sequence[int]) -> list[JobRecord]:

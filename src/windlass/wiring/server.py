@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from windlass.api.fleet.services import fleet_services
 from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
 from windlass.api.steps.signals import Signals
@@ -70,10 +71,11 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
             ticker.start()
         try:
             queries = Queries(engine, backend.inbox)
+            jobs = Jobs(engine, queries)
             yield Services(
                 engine=engine,
                 queries=queries,
-                jobs=Jobs(engine, queries),
+                jobs=jobs,
                 workflows=Workflows(engine),
                 signals=Signals(engine, queries, RealSecrets().secret),
                 files=backend.files,
@@ -91,6 +93,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 stopping=asyncio.Event(),
                 callers=callers,
                 audit=audit,
+                fleet=fleet_services(engine, jobs, clock),
                 code_flow=_code_flow(callers, engine, meters, clock),
             )
         finally:

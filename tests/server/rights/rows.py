@@ -188,16 +188,21 @@ READING: Final = (
     Row("GET /api/v1/workers"),
     Row("GET /api/v1/workers/{worker:int}"),
     Row("GET /api/v1/workers/{worker:int}/explain"),
+    Row("GET /api/v1/workers/{worker:int}/history"),
+    Row("GET /api/v1/fleet"),
+    Row("GET /api/v1/tasks"),
     Row("GET /api/v1/queues"),
     Row("GET /api/v1/pools"),
     Row("GET /api/v1/pools/plan"),
     Row("GET /api/v1/pools/costs"),
     Row("GET /api/v1/pools/{name:str}", values={"name": "p"}, fresh=_pool),
+    Row("GET /api/v1/pools/{name:str}/history", values={"name": "p"}, fresh=_pool),
 )
 
 CHANGING: Final = (
     Row("POST /api/v1/jobs", body={"jobs": [job()]}),
     Row("POST /api/v1/jobs", REFUSED, body={"jobs": [job(namespace=OWN)]}, note="of a namespace"),
+    Row("POST /api/v1/jobs/preview", body={"job": job()}),
     Row("POST /api/v1/jobs/cancel", HIDDEN, body={"ids": ["$job"]}, fresh=_queued),
     Row(
         "POST /api/v1/jobs/cancel", HIDDEN, body={"ids": ["$job"]}, fresh=_foreign_queued,

@@ -268,6 +268,8 @@ ASK: list[Step] = [
     lambda tx: tx.views.sorted_jobs(JobFilter(), JobSort.FINISHED, None, 5),
     lambda tx: tx.views.count_jobs(JobFilter()),
     lambda tx: tx.views.fleet_events(0, 10**6, 10),
+    lambda tx: tx.views.worker_events(1, 0, 10**6, 10),
+    lambda tx: tx.views.pool_events(0, 10**6, 10),
     lambda tx: tx.views.holders(1, 10),
     lambda tx: tx.views.rate("team", "r"),
     lambda tx: tx.views.ready_before([1, 2], 2**62, 0, 10),

@@ -24,6 +24,9 @@ from windlass.server.routes import (
     workers,
     workflows,
 )
+from windlass.server.routes.fleet import history as fleet_history
+from windlass.server.routes.fleet import tasks as fleet_tasks
+from windlass.server.routes.fleet import workers as fleet_workers
 from windlass.server.sign_in.routes import routes as sign_in_routes
 
 ALL: Final[tuple[Route, ...]] = (
@@ -44,6 +47,9 @@ ALL: Final[tuple[Route, ...]] = (
     *templates.routes,
     *schedules.routes,
     *pools.routes,
+    *fleet_tasks.routes,
+    *fleet_workers.routes,
+    *fleet_history.routes,
     *audit_routes,
     *sign_in_routes,
 )

@@ -83,6 +83,17 @@ class ViewsRead(Protocol):
         """Returns the newest starts under a rate, if there were any."""
         ...
 
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        """Returns the last events in (after, until] that name this worker, descending.
+
+        It walks that part of the log: callers limit its length.
+        """
+        ...
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        """Returns the last events about pools in (after, until], descending."""
+        ...
+
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
         """Returns the first events about workers and queues in (after, until], ascending."""
         ...

@@ -218,6 +218,18 @@ class MemoryViews(Views):
         found = self._tables.events.between((after + 1,), (until + 1,))
         return [event for event in found if event.kind in kinds][:most]
 
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        return self._newest(lambda event: event.worker == worker, after, until, most)
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        return self._newest(lambda event: event.kind == EventKind.POOL, after, until, most)
+
+    def _newest(
+        self, takes: Callable[[Event], bool], after: int, until: int, most: int
+    ) -> list[Event]:
+        found = self._tables.events.between((after + 1,), (until + 1,))
+        return [event for event in found if takes(event)][-most:][::-1]
+
     async def _counters(self) -> Mapping[str, int]:
         return await self._log.counters()
 

@@ -164,6 +164,12 @@ class PostgresViews(Views):
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
         return events_of(await self._session.fetch("fleet_events", after, until, most))
 
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        return events_of(await self._session.fetch("worker_events", after, until, worker, most))
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        return events_of(await self._session.fetch("pool_events", after, until, most))
+
     async def _by_ids(self, query: str, ids: Sequence[int]) -> Rows:
         return await self._session.fetch(query, ascending(ids)) if ids else []
 

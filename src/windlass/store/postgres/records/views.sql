@@ -175,6 +175,18 @@ SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0
        reason, actor, data
 FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind IN ({event.worker}, {event.queue}, {event.loop}) ORDER BY seq LIMIT $3
 
+-- name: worker_events
+-- A walk back along the primary key, whose length the reader bounds.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
+       reason, actor, data
+FROM events WHERE seq > $1 AND seq <= $2 AND worker = $3 ORDER BY seq DESC LIMIT $4
+
+-- name: pool_events
+-- Events about no job, by the index on the job.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
+       reason, actor, data
+FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind = {event.pool} ORDER BY seq DESC LIMIT $3
+
 -- name: rate_starts
 -- By primary key.
 SELECT namespace, key, keep, starts FROM rates WHERE namespace = $1 AND key = $2

@@ -177,6 +177,14 @@ class SqliteViews(Views):
         rows = self._execute(QUERIES["fleet_events"], (after, until, most))
         return list(map(as_event, rows))
 
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        rows = self._execute(QUERIES["worker_events"], (after, until, worker, most))
+        return list(map(as_event, rows))
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        rows = self._execute(QUERIES["pool_events"], (after, until, most))
+        return list(map(as_event, rows))
+
     def _by_ids(self, query: str, ids: Sequence[int]) -> list[Any]:
         """Returns rows in the order of the ids, of which there may be none."""
         return self._execute(QUERIES[query], (integers(ids),)).fetchall() if ids else []

@@ -175,3 +175,27 @@ WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind IN ({event.worker}, {event.que
         ELSE 1
     END
 ORDER BY seq LIMIT ?3;
+
+-- name: worker_events
+-- A walk back along the primary key, whose length the reader bounds: few events name a worker, and
+-- an index on it would cost every job.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events
+WHERE seq > ?1 AND seq <= ?2 AND worker = ?3
+ORDER BY seq DESC LIMIT ?4;
+
+-- name: pool_events
+-- Among the unusual ones, as those about workers.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events
+WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind = {event.pool} AND
+    CASE from_state
+        WHEN {state.new} THEN to_state <> {state.queued}
+        WHEN {state.queued} THEN to_state <> {state.assigned}
+        WHEN {state.assigned} THEN to_state <> {state.running}
+        WHEN {state.running} THEN to_state <> {state.completed}
+        ELSE 1
+    END
+ORDER BY seq DESC LIMIT ?3;

@@ -1,0 +1,27 @@
+"""What the routes for pages about the fleet work with."""
+
+from typing import NamedTuple
+
+from windlass.api.fleet.history import Histories
+from windlass.api.fleet.tasks import Tasks
+from windlass.api.fleet.workers import FleetPages
+from windlass.api.jobs import Jobs
+from windlass.engine.engine import Engine
+from windlass.ports.clock import Clock
+
+
+class FleetServices(NamedTuple):
+    """Reads what pages about the fleet show."""
+
+    tasks: Tasks
+    histories: Histories
+    pages: FleetPages
+
+
+def fleet_services(engine: Engine, jobs: Jobs, clock: Clock) -> FleetServices:
+    """Returns the services on a started engine."""
+    return FleetServices(
+        tasks=Tasks(engine, jobs, clock),
+        histories=Histories(engine),
+        pages=FleetPages(engine),
+    )
