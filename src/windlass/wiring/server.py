@@ -31,6 +31,7 @@ from windlass.server.audit.log import AuditLog
 from windlass.server.event_log import write_line
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
+from windlass.server.metrics.counted_events import CountedEvents
 from windlass.server.readiness import Readiness
 from windlass.server.services import Services
 from windlass.server.sign_in.callers import SignedCallers
@@ -49,24 +50,25 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
     async with running_backend(options) as backend:
         engine = backend.engine
         backend.loops.start()
-        meters = Meters()
+        meters = Meters(options.store.partition(":")[0])
+        counters = engine.counters
         names = WorkerNames(engine.store)
         level = options.log_level
         lines = None if level == Level.OFF else EventLines(names, write_line, level)
-        feed = Feed(engine.store, meters, lines)
+        feed = Feed(engine.store, meters, CountedEvents(engine), lines)
         await feed.begin()
-        tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
+        tickers: list[Ticker[Any]] = [Ticker(feed, clock, counters)]
         providers = partial(make_provider, place=options.data / POOLS, clock=clock)
         pools = Pools(engine, RealSecrets(), providers, address=options.address)
-        sizing = Ticker(PoolsLoop(pools), clock)
+        sizing = Ticker(PoolsLoop(pools), clock, counters)
         if options.address:
             tickers.append(sizing)
         if engine.store.shared and not engine.store.inline:
-            tickers.append(Ticker(ServerHeartbeat(engine), clock))
+            tickers.append(Ticker(ServerHeartbeat(engine), clock, counters))
         callers = SignedCallers(options.sign_in, clock)
         access = Access(engine, RealSecrets(), callers if options.sign_in.is_on else None)
         audit = AuditLog(engine.store, clock, RealSecrets().secret())
-        tickers += [Ticker(audit, clock), Ticker(TokenUses(access), clock)]
+        tickers += [Ticker(audit, clock, counters), Ticker(TokenUses(access), clock, counters)]
         for ticker in tickers:
             ticker.start()
         try:

@@ -78,6 +78,7 @@ FILL: list[Step] = [
     lambda tx: tx.catalog.intern_shapes({"aa": b"{}"}),
     lambda tx: tx.catalog.put_queue(QueueRow("live", 100, 0)),
     lambda tx: tx.catalog.set_meta("epoch", 1),
+    lambda tx: tx.catalog.advance_meta("read_seq", 0, 4),
     lambda tx: tx.access.insert(token("a")),
     lambda tx: tx.access.add_code(code("c")),
     lambda tx: tx.access.insert(token("s", kind="session")),

@@ -93,6 +93,17 @@ class WorkerView(NamedTuple):
     leases: int
 
 
+class Census(NamedTuple):
+    """How many open jobs and workers there are, each list ascending.
+
+    `jobs` counts those that are not queued by shape and state, as (shape, state, jobs);
+    `workers` is (status, workers, slots).
+    """
+
+    jobs: list[tuple[int, int, int]]
+    workers: list[tuple[int, int, int]]
+
+
 class WaitingJob(NamedTuple):
     """A ready job. It waits since `since`, unless it was tried before: then that is None."""
 

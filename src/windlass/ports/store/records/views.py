@@ -6,6 +6,7 @@ from typing import Protocol
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import JobRecord, RateRow
 from windlass.domain.rows.views import (
+    Census,
     FleetRow,
     JobCount,
     JobFilter,
@@ -58,6 +59,10 @@ class ViewsRead(Protocol):
 
     async def queue_depths(self) -> dict[str, int]:
         """Returns how many jobs are queued in each queue."""
+        ...
+
+    async def census(self, most: int) -> Census:
+        """Counts open jobs that are not queued, and workers; at most `most` rows of each place."""
         ...
 
     async def fleet(self) -> Sequence[FleetRow]:

@@ -1,5 +1,6 @@
 """What lists and pages show, read from the tables."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 
@@ -14,7 +15,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, Place, WaitingJob
 from windlass.store.job_filters import (
     BAD_CODES,
     BLOCKED,
@@ -197,6 +198,28 @@ class MemoryViews(Views):
             if ticket.shape in wanted and (ticket.rank, ticket.job) < (rank, job)
         )
         return sum(1 for _ in islice(found, most))
+
+    async def census(self, most: int) -> Census:
+        tables = self._tables
+        blocked = (row for row in tables.waits if not row.is_running)
+        later = (row for row in tables.due if row.state != QUEUED)
+        rows = ((tables.jobs.get(lease.job), lease.state) for lease in tables.leases)
+        leased = ((row.facts.shape, state) for row, state in rows if row is not None)
+        jobs = Counter(
+            chain(
+                ((row.ticket.shape, BLOCKED) for row in islice(blocked, most)),
+                ((row.ticket.shape, row.state) for row in islice(later, most)),
+                islice(leased, most),
+            )
+        )
+        workers: dict[int, tuple[int, int]] = {}
+        for worker in tables.workers:
+            count, slots = workers.get(worker.status, (0, 0))
+            workers[worker.status] = count + 1, slots + worker.slots
+        return Census(
+            sorted((shape, state, count) for (shape, state), count in jobs.items()),
+            sorted((status, *counts) for status, counts in workers.items()),
+        )
 
     async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
         jobs = [ticket.job for ticket in self._tables.ready if ticket.shape == shape]

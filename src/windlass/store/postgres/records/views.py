@@ -14,7 +14,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.postgres.columns import ascending
@@ -141,6 +141,11 @@ class PostgresViews(Views):
 
     async def _counters(self) -> Mapping[str, int]:
         return {row[0]: row[1] for row in await self._session.fetch("counters")}
+
+    async def census(self, most: int) -> Census:
+        jobs: Any = await self._session.fetch("census_of_jobs", most)
+        workers: Any = await self._session.fetch("census_of_workers")
+        return Census([tuple(row) for row in jobs], [tuple(row) for row in workers])
 
     async def fleet(self) -> Sequence[FleetRow]:
         rows: Sequence[Any] = await self._session.fetch("fleet")

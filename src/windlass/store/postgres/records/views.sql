@@ -190,3 +190,22 @@ FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind = {event.pool} ORD
 -- name: rate_starts
 -- By primary key.
 SELECT namespace, key, keep, starts FROM rates WHERE namespace = $1 AND key = $2
+
+-- name: census_of_jobs
+-- A bounded part of each place; planned jobs count as queued, and kept waits as what the job does.
+SELECT shape, state::integer, count(*) FROM (
+    SELECT shape, {state.blocked}::smallint AS state FROM (
+        SELECT shape FROM waits WHERE manual <> {manual.kept_while_running} LIMIT $1
+    ) AS blocked
+    UNION ALL
+    SELECT shape, state FROM (
+        SELECT shape, state FROM due WHERE state <> {state.queued} LIMIT $1
+    ) AS later
+    UNION ALL
+    SELECT j.shape, l.state
+    FROM (SELECT job, state FROM leases LIMIT $1) AS l JOIN jobs j ON j.id = l.job
+) AS open_jobs GROUP BY shape, state ORDER BY shape, state
+
+-- name: census_of_workers
+-- The workers are few beside the jobs.
+SELECT status::integer, count(*), sum(slots)::bigint FROM workers GROUP BY status ORDER BY status

@@ -8,7 +8,7 @@ import apsw
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.sqlite.records.files import SqliteFiles
@@ -152,6 +152,11 @@ class SqliteViews(Views):
     async def _counters(self) -> Mapping[str, int]:
         rows: list[Row] = self._execute(QUERIES["counters"]).fetchall()
         return dict(rows)
+
+    async def census(self, most: int) -> Census:
+        jobs: list[Any] = self._execute(QUERIES["census_of_jobs"], (most,)).fetchall()
+        workers: list[Any] = self._execute(QUERIES["census_of_workers"]).fetchall()
+        return Census(jobs, workers)
 
     async def fleet(self) -> Sequence[FleetRow]:
         rows: list[Any] = self._execute(QUERIES["fleet"]).fetchall()
