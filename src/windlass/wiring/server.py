@@ -67,6 +67,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
             tickers.append(Ticker(ServerHeartbeat(engine), clock, counters))
         callers = SignedCallers(options.sign_in, clock)
         access = Access(engine, RealSecrets(), callers if options.sign_in.is_on else None)
+        sign_ins = SignInRate(options.config.http.sign_ins_per_minute, meters.refuse, clock)
         audit = AuditLog(engine.store, clock, RealSecrets().secret())
         tickers += [Ticker(audit, clock, counters), Ticker(TokenUses(access), clock, counters)]
         for ticker in tickers:
@@ -96,7 +97,8 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 callers=callers,
                 audit=audit,
                 fleet=fleet_services(engine, jobs, clock),
-                code_flow=_code_flow(callers, engine, meters, clock),
+                sign_ins=sign_ins,
+                code_flow=_code_flow(callers, engine, sign_ins, clock),
             )
         finally:
             for ticker in tickers:
@@ -110,7 +112,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
 
 
 def _code_flow(
-    callers: SignedCallers, engine: Engine, meters: Meters, clock: Clock
+    callers: SignedCallers, engine: Engine, rate: SignInRate, clock: Clock
 ) -> CodeFlow | None:
     """Returns the sign-in of browsers, if they know where the server is."""
     oidc = callers.oidc
@@ -118,7 +120,6 @@ def _code_flow(
         return None
     secrets = RealSecrets()
     states = States(lambda: engine.run(partial(shared_key, secrets=secrets)), secrets, clock)
-    rate = SignInRate(engine.config.http.sign_ins_per_minute, meters.refuse, clock)
     return CodeFlow(callers, oidc, states=states, rate=rate, secrets=secrets, clock=clock)
 
 

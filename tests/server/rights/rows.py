@@ -292,10 +292,13 @@ MANAGING: Final = (
     ),
     Row("GET /api/v1/audit"),
     Row("GET /api/v1/whoami"),
+    Row("GET /auth/ways"),
+    Row("POST /auth/session", body={"code": "link_x"}, otherwise=401),  # nobody made this code
+    Row("POST /auth/links"),
     Row("GET /auth/settings", otherwise=404),  # this server has no identity provider
     Row("GET /auth/login", otherwise=404),
     Row("GET /auth/callback", otherwise=404),
-    Row("POST /auth/logout", otherwise=404),
+    Row("POST /auth/logout"),
     Row("POST /api/v1/codes", body={}),
     Row("PUT /api/v1/workers/{worker:int}/static", body={}, fresh=_spare_worker),
     Row("PATCH /api/v1/workers/{worker:int}/static", body={}, fresh=_spare_worker),
