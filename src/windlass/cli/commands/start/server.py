@@ -42,6 +42,7 @@ def server(
     tls_client_ca: Path | None = None,
     allowed_host: Many = None,
     modules: Imports = None,
+    fuzz: Many = None,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -71,6 +72,9 @@ def server(
         A name under which clients reach the server, like --http-host-names. Repeatable.
     modules
         A module with tasks whose arguments the server checks on submission. Repeatable.
+    fuzz
+        A solver file of `windlass fuzz` whose queue, builds, findings and coverage the dashboard
+        shows. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -82,7 +86,7 @@ def server(
     imports = tuple(modules or ())
     options = ServerOptions(
         store, blobs, settings.config, imports, data=directory, log_level=level,
-        sign_in=settings.sign_in,
+        sign_in=settings.sign_in, fuzz=tuple(fuzz or ()),
     )  # fmt: skip
     uvloop.run(_serve(directory, options, where, tuple(allowed_host or ())))
 

@@ -17,6 +17,7 @@ from windlass.cli.commands.start.local_server import (
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
+from windlass.cli.options.flags import Many
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import (
     APP_VARIABLE,
@@ -51,6 +52,7 @@ def up(
     store: str | None = None,
     modules: Imports = None,
     apps: Apps = None,
+    fuzz: Many = None,
     variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
@@ -77,6 +79,9 @@ def up(
         A module with tasks for the workers to run. Repeatable.
     apps
         A package that the workers import with all modules below it. Repeatable.
+    fuzz
+        A solver file of `windlass fuzz` whose queue, builds, findings and coverage the dashboard
+        shows. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -91,6 +96,7 @@ def up(
         data=directory,
         log_level=level,
         sign_in=settings.sign_in,
+        fuzz=tuple(fuzz or ()),
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # The workers inherit it.
