@@ -52,6 +52,7 @@ class ServerOptions(NamedTuple):
     stopped: Callable[[], bool] = lambda: False  # whether to end although it waits for the store
     log_level: Level = Level.OFF  # of the events that go to its log
     sign_in: SignIn = SignIn()
+    fuzz: tuple[str, ...] = ()  # files of solvers whose fuzzing it shows
 
 
 class Backend(NamedTuple):

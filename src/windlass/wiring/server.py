@@ -26,6 +26,7 @@ from windlass.engine.loops.ticker import Ticker
 from windlass.engine.loops.token_uses import TokenUses
 from windlass.engine.pools.pools import Pools
 from windlass.ports.clock import Clock
+from windlass.ports.fuzzing import FuzzingReader, NoFuzzing
 from windlass.providers import make_provider
 from windlass.server.audit.log import AuditLog
 from windlass.server.event_log import write_line
@@ -96,7 +97,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 stopping=asyncio.Event(),
                 callers=callers,
                 audit=audit,
-                fleet=fleet_services(engine, jobs, clock),
+                fleet=fleet_services(engine, jobs, clock, _fuzzing(options, clock)),
                 sign_ins=sign_ins,
                 code_flow=_code_flow(callers, engine, sign_ins, clock),
             )
@@ -109,6 +110,15 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 await access.note_uses()
             with suppress(WindlassError):
                 await feed.run_once(clock.now_ms())  # what happened while it stopped
+
+
+def _fuzzing(options: ServerOptions, clock: Clock) -> FuzzingReader:
+    """Returns what reads commit fuzzing; most servers show none, and do not load it."""
+    if not options.fuzz:
+        return NoFuzzing()
+    from windlass.wiring.fuzzing import BucketReader
+
+    return BucketReader(options.fuzz, options.data, clock)
 
 
 def _code_flow(

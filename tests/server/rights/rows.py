@@ -191,6 +191,18 @@ READING: Final = (
     Row("GET /api/v1/workers/{worker:int}/history"),
     Row("GET /api/v1/fleet"),
     Row("GET /api/v1/tasks"),
+    Row("GET /api/v1/fuzz"),
+    # This server shows no solver.
+    Row("GET /api/v1/fuzz/{solver:str}", values={"solver": "s"}, otherwise=404),
+    Row("GET /api/v1/fuzz/{solver:str}/coverage", values={"solver": "s"}, otherwise=404),
+    *(
+        Row(
+            f"GET /api/v1/fuzz/{{solver:str}}/findings/{{finding:str}}{what}",
+            values={"solver": "s", "finding": "f"},
+            otherwise=404,
+        )
+        for what in ("", "/input")
+    ),
     Row("GET /api/v1/queues"),
     Row("GET /api/v1/pools"),
     Row("GET /api/v1/pools/plan"),

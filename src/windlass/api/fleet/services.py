@@ -8,6 +8,7 @@ from windlass.api.fleet.workers import FleetPages
 from windlass.api.jobs import Jobs
 from windlass.engine.engine import Engine
 from windlass.ports.clock import Clock
+from windlass.ports.fuzzing import FuzzingReader
 
 
 class FleetServices(NamedTuple):
@@ -16,12 +17,16 @@ class FleetServices(NamedTuple):
     tasks: Tasks
     histories: Histories
     pages: FleetPages
+    fuzzing: FuzzingReader
 
 
-def fleet_services(engine: Engine, jobs: Jobs, clock: Clock) -> FleetServices:
+def fleet_services(
+    engine: Engine, jobs: Jobs, clock: Clock, fuzzing: FuzzingReader
+) -> FleetServices:
     """Returns the services on a started engine."""
     return FleetServices(
         tasks=Tasks(engine, jobs, clock),
         histories=Histories(engine),
         pages=FleetPages(engine),
+        fuzzing=fuzzing,
     )

@@ -24,6 +24,7 @@ from windlass.server.routes import (
     workers,
     workflows,
 )
+from windlass.server.routes.fleet import fuzzing as fleet_fuzzing
 from windlass.server.routes.fleet import history as fleet_history
 from windlass.server.routes.fleet import tasks as fleet_tasks
 from windlass.server.routes.fleet import workers as fleet_workers
@@ -50,6 +51,7 @@ ALL: Final[tuple[Route, ...]] = (
     *fleet_tasks.routes,
     *fleet_workers.routes,
     *fleet_history.routes,
+    *fleet_fuzzing.routes,
     *audit_routes,
     *sign_in_routes,
 )
