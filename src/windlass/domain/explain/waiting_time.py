@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import TERMINAL, State
 
 Cause = Literal[
     "dependencies", "operator", "not_before", "backoff", "restored", "paused", "limits",
@@ -159,10 +159,7 @@ def _length(pieces: Iterable[Interval]) -> int:
     return sum(end - start for start, end in pieces)
 
 
-_ENDED: Final = frozenset(
-    state.code
-    for state in (State.COMPLETED, State.FAILED, State.CANCELED, State.ABORTED, State.REJECTED)
-)
+_ENDED: Final = frozenset(state.code for state in TERMINAL)
 _BY_STATE: Final[Mapping[int, Cause]] = {
     State.ASSIGNED.code: "assigned",
     State.RUNNING.code: "running",
