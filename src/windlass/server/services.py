@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
@@ -35,6 +36,7 @@ class Services(NamedTuple):
     queries: Queries
     jobs: Jobs
     workflows: Workflows
+    graphs: WorkflowGraphs
     signals: Signals
     files: Files
     access: Access

@@ -17,6 +17,7 @@ from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, Sha
 from windlass.domain.rows.views import (
     FleetRow,
     JobFilter,
+    JobMoment,
     JobPage,
     WaitingJob,
     WorkerView,
@@ -102,6 +103,9 @@ class Views(ABC):
     async def queue_depths(self) -> dict[str, int]:
         found = await self._counters()
         return {n.removeprefix(_DEPTH): v for n, v in found.items() if n.startswith(_DEPTH)}
+
+    @abstractmethod
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]: ...
 
     # What explains a wait
 

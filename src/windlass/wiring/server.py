@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
 from windlass.api.steps.signals import Signals
@@ -75,6 +76,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 queries=queries,
                 jobs=Jobs(engine, queries),
                 workflows=Workflows(engine),
+                graphs=WorkflowGraphs(engine),
                 signals=Signals(engine, queries, RealSecrets().secret),
                 files=backend.files,
                 access=access,

@@ -17,13 +17,11 @@ from windlass.server.routes import (
     jobs,
     pools,
     queues,
-    schedules,
     signals,
     system,
-    templates,
     workers,
-    workflows,
 )
+from windlass.server.routes.workflows import graphs, schedules, templates, workflows
 from windlass.server.sign_in.routes import routes as sign_in_routes
 
 ALL: Final[tuple[Route, ...]] = (
@@ -41,6 +39,7 @@ ALL: Final[tuple[Route, ...]] = (
     *access.routes,
     *events.routes,
     *workflows.routes,
+    *graphs.routes,
     *templates.routes,
     *schedules.routes,
     *pools.routes,

@@ -5,7 +5,14 @@ from typing import Protocol
 
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import JobRecord, RateRow
-from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WaitingJob, WorkerView
+from windlass.domain.rows.views import (
+    FleetRow,
+    JobFilter,
+    JobMoment,
+    JobPage,
+    WaitingJob,
+    WorkerView,
+)
 
 
 class ViewsRead(Protocol):
@@ -27,6 +34,10 @@ class ViewsRead(Protocol):
         Each call looks at a bounded number of rows, however many there are, so a page
         may be short and still have a `next`.
         """
+        ...
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        """Returns where these jobs stand, ascending by id and without unknown ones."""
         ...
 
     async def workers_with_counts(self) -> list[WorkerView]:

@@ -14,7 +14,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import FleetRow, WaitingJob
+from windlass.domain.rows.views import FleetRow, JobMoment, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.postgres.columns import ascending
@@ -104,6 +104,9 @@ class PostgresViews(Views):
 
     async def _counters(self) -> Mapping[str, int]:
         return {row[0]: row[1] for row in await self._session.fetch("counters")}
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        return list(map(JobMoment._make, await self._by_ids("job_moments", ids)))
 
     async def fleet(self) -> Sequence[FleetRow]:
         rows: Sequence[Any] = await self._session.fetch("fleet")

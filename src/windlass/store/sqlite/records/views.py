@@ -8,7 +8,7 @@ import apsw
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import FleetRow, WaitingJob
+from windlass.domain.rows.views import FleetRow, JobMoment, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.sqlite.records.files import SqliteFiles
@@ -112,6 +112,9 @@ class SqliteViews(Views):
     async def _counters(self) -> Mapping[str, int]:
         rows: list[Row] = self._execute(QUERIES["counters"]).fetchall()
         return dict(rows)
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        return list(map(JobMoment._make, self._by_ids("job_moments", sorted(ids))))
 
     async def fleet(self) -> Sequence[FleetRow]:
         rows: list[Any] = self._execute(QUERIES["fleet"]).fetchall()
