@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from windlass.api.fleet.services import FleetServices
 from windlass.api.jobs import Jobs
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
@@ -52,6 +53,7 @@ class Services(NamedTuple):
     stopping: asyncio.Event  # cuts endless streams off
     callers: SignedCallers
     audit: AuditLog
+    fleet: FleetServices
     sign_ins: SignInRate
     code_flow: CodeFlow | None = None  # None: browsers sign in with a token only
 

@@ -105,6 +105,7 @@ def show(dice: Dice, held: Snapshot) -> Move:
             Move("views", "jobs", (wanted, dice.one([0, 0, 8]), dice.number(1, 9))),
             Move("views", "workers_with_counts", ()),
             Move("views", "queue_depths", ()),
+            Move("views", "census", (1_000,)),
         ]
     )
 

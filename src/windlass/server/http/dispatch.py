@@ -42,6 +42,7 @@ from windlass.server.http.replies import (
 )
 from windlass.server.http.router import Router
 from windlass.server.http.routes import Route
+from windlass.server.metrics.requests import NO_ROUTE
 from windlass.server.services import Services
 
 log = structlog.get_logger("windlass.server")
@@ -80,6 +81,7 @@ class Dispatcher:
         self._services = services
         self._hosts = hosts
         self._count = services.meters.refuse
+        self._requests = services.meters.requests
         self._callers = Callers(services.engine.config.http, self._count)
         self._router = Router(
             (route.method, route.path, _bound(route, body_limit)) for route in routes
@@ -100,6 +102,8 @@ class Dispatcher:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         seen = Seen()
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             reply = await self._run(scope, receive, seen)
         except WindlassError as error:
@@ -120,6 +124,9 @@ class Dispatcher:
             seen.code = STOPPING.code
             reply = _failed(STOPPING)
         reply = note_call(self._services.audit, scope, seen, reply)
+        route = NO_ROUTE if seen.route is None else (seen.route.path, seen.route.method)
+        status = reply.status if isinstance(reply, Complete) else 200
+        self._requests.note(route, status, clock() - began)
         if isinstance(reply, Stream):
             await self._send_stream(scope, receive, send, reply)
         else:

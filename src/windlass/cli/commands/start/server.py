@@ -43,6 +43,7 @@ def server(
     allowed_host: Many = None,
     modules: Imports = None,
     no_dashboard: bool = False,
+    fuzz: Many = None,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -74,6 +75,9 @@ def server(
         A module with tasks whose arguments the server checks on submission. Repeatable.
     no_dashboard
         Serve the API only, without the web page.
+    fuzz
+        A solver file of `windlass fuzz` whose queue, builds, findings and coverage the dashboard
+        shows. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -85,7 +89,7 @@ def server(
     imports = tuple(modules or ())
     options = ServerOptions(
         store, blobs, settings.config, imports, data=directory, log_level=level,
-        sign_in=settings.sign_in,
+        sign_in=settings.sign_in, fuzz=tuple(fuzz or ()),
     )  # fmt: skip
     uvloop.run(_serve(directory, options, where, tuple(allowed_host or ()), not no_dashboard))
 

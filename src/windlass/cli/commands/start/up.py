@@ -18,6 +18,7 @@ from windlass.cli.commands.start.local_server import (
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
+from windlass.cli.options.flags import Many
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import (
     APP_VARIABLE,
@@ -53,6 +54,7 @@ def up(
     modules: Imports = None,
     apps: Apps = None,
     no_dashboard: bool = False,
+    fuzz: Many = None,
     variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
@@ -81,6 +83,9 @@ def up(
         A package that the workers import with all modules below it. Repeatable.
     no_dashboard
         Serve the API only, without the web page.
+    fuzz
+        A solver file of `windlass fuzz` whose queue, builds, findings and coverage the dashboard
+        shows. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -95,6 +100,7 @@ def up(
         data=directory,
         log_level=level,
         sign_in=settings.sign_in,
+        fuzz=tuple(fuzz or ()),
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # The workers inherit it.
