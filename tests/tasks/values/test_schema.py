@@ -31,7 +31,7 @@ def everything(
     size: Size | None = None,
     mode: Literal["fast", "slow"] = "fast",
     names: list[str] | None = None,
-    anything=None,  # type: ignore[no-untyped-def]
+    anything: Any = None,
     opaque: Opaque | None = None,
     file: Path | None = None,
     **more: Any,
