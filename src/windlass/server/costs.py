@@ -21,7 +21,9 @@ BULK: Final = frozenset(
 COSTLY: Final = frozenset(
     {
         ("GET", "/api/v1/jobs/{job:int}/explain"),
+        ("GET", "/api/v1/jobs/{job:int}/explain/matrix"),
         ("GET", "/api/v1/jobs/{job:int}/time"),
+        ("GET", "/api/v1/jobs/{job:int}/log/search"),
         ("GET", "/api/v1/workers/{worker:int}/explain"),
         ("GET", "/api/v1/pools/plan"),
         ("GET", "/api/v1/workers/{worker:int}/history"),

@@ -27,6 +27,7 @@ from windlass.server.metrics import Meters
 from windlass.server.readiness import Readiness
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.code_flow import CodeFlow
+from windlass.server.sign_in.rates import SignInRate
 
 
 class Services(NamedTuple):
@@ -53,7 +54,8 @@ class Services(NamedTuple):
     callers: SignedCallers
     audit: AuditLog
     fleet: FleetServices
-    code_flow: CodeFlow | None = None  # None: browsers cannot sign in
+    sign_ins: SignInRate
+    code_flow: CodeFlow | None = None  # None: browsers sign in with a token only
 
     def stop_waiting(self) -> None:
         """Ends long polls and endless streams: the server stops."""

@@ -106,7 +106,7 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
             InboxLoop(engine, inbox),
         )
 
-    group = LoopGroup(loops, RealClock(), config.drain_limit_ms)
+    group = LoopGroup(loops, RealClock(), config.drain_limit_ms, engine.counters)
     templates = Templates(engine, planner)
     files = Files(engine, opened)
     return Backend(engine, files, opened, group, templates, schedules, reactions, courier, inbox)
