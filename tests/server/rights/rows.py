@@ -195,6 +195,7 @@ READING: Final = (
     Row("GET /api/v1/workers/{worker:int}/explain"),
     Row("GET /api/v1/workers/{worker:int}/history"),
     Row("GET /api/v1/fleet"),
+    Row("GET /api/v1/fleet/{name:str}", values={"name": "holder"}),
     Row("GET /api/v1/tasks"),
     Row("GET /api/v1/fuzz"),
     # This server shows no solver.
@@ -308,6 +309,7 @@ MANAGING: Final = (
         body={},
     ),
     Row("GET /api/v1/audit"),
+    Row("GET /api/v1/audit/recent"),
     Row("GET /api/v1/whoami"),
     Row("GET /auth/ways"),
     Row("POST /auth/session", body={"code": "link_x"}, otherwise=401),  # nobody made this code
