@@ -33,6 +33,8 @@ PACKAGES = {
     "newuidmap": ("uidmap",),
     "catatonit": ("catatonit",),
     "busybox": ("busybox-static",),
+    # A real Prometheus for the alert rules; promtool checks metrics and rules.
+    "promtool": ("prometheus",),
 }
 
 
