@@ -304,6 +304,7 @@ MANAGING: Final = (
     ),
     Row("GET /api/v1/audit"),
     Row("GET /api/v1/whoami"),
+    Row("GET /api/v1/live", query={"show": ["jobs"], "follow": "false"}),
     Row("GET /auth/ways"),
     Row("POST /auth/session", body={"code": "link_x"}, otherwise=401),  # nobody made this code
     Row("POST /auth/links"),
