@@ -23,6 +23,7 @@ COSTLY: Final = frozenset(
         ("GET", "/api/v1/jobs/{job:int}/explain"),
         ("GET", "/api/v1/jobs/{job:int}/time"),
         ("GET", "/api/v1/workers/{worker:int}/explain"),
+        ("GET", "/api/v1/attention"),
         ("GET", "/api/v1/pools/plan"),
         ("POST", "/api/v1/verify"),
     }

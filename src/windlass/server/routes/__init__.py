@@ -24,6 +24,7 @@ from windlass.server.routes import (
     workers,
     workflows,
 )
+from windlass.server.routes.figures import overview
 from windlass.server.sign_in.routes import routes as sign_in_routes
 
 ALL: Final[tuple[Route, ...]] = (
@@ -44,6 +45,7 @@ ALL: Final[tuple[Route, ...]] = (
     *templates.routes,
     *schedules.routes,
     *pools.routes,
+    *overview.routes,
     *audit_routes,
     *sign_in_routes,
 )

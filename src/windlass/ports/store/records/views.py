@@ -52,6 +52,10 @@ class ViewsRead(Protocol):
         """Counts jobs by looking at a bounded number of rows."""
         ...
 
+    async def dead_jobs(self, looked: int) -> list[JobRecord]:
+        """Returns failed jobs without a successor, among the newest that ended badly."""
+        ...
+
     async def workers_with_counts(self) -> list[WorkerView]:
         """Returns every worker, ascending by id."""
         ...
