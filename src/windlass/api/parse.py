@@ -68,6 +68,7 @@ def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | 
             labels=request.labels,
             template=request.template,
             parameters=request.parameters,
+            outputs=request.outputs,
             key_for=canonical_window(request.key_for, request.key, "workflow.key_for"),
             **reactions,
         ),

@@ -9,6 +9,7 @@ from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, RateRow, Worker
 from windlass.domain.rows.views import (
     FleetRow,
+    JobMoment,
     WaitingJob,
     WorkerView,
     accepted_attempt,
@@ -47,6 +48,9 @@ class Views(JobLists):
         counts = await self._lease_counts()
         return [WorkerView(row, counts.get(row.id, 0)) for row in await self._workers()]
 
+    @abstractmethod
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]: ...
+
     # What explains a wait
 
     @abstractmethod
@@ -76,6 +80,14 @@ class Views(JobLists):
 
     @abstractmethod
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]: ...
+
+    @abstractmethod
+    async def worker_events(
+        self, worker: int, after: int, until: int, most: int
+    ) -> list[Event]: ...
+
+    @abstractmethod
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]: ...
 
     # Bringing rows together
 

@@ -22,7 +22,8 @@ class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     `priority` is the base of its jobs that name none. While another workflow has this `key`, it
     is answered instead of making one: until it ends, or as long as its `key_for` says, a duration
     or “forever”. `template` is “name@version”.
-    Reactions are those of `wire/reactions.py`.
+    Reactions are those of `wire/reactions.py`. `outputs` are results of its jobs, by name:
+    `{"version": {"$result": {"job": "plan", "output": "version"}}}`.
     """
 
     name: str
@@ -37,6 +38,7 @@ class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     on_success: list[dict[str, Any]] = []
     on_failure: list[dict[str, Any]] = []
     on_end: list[dict[str, Any]] = []
+    outputs: dict[str, Any] = {}
 
 
 class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

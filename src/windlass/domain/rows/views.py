@@ -93,12 +93,40 @@ class WorkerView(NamedTuple):
     leases: int
 
 
+class Census(NamedTuple):
+    """How many open jobs and workers there are, each list ascending.
+
+    `jobs` counts those that are not queued by shape and state, as (shape, state, jobs);
+    `workers` is (status, workers, slots).
+    """
+
+    jobs: list[tuple[int, int, int]]
+    workers: list[tuple[int, int, int]]
+
+
 class WaitingJob(NamedTuple):
     """A ready job. It waits since `since`, unless it was tried before: then that is None."""
 
     job: int
     since: int | None
     spec: bytes
+
+
+class JobMoment(NamedTuple):
+    """Where a job stands, and when its newest attempt started and ended; for graphs and lanes.
+
+    `manual` is that of `Wait`, 0 if the job does not wait for others.
+    """
+
+    job: int
+    state: int
+    attempt: int
+    worker: int | None
+    manual: int
+    unmet: int
+    created_at: int
+    started_at: int | None
+    finished_at: int | None
 
 
 # A worker and how many leases it holds, with only what `explain` needs, since there may be very

@@ -1,5 +1,6 @@
 """What lists and pages show, read from the tables."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 
@@ -14,7 +15,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import (
     BAD_CODES,
     BLOCKED,
@@ -154,6 +155,31 @@ class MemoryViews(Views):
                 found.append(Standing(job, due.state, due.at))
         return found
 
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        rows = (self._tables.jobs.get(job) for job in sorted(ids))
+        return [self._moment(row) for row in rows if row is not None]
+
+    def _moment(self, row: JobRecord) -> JobMoment:
+        facts, job = row.facts, row.facts.id
+        lease, wait = self._tables.leases.get(job), self._tables.waits.get(job)
+        due = self._tables.due.get(job)
+        state = facts.state
+        if state is None:
+            state = QUEUED if due is None else due.state
+            state = state if wait is None else BLOCKED
+            state = state if lease is None else lease.state
+        return JobMoment(
+            job,
+            state,
+            facts.attempt if lease is None else lease.attempt,
+            facts.worker if lease is None else lease.worker,
+            0 if wait is None else wait.manual,
+            0 if wait is None else wait.unmet,
+            facts.created_at,
+            row.started_at if lease is None else lease.started_at,
+            row.finished_at,
+        )
+
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
         present = (self._tables.workers.get(worker) for worker in ids)
         past = (self._tables.past_workers.get(worker) for worker in ids)
@@ -198,6 +224,28 @@ class MemoryViews(Views):
         )
         return sum(1 for _ in islice(found, most))
 
+    async def census(self, most: int) -> Census:
+        tables = self._tables
+        blocked = (row for row in tables.waits if not row.is_running)
+        later = (row for row in tables.due if row.state != QUEUED)
+        rows = ((tables.jobs.get(lease.job), lease.state) for lease in tables.leases)
+        leased = ((row.facts.shape, state) for row, state in rows if row is not None)
+        jobs = Counter(
+            chain(
+                ((row.ticket.shape, BLOCKED) for row in islice(blocked, most)),
+                ((row.ticket.shape, row.state) for row in islice(later, most)),
+                islice(leased, most),
+            )
+        )
+        workers: dict[int, tuple[int, int]] = {}
+        for worker in tables.workers:
+            count, slots = workers.get(worker.status, (0, 0))
+            workers[worker.status] = count + 1, slots + worker.slots
+        return Census(
+            sorted((shape, state, count) for (shape, state), count in jobs.items()),
+            sorted((status, *counts) for status, counts in workers.items()),
+        )
+
     async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
         jobs = [ticket.job for ticket in self._tables.ready if ticket.shape == shape]
         rows = [self._tables.jobs.get(job) for job in dict.fromkeys(jobs[:most] + jobs[-most:])]
@@ -217,6 +265,18 @@ class MemoryViews(Views):
         kinds = EventKind.WORKER, EventKind.QUEUE, EventKind.LOOP
         found = self._tables.events.between((after + 1,), (until + 1,))
         return [event for event in found if event.kind in kinds][:most]
+
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        return self._newest(lambda event: event.worker == worker, after, until, most)
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        return self._newest(lambda event: event.kind == EventKind.POOL, after, until, most)
+
+    def _newest(
+        self, takes: Callable[[Event], bool], after: int, until: int, most: int
+    ) -> list[Event]:
+        found = self._tables.events.between((after + 1,), (until + 1,))
+        return [event for event in found if takes(event)][-most:][::-1]
 
     async def _counters(self) -> Mapping[str, int]:
         return await self._log.counters()

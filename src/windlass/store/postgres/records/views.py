@@ -14,7 +14,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.postgres.columns import ascending
@@ -142,6 +142,14 @@ class PostgresViews(Views):
     async def _counters(self) -> Mapping[str, int]:
         return {row[0]: row[1] for row in await self._session.fetch("counters")}
 
+    async def census(self, most: int) -> Census:
+        jobs: Any = await self._session.fetch("census_of_jobs", most)
+        workers: Any = await self._session.fetch("census_of_workers")
+        return Census([tuple(row) for row in jobs], [tuple(row) for row in workers])
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        return list(map(JobMoment._make, await self._by_ids("job_moments", ids)))
+
     async def fleet(self) -> Sequence[FleetRow]:
         rows: Sequence[Any] = await self._session.fetch("fleet")
         return rows
@@ -163,6 +171,12 @@ class PostgresViews(Views):
 
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
         return events_of(await self._session.fetch("fleet_events", after, until, most))
+
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        return events_of(await self._session.fetch("worker_events", after, until, worker, most))
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        return events_of(await self._session.fetch("pool_events", after, until, most))
 
     async def _by_ids(self, query: str, ids: Sequence[int]) -> Rows:
         return await self._session.fetch(query, ascending(ids)) if ids else []

@@ -121,6 +121,22 @@ SELECT job, {state.blocked}, not_before FROM waits WHERE job = ANY ($1::text::bi
 UNION ALL
 SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
 
+-- name: job_moments
+-- By primary keys, without the long columns; a blocked job may still have a lease.
+SELECT
+    j.id,
+    coalesce(
+        j.state, l.state, CASE WHEN w.job IS NOT NULL THEN {state.blocked} END, d.state, {state.queued}
+    ),
+    coalesce(l.attempt, j.attempt), coalesce(l.worker, j.worker),
+    coalesce(w.manual, 0), coalesce(w.unmet, 0), j.created_at,
+    coalesce(l.started_at, j.started_at), j.finished_at
+FROM jobs j
+LEFT JOIN leases l ON l.job = j.id
+LEFT JOIN waits w ON w.job = j.id
+LEFT JOIN due d ON d.job = j.id
+WHERE j.id = ANY ($1::text::bigint[]) ORDER BY j.id
+
 -- name: worker_names
 -- By primary key.
 SELECT id, name FROM workers WHERE id = ANY ($1::text::bigint[])
@@ -175,6 +191,37 @@ SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0
        reason, actor, data
 FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind IN ({event.worker}, {event.queue}, {event.loop}) ORDER BY seq LIMIT $3
 
+-- name: worker_events
+-- A walk back along the primary key, whose length the reader bounds.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
+       reason, actor, data
+FROM events WHERE seq > $1 AND seq <= $2 AND worker = $3 ORDER BY seq DESC LIMIT $4
+
+-- name: pool_events
+-- Events about no job, by the index on the job.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
+       reason, actor, data
+FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind = {event.pool} ORDER BY seq DESC LIMIT $3
+
 -- name: rate_starts
 -- By primary key.
 SELECT namespace, key, keep, starts FROM rates WHERE namespace = $1 AND key = $2
+
+-- name: census_of_jobs
+-- A bounded part of each place; planned jobs count as queued, and kept waits as what the job does.
+SELECT shape, state::integer, count(*) FROM (
+    SELECT shape, {state.blocked}::smallint AS state FROM (
+        SELECT shape FROM waits WHERE manual <> {manual.kept_while_running} LIMIT $1
+    ) AS blocked
+    UNION ALL
+    SELECT shape, state FROM (
+        SELECT shape, state FROM due WHERE state <> {state.queued} LIMIT $1
+    ) AS later
+    UNION ALL
+    SELECT j.shape, l.state
+    FROM (SELECT job, state FROM leases LIMIT $1) AS l JOIN jobs j ON j.id = l.job
+) AS open_jobs GROUP BY shape, state ORDER BY shape, state
+
+-- name: census_of_workers
+-- The workers are few beside the jobs.
+SELECT status::integer, count(*), sum(slots)::bigint FROM workers GROUP BY status ORDER BY status

@@ -8,7 +8,7 @@ import apsw
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.sqlite.records.files import SqliteFiles
@@ -153,6 +153,14 @@ class SqliteViews(Views):
         rows: list[Row] = self._execute(QUERIES["counters"]).fetchall()
         return dict(rows)
 
+    async def census(self, most: int) -> Census:
+        jobs: list[Any] = self._execute(QUERIES["census_of_jobs"], (most,)).fetchall()
+        workers: list[Any] = self._execute(QUERIES["census_of_workers"]).fetchall()
+        return Census(jobs, workers)
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        return list(map(JobMoment._make, self._by_ids("job_moments", sorted(ids))))
+
     async def fleet(self) -> Sequence[FleetRow]:
         rows: list[Any] = self._execute(QUERIES["fleet"]).fetchall()
         return rows
@@ -175,6 +183,14 @@ class SqliteViews(Views):
 
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
         rows = self._execute(QUERIES["fleet_events"], (after, until, most))
+        return list(map(as_event, rows))
+
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        rows = self._execute(QUERIES["worker_events"], (after, until, worker, most))
+        return list(map(as_event, rows))
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        rows = self._execute(QUERIES["pool_events"], (after, until, most))
         return list(map(as_event, rows))
 
     def _by_ids(self, query: str, ids: Sequence[int]) -> list[Any]:

@@ -118,6 +118,23 @@ FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value
 UNION ALL
 SELECT d.job, d.state, d.at FROM carray(?2) AS wanted CROSS JOIN due AS d ON d.job = wanted.value;
 
+-- name: job_moments
+-- By primary keys, without the long columns; a blocked job may still have a lease.
+SELECT
+    j.id,
+    coalesce(
+        o.state, l.state, CASE WHEN w.job IS NOT NULL THEN {state.blocked} END, d.state, {state.queued}
+    ),
+    coalesce(l.attempt, o.attempt, j.attempt), coalesce(l.worker, o.worker),
+    ifnull(w.manual, 0), ifnull(w.unmet, 0), j.created_at,
+    coalesce(l.started_at, o.started_at), o.finished_at
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id
+LEFT JOIN leases AS l ON l.job = j.id
+LEFT JOIN waits AS w ON w.job = j.id
+LEFT JOIN due AS d ON d.job = j.id;
+
 -- name: worker_names
 -- By primary key; also of workers that were removed.
 SELECT w.id, w.name FROM carray(?1) AS wanted CROSS JOIN workers AS w ON w.id = wanted.value
@@ -175,3 +192,46 @@ WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind IN ({event.worker}, {event.que
         ELSE 1
     END
 ORDER BY seq LIMIT ?3;
+
+-- name: worker_events
+-- A walk back along the primary key, whose length the reader bounds: few events name a worker, and
+-- an index on it would cost every job.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events
+WHERE seq > ?1 AND seq <= ?2 AND worker = ?3
+ORDER BY seq DESC LIMIT ?4;
+
+-- name: pool_events
+-- Among the unusual ones, as those about workers.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events
+WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind = {event.pool} AND
+    CASE from_state
+        WHEN {state.new} THEN to_state <> {state.queued}
+        WHEN {state.queued} THEN to_state <> {state.assigned}
+        WHEN {state.assigned} THEN to_state <> {state.running}
+        WHEN {state.running} THEN to_state <> {state.completed}
+        ELSE 1
+    END
+ORDER BY seq DESC LIMIT ?3;
+
+-- name: census_of_jobs
+-- A bounded part of each place; planned jobs count as queued, and kept waits as what the job does.
+SELECT shape, state, count(*) FROM (
+    SELECT shape, {state.blocked} AS state FROM (
+        SELECT shape FROM waits WHERE manual <> {manual.kept_while_running} LIMIT ?1
+    ) AS blocked
+    UNION ALL
+    SELECT shape, state FROM (
+        SELECT shape, state FROM due WHERE state <> {state.queued} LIMIT ?1
+    ) AS later
+    UNION ALL
+    SELECT j.shape, l.state
+    FROM (SELECT job, state FROM leases LIMIT ?1) AS l CROSS JOIN jobs AS j ON j.id = l.job
+) AS open_jobs GROUP BY shape, state ORDER BY shape, state;
+
+-- name: census_of_workers
+-- The workers are few beside the jobs.
+SELECT status, count(*), sum(slots) FROM workers GROUP BY status ORDER BY status;
