@@ -32,6 +32,8 @@ PACKAGES = {
     "newuidmap": ("uidmap",),
     "catatonit": ("catatonit",),
     "busybox": ("busybox-static",),
+    # A real Prometheus for the alert rules; promtool checks metrics and rules.
+    "promtool": ("prometheus",),
 }
 
 

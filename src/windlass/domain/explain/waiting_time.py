@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import TERMINAL, State
 
 Cause = Literal[
     "dependencies", "operator", "not_before", "backoff", "restored", "paused", "limits",
@@ -186,10 +186,7 @@ def while_true(changes: Iterable[tuple[int, bool]], until: int) -> list[Interval
     return found
 
 
-_ENDED: Final = frozenset(
-    state.code
-    for state in (State.COMPLETED, State.FAILED, State.CANCELED, State.ABORTED, State.REJECTED)
-)
+_ENDED: Final = frozenset(state.code for state in TERMINAL)
 _BY_STATE: Final[Mapping[int, Cause]] = {
     State.ASSIGNED.code: "assigned",
     State.RUNNING.code: "running",

@@ -12,6 +12,7 @@ START: Final = "functions:"
 MISSING: Final = "functions:missing"  # metadata: why it cannot run functions, by function
 VERSIONS: Final = "functions:versions"  # metadata: versions that functions declare, by function
 KNOWN: Final = "functions:known"  # metadata: functions it has imported, for people
+SCHEMAS: Final = "functions:schemas"  # metadata: what functions take, for people who call them
 VERSION_LIMIT: Final = 100
 VERSION_SIGN: Final = "=="
 
