@@ -14,6 +14,52 @@ class LogInfo(msgspec.Struct, frozen=True):
     bytes: int
 
 
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a log. A long one is cut: it has `size` bytes. `at`: when the server got it."""
+
+    number: int
+    offset: int
+    text: str
+    size: int
+    is_cut: bool = False
+    at: str | None = None
+
+
+class LogLines(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of the log of one attempt, which has `bytes` in `total` lines so far.
+
+    `is_over` says that no more can come.
+    """
+
+    attempt: int
+    state: LogState
+    bytes: int
+    total: int
+    is_over: bool
+    lines: tuple[LogLine, ...]
+
+
+class LogMatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that matches: the first match in it at `offset`, and the text around it."""
+
+    line: int
+    offset: int
+    before: str
+    match: str
+    after: str
+
+
+class LogMatches(msgspec.Struct, frozen=True, kw_only=True):
+    """Matching lines, in the order of the search.
+
+    One call looks at `scanned` bytes at most; the search goes on from `next`. null: it is over.
+    """
+
+    matches: tuple[LogMatch, ...]
+    next: int | None
+    scanned: int
+
+
 class LogNext(msgspec.Struct, frozen=True):
     """Where the next bytes of a log go."""
 

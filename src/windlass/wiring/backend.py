@@ -52,6 +52,7 @@ class ServerOptions(NamedTuple):
     stopped: Callable[[], bool] = lambda: False  # whether to end although it waits for the store
     log_level: Level = Level.OFF  # of the events that go to its log
     sign_in: SignIn = SignIn()
+    fuzz: tuple[str, ...] = ()  # files of solvers whose fuzzing it shows
 
 
 class Backend(NamedTuple):
@@ -105,7 +106,7 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
             InboxLoop(engine, inbox),
         )
 
-    group = LoopGroup(loops, RealClock(), config.drain_limit_ms)
+    group = LoopGroup(loops, RealClock(), config.drain_limit_ms, engine.counters)
     templates = Templates(engine, planner)
     files = Files(engine, opened)
     return Backend(engine, files, opened, group, templates, schedules, reactions, courier, inbox)

@@ -152,14 +152,19 @@ READING: Final = (
     Row("GET /openapi.json"),
     Row("GET /api/v1/jobs"),
     Row("GET /api/v1/jobs", REFUSED, IN_OWN, note="of a namespace"),
+    Row("GET /api/v1/jobs/count"),
+    Row("GET /api/v1/jobs/count", REFUSED, IN_OWN, note="of a namespace"),
     Row("GET /api/v1/jobs/{job:int}", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/wait", HIDDEN, {"timeout": 0}),
     Row("POST /api/v1/jobs/wait", HIDDEN, body={"ids": ["$job"], "timeout": 0}),
     Row("GET /api/v1/jobs/{job:int}/events", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/explain/matrix", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/time", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN, {"wait": 0}, note="in parts"),
+    Row("GET /api/v1/jobs/{job:int}/log/lines", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/log/search", HIDDEN, {"text": "x"}),
     Row("GET /api/v1/jobs/{job:int}/artifacts", HIDDEN, values={"job": "$source"}),
     Row(
         "GET /api/v1/jobs/{job:int}/artifacts/{name:path}",
@@ -188,22 +193,41 @@ READING: Final = (
     Row("GET /api/v1/workers"),
     Row("GET /api/v1/workers/{worker:int}"),
     Row("GET /api/v1/workers/{worker:int}/explain"),
+    Row("GET /api/v1/workers/{worker:int}/history"),
+    Row("GET /api/v1/fleet"),
+    Row("GET /api/v1/fleet/{name:str}", values={"name": "holder"}),
+    Row("GET /api/v1/tasks"),
+    Row("GET /api/v1/fuzz"),
+    # This server shows no solver.
+    Row("GET /api/v1/fuzz/{solver:str}", values={"solver": "s"}, otherwise=404),
+    Row("GET /api/v1/fuzz/{solver:str}/coverage", values={"solver": "s"}, otherwise=404),
+    *(
+        Row(
+            f"GET /api/v1/fuzz/{{solver:str}}/findings/{{finding:str}}{what}",
+            values={"solver": "s", "finding": "f"},
+            otherwise=404,
+        )
+        for what in ("", "/input")
+    ),
     Row("GET /api/v1/queues"),
     Row("GET /api/v1/pools"),
     Row("GET /api/v1/pools/plan"),
     Row("GET /api/v1/pools/costs"),
     Row("GET /api/v1/pools/{name:str}", values={"name": "p"}, fresh=_pool),
+    Row("GET /api/v1/pools/{name:str}/history", values={"name": "p"}, fresh=_pool),
 )
 
 CHANGING: Final = (
     Row("POST /api/v1/jobs", body={"jobs": [job()]}),
     Row("POST /api/v1/jobs", REFUSED, body={"jobs": [job(namespace=OWN)]}, note="of a namespace"),
+    Row("POST /api/v1/jobs/preview", body={"job": job()}),
     Row("POST /api/v1/jobs/cancel", HIDDEN, body={"ids": ["$job"]}, fresh=_queued),
     Row(
         "POST /api/v1/jobs/cancel", HIDDEN, body={"ids": ["$job"]}, fresh=_foreign_queued,
         of_others=True, note="of others",
     ),
     Row("POST /api/v1/jobs/bulk", body={"action": "cancel", "where": {"name": MARK, "queue": "x"}}),
+    Row("POST /api/v1/jobs/bulk/preview", body={"action": "cancel", "where": {"name": MARK}}),
     Row("POST /api/v1/jobs/{job:int}/cancel", HIDDEN, fresh=_queued),
     Row(
         "POST /api/v1/jobs/{job:int}/cancel", HIDDEN, fresh=_foreign_queued, of_others=True,
@@ -285,11 +309,15 @@ MANAGING: Final = (
         body={},
     ),
     Row("GET /api/v1/audit"),
+    Row("GET /api/v1/audit/recent"),
     Row("GET /api/v1/whoami"),
+    Row("GET /auth/ways"),
+    Row("POST /auth/session", body={"code": "link_x"}, otherwise=401),  # nobody made this code
+    Row("POST /auth/links"),
     Row("GET /auth/settings", otherwise=404),  # this server has no identity provider
     Row("GET /auth/login", otherwise=404),
     Row("GET /auth/callback", otherwise=404),
-    Row("POST /auth/logout", otherwise=404),
+    Row("POST /auth/logout"),
     Row("POST /api/v1/codes", body={}),
     Row("PUT /api/v1/workers/{worker:int}/static", body={}, fresh=_spare_worker),
     Row("PATCH /api/v1/workers/{worker:int}/static", body={}, fresh=_spare_worker),

@@ -42,6 +42,7 @@ from windlass.domain.rows.files import Dynamic, Progress
 from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
+from windlass.domain.rows.views import JobFilter, JobSort
 from windlass.ports.store import Probe, WriteTx
 
 # Tables that no step below writes to yet. The list is exact.
@@ -77,6 +78,7 @@ FILL: list[Step] = [
     lambda tx: tx.catalog.intern_shapes({"aa": b"{}"}),
     lambda tx: tx.catalog.put_queue(QueueRow("live", 100, 0)),
     lambda tx: tx.catalog.set_meta("epoch", 1),
+    lambda tx: tx.catalog.advance_meta("read_seq", 0, 4),
     lambda tx: tx.access.insert(token("a")),
     lambda tx: tx.access.add_code(code("c")),
     lambda tx: tx.access.insert(token("s", kind="session")),
@@ -208,6 +210,8 @@ CHANGE: list[Step] = [
 # What neither the steps above nor the random moves call. Answers are the same on every store.
 ASK: list[Step] = [
     lambda tx: tx.audit.read(0, 0, (), 10),
+    lambda tx: tx.audit.recent(0, 10),
+    lambda tx: tx.audit.recent(2, 1),
     lambda tx: tx.audit.read(1, 6, ("team", ""), 10),
     lambda tx: tx.inbox.waiting(0, 10),
     lambda tx: tx.inbox.alias(7),
@@ -262,7 +266,13 @@ ASK: list[Step] = [
     lambda tx: tx.statistics.position(),
     lambda tx: tx.statistics.usage([1, 2]),
     lambda tx: tx.views.fleet(),
+    lambda tx: tx.views.sorted_jobs(JobFilter(), JobSort.OLDEST, None, 5),
+    lambda tx: tx.views.sorted_jobs(JobFilter(), JobSort.RUNNING, None, 5),
+    lambda tx: tx.views.sorted_jobs(JobFilter(), JobSort.FINISHED, None, 5),
+    lambda tx: tx.views.count_jobs(JobFilter()),
     lambda tx: tx.views.fleet_events(0, 10**6, 10),
+    lambda tx: tx.views.worker_events(1, 0, 10**6, 10),
+    lambda tx: tx.views.pool_events(0, 10**6, 10),
     lambda tx: tx.views.holders(1, 10),
     lambda tx: tx.views.rate("team", "r"),
     lambda tx: tx.views.ready_before([1, 2], 2**62, 0, 10),

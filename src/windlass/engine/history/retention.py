@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState
+from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState, ended_badly
 from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import LogState
@@ -24,7 +23,6 @@ from windlass.engine.verify.replay import Replay
 from windlass.ports.store import Snapshot
 from windlass.ports.store.records.retention import Ended
 
-COMPLETED: Final = State.COMPLETED.code
 JOB: Final = int(EventKind.JOB)
 SETTLED_MS: Final = 3_600_000  # younger events may still be joined by ones with lower numbers
 NEWEST: Final = 2**62  # above all ids
@@ -142,7 +140,7 @@ async def remove_rows(work: Work, facts: Mapping[int, JobFacts], text: str, acto
             change = counts.setdefault(fact.workflow, {})
             ended = fact.final_state
             change[ended] = change.get(ended, 0) - 1
-            if ended != COMPLETED and fact.flags & ALLOW_FAILURE:
+            if ended_badly(ended) and fact.flags & ALLOW_FAILURE:
                 change[FORGIVEN] = change.get(FORGIVEN, 0) - 1
     await work.tx.retention.remove_jobs(sorted(facts))
     if counts:

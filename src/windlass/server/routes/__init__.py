@@ -21,6 +21,10 @@ from windlass.server.routes import (
     system,
     workers,
 )
+from windlass.server.routes.fleet import fuzzing as fleet_fuzzing
+from windlass.server.routes.fleet import history as fleet_history
+from windlass.server.routes.fleet import tasks as fleet_tasks
+from windlass.server.routes.fleet import workers as fleet_workers
 from windlass.server.routes.workflows import graphs, schedules, templates, workflows
 from windlass.server.sign_in.routes import routes as sign_in_routes
 
@@ -43,6 +47,10 @@ ALL: Final[tuple[Route, ...]] = (
     *templates.routes,
     *schedules.routes,
     *pools.routes,
+    *fleet_tasks.routes,
+    *fleet_workers.routes,
+    *fleet_history.routes,
+    *fleet_fuzzing.routes,
     *audit_routes,
     *sign_in_routes,
 )

@@ -298,6 +298,7 @@ CREATE TABLE tokens (
     revoked_at bigint NOT NULL,
     incarnation bigint NOT NULL,
     last_used_at bigint NOT NULL,
+    parent bigint NOT NULL,
     name text NOT NULL,
     digest text COLLATE "C" NOT NULL UNIQUE,
     role text NOT NULL,
@@ -311,6 +312,7 @@ CREATE TABLE codes (
     expires_at bigint NOT NULL,
     used_at bigint NOT NULL,
     takeover bigint NOT NULL,
+    token bigint NOT NULL,
     worker text NOT NULL
 );
 

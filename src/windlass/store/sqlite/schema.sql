@@ -260,7 +260,8 @@ CREATE TABLE tokens (
     revoked_at INTEGER NOT NULL,
     incarnation INTEGER NOT NULL,
     last_used_at INTEGER NOT NULL,
-    kind TEXT NOT NULL
+    kind TEXT NOT NULL,
+    parent INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE codes (
@@ -269,7 +270,8 @@ CREATE TABLE codes (
     expires_at INTEGER NOT NULL,
     used_at INTEGER NOT NULL,
     takeover INTEGER NOT NULL,
-    worker TEXT NOT NULL
+    worker TEXT NOT NULL,
+    token INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What is known of files; their bytes are blobs.

@@ -144,7 +144,8 @@ SELECT CASE
            WHEN r.job IS NOT NULL OR p.job IS NOT NULL THEN {state.queued}
            ELSE {state.blocked}
        END AS standing,
-       coalesce(j.state > {state.completed} AND j.flags & {flag.allow_failure} <> 0, false)
+       coalesce(j.state > {state.completed} AND j.state <> {state.skipped}
+                AND j.flags & {flag.allow_failure} <> 0, false)
            AS forgiven,
        count(*)
 FROM jobs j

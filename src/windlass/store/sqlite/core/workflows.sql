@@ -122,7 +122,10 @@ SELECT
             WHERE (p.limit_id, p.shape, p.rank, p.job) = (j.limit_id, j.shape, j.rank, j.id)
         ) THEN {state.queued} ELSE {state.blocked} END
     ) AS standing,
-    ifnull(o.state > {state.completed} AND o.flags & {flag.allow_failure}, 0) AS forgiven,
+    ifnull(
+        o.state > {state.completed} AND o.state <> {state.skipped}
+        AND o.flags & {flag.allow_failure}, 0
+    ) AS forgiven,
     count(*)
 FROM jobs AS j INDEXED BY jobs_workflow
 LEFT JOIN outcomes AS o ON o.job = j.id
