@@ -130,11 +130,28 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns a page of jobs, newest first. */
+        /** Returns a page of jobs, newest first unless `sort` says otherwise. */
         get: operations["jobs.list_jobs"];
         put?: never;
         /** Submits jobs, all or none of them. */
         post: operations["jobs.submit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns how many jobs match: exactly if they are few, else at least or about how many. */
+        get: operations["jobs.count_jobs"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -329,6 +346,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/bulk/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Counts the jobs that an action on a filter would be about; changes nothing. */
+        post: operations["jobs.preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/signals": {
         parameters: {
             query?: never;
@@ -397,6 +431,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/explain/matrix": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows which workers meet which clauses of a waiting job, and what they have. */
+        get: operations["explain.matrix"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/time": {
         parameters: {
             query?: never;
@@ -440,6 +491,40 @@ export interface paths {
         };
         /** Streams a job's log from `offset`; with `follow`, until it ends. */
         get: operations["files.log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/log/lines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns lines of a log: from number `line` on, from that at byte `offset` on, or the last. */
+        get: operations["files.log_lines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/log/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Searches a log: from byte `start` on, or backwards before it. */
+        get: operations["files.search_log"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1274,6 +1359,193 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the tasks that jobs can name, with the schemas of their arguments. */
+        get: operations["tasks.list_tasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Checks a job without submitting it, and returns the texts that would submit it. */
+        post: operations["tasks.preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns a page of workers by name, with counts by state and kind. */
+        get: operations["fleet.list_fleet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleet/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns one worker by its name. */
+        get: operations["fleet.show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{worker}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the attempts that ran on a worker, and what happened to it; at most 1,000. */
+        get: operations["history.worker_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools/{name}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the machines of a pool as they came and went, its sizes, and what happened to it. */
+        get: operations["history.pool_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the solvers that this server shows, with counts. */
+        get: operations["fuzzing.solvers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the queue, the builds, the schedule and the findings of a solver. */
+        get: operations["fuzzing.status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/coverage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns which functions the tests of a solver reach, counted by source file. */
+        get: operations["fuzzing.coverage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/findings/{finding}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns one finding with its report. */
+        get: operations["fuzzing.finding"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/findings/{finding}/input": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the input that shows a finding, to be saved. */
+        get: operations["fuzzing.finding_input"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -1283,6 +1555,23 @@ export interface paths {
         };
         /** Returns rows of the audit log, oldest first; to admins of namespaces only theirs. */
         get: operations["audit.read_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/recent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns rows of the audit log, newest first; to admins of namespaces only theirs. */
+        get: operations["audit.read_recent"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1535,6 +1824,8 @@ export interface components {
             after?: (number | string)[];
             /** @description Jobs that must end first, whether they complete or fail. */
             after_any?: (number | string)[];
+            /** @description Run it only if this holds once the jobs it waits for have ended, in whatever state: success(), failure(), always(), state('NAME') == 'failed'. Else it is skipped. */
+            run_if?: string | null;
             /** @description Let dependents and the workflow go on if it fails. */
             allow_failure?: boolean;
             /**
@@ -1642,7 +1933,8 @@ export interface components {
          *         `priority` is the base of its jobs that name none. While another workflow has this `key`, it
          *         is answered instead of making one: until it ends, or as long as its `key_for` says, a duration
          *         or “forever”. `template` is “name@version”.
-         *         Reactions are those of `wire/reactions.py`.
+         *         Reactions are those of `wire/reactions.py`. `outputs` are results of its jobs, by name:
+         *         `{"version": {"$result": {"job": "plan", "output": "version"}}}`.
          */
         NewWorkflow: {
             name: string;
@@ -1659,6 +1951,7 @@ export interface components {
             on_success?: Record<string, never>[];
             on_failure?: Record<string, never>[];
             on_end?: Record<string, never>[];
+            outputs?: Record<string, never>;
         };
         /**
          * SubmitReply
@@ -1673,11 +1966,16 @@ export interface components {
         /**
          * JobList
          * @description One page; `next` is the cursor of the following one.
+         *
+         *         A call looks at a bounded number of rows: `looked` says at how many. A page may therefore be
+         *         short, or empty, and have a `next`.
          */
         JobList: {
             jobs: components["schemas"]["Job"][];
             /** @default null */
             next: string | null;
+            /** @default 0 */
+            looked: number;
         };
         /**
          * Job
@@ -1906,6 +2204,20 @@ export interface components {
             actor: string | null;
         };
         /**
+         * JobCount
+         * @description How many jobs match a filter.
+         *
+         *         With `exact` there are `count`; otherwise there are at least so many among the `looked` newest
+         *         rows, and `estimate`, if there is one, says how many in all if the rest is like them.
+         */
+        JobCount: {
+            count: number;
+            exact: boolean;
+            looked: number;
+            /** @default null */
+            estimate: number | null;
+        };
+        /**
          * WaitRequest
          * @description Waits at most `timeout` seconds until one of these jobs has ended.
          *
@@ -2044,6 +2356,13 @@ export interface components {
             workflow?: number | null;
             submitted_by?: string | null;
             dead?: boolean;
+            failure?: string[];
+            text?: string | null;
+            regex?: string | null;
+            created_from?: string | null;
+            created_to?: string | null;
+            finished_from?: string | null;
+            finished_to?: string | null;
         };
         /**
          * BulkReply
@@ -2063,6 +2382,31 @@ export interface components {
         RefusedJob: {
             id: number;
             reason: string;
+        };
+        /**
+         * PreviewRequest
+         * @description Asks how many jobs an action on `where` would be about.
+         */
+        "windlass.wire.bulk.PreviewRequest": {
+            /** @enum {unknown} */
+            action: "cancel" | "prioritize" | "retry";
+            where: components["schemas"]["Where"];
+        };
+        /**
+         * PreviewReply
+         * @description How many jobs an action would be about, and how sure that is: see `JobCount`.
+         *
+         *         `only_own` means that the caller may change only jobs that it submitted, and that only these
+         *         are counted.
+         */
+        PreviewReply: {
+            count: number;
+            exact: boolean;
+            looked: number;
+            /** @default null */
+            estimate: number | null;
+            /** @default false */
+            only_own: boolean;
         };
         /**
          * SendRequest
@@ -2211,7 +2555,7 @@ export interface components {
         };
         /**
          * Step
-         * @description One thing to do; `command` does it, if there is one.
+         * @description One thing to do; `command` does it, if there is one, and so does `request`.
          */
         Step: {
             /** @enum {unknown} */
@@ -2231,10 +2575,74 @@ export interface components {
             metadata: Record<string, never> | null;
             /** @default null */
             command: string | null;
+            /** @default null */
+            request: components["schemas"]["Request"] | null;
+        };
+        /**
+         * Request
+         * @description A call of the API that carries out a step at once, and the right that it needs.
+         *
+         *         `namespace` is where the right is needed; without one, everywhere.
+         */
+        Request: {
+            /** @enum {unknown} */
+            method: "PATCH" | "POST";
+            path: string;
+            /** @default null */
+            body: Record<string, never> | null;
+            needs: string;
+            /** @default null */
+            namespace: string | null;
+        };
+        /**
+         * Matrix
+         * @description Workers and what a job asks of them, the nearest first; `more` workers are not listed.
+         */
+        Matrix: {
+            job: number;
+            columns: components["schemas"]["Column"][];
+            rows: components["schemas"]["MatrixRow"][];
+            /** @default 0 */
+            more: number;
+        };
+        /**
+         * Column
+         * @description One thing that a worker must have for a job: a clause, or that it takes jobs now.
+         */
+        Column: {
+            clause: string;
+            needs: string;
+        };
+        /**
+         * MatrixRow
+         * @description One worker, or workers that differ in nothing that matters to the job.
+         */
+        MatrixRow: {
+            /** @default null */
+            worker: string | null;
+            /** @default null */
+            id: number | null;
+            /** @default null */
+            group: string | null;
+            /** @default 1 */
+            count: number;
+            runnable: boolean;
+            cells: components["schemas"]["Cell"][];
+        };
+        /**
+         * Cell
+         * @description Whether workers meet a clause, and what they have. null: not looked at.
+         */
+        Cell: {
+            met: boolean | null;
+            /** @default null */
+            has: string | null;
         };
         /**
          * TimeSpent
          * @description A job's time by cause; the parts add up to the total. `waited` excludes running time.
+         *
+         *         `segments` are the same time in order. If there are many, `left_out` of the middle are missing.
          */
         TimeSpent: {
             job: number;
@@ -2244,6 +2652,10 @@ export interface components {
             total: number;
             waited: number;
             parts: components["schemas"]["Part"][];
+            /** @default [] */
+            segments: components["schemas"]["Segment"][];
+            /** @default 0 */
+            left_out: number;
             /** @default [] */
             notes: string[];
         };
@@ -2256,6 +2668,19 @@ export interface components {
             cause: "assigned" | "backoff" | "busy" | "dependencies" | "limits" | "no_worker" | "not_before" | "operator" | "paused" | "restored" | "running" | "stopping" | "suspended" | "unknown";
             text: string;
             seconds: number;
+        };
+        /**
+         * Segment
+         * @description A period of a job's life with one cause; `attempt` if a worker held the job then.
+         */
+        Segment: {
+            /** @enum {unknown} */
+            cause: "assigned" | "backoff" | "busy" | "dependencies" | "limits" | "no_worker" | "not_before" | "operator" | "paused" | "restored" | "running" | "stopping" | "suspended" | "unknown";
+            start: string;
+            end: string;
+            seconds: number;
+            /** @default null */
+            attempt: number | null;
         };
         /**
          * WorkerExplanation
@@ -2292,6 +2717,57 @@ export interface components {
             has: string | null;
             /** @default [] */
             also: string[];
+        };
+        /**
+         * LogLines
+         * @description A page of the log of one attempt, which has `bytes` in `total` lines so far.
+         *
+         *         `is_over` says that no more can come.
+         */
+        LogLines: {
+            attempt: number;
+            /** @enum {unknown} */
+            state: "committed" | "lost" | "none" | "streaming";
+            bytes: number;
+            total: number;
+            is_over: boolean;
+            lines: components["schemas"]["LogLine"][];
+        };
+        /**
+         * LogLine
+         * @description A line of a log. A long one is cut: it has `size` bytes. `at`: when the server got it.
+         */
+        LogLine: {
+            number: number;
+            offset: number;
+            text: string;
+            size: number;
+            /** @default false */
+            is_cut: boolean;
+            /** @default null */
+            at: string | null;
+        };
+        /**
+         * LogMatches
+         * @description Matching lines, in the order of the search.
+         *
+         *         One call looks at `scanned` bytes at most; the search goes on from `next`. null: it is over.
+         */
+        LogMatches: {
+            matches: components["schemas"]["LogMatch"][];
+            next: number | null;
+            scanned: number;
+        };
+        /**
+         * LogMatch
+         * @description A line that matches: the first match in it at `offset`, and the text around it.
+         */
+        LogMatch: {
+            line: number;
+            offset: number;
+            before: string;
+            match: string;
+            after: string;
         };
         /** ArtifactList */
         ArtifactList: {
@@ -2803,6 +3279,8 @@ export interface components {
             on_end: unknown[];
             supersedes: number | null;
             reason: string | null;
+            /** @default {} */
+            outputs: Record<string, never>;
         };
         /** ReactionList */
         ReactionList: {
@@ -3091,6 +3569,318 @@ export interface components {
         PoolApplied: {
             applied: boolean;
             pool: components["schemas"]["PoolInfo"];
+        };
+        /**
+         * TaskList
+         * @description With `more`, workers have told of further ones.
+         */
+        TaskList: {
+            tasks: components["schemas"]["TaskInfo"][];
+            /** @default false */
+            more: boolean;
+        };
+        /**
+         * TaskInfo
+         * @description A task, or a function by its path, as a form needs it.
+         *
+         *         `schema` is the JSON schema of its arguments, empty if they are not known; with `positional`
+         *         they are sent as a list in the order of its properties. `options` are the defaults of its jobs.
+         *         `workers` counts those that have it; it is 0 for built-in tasks.
+         */
+        TaskInfo: {
+            name: string;
+            is_built_in: boolean;
+            doc: string;
+            schema: Record<string, never>;
+            /** @default {} */
+            options: Record<string, never>;
+            /** @default null */
+            path: string | null;
+            /** @default false */
+            positional: boolean;
+            /** @default null */
+            version: string | null;
+            /** @default 0 */
+            workers: number;
+        };
+        /**
+         * PreviewRequest
+         * @description A job as in a submission, which may still be wrong or incomplete.
+         */
+        "windlass.wire.fleet.tasks.PreviewRequest": {
+            job: Record<string, never>;
+        };
+        /**
+         * Preview
+         * @description What is wrong with a job, or how it is submitted by command line and by Python.
+         *
+         *         `call` runs its function in place, without a queue. `notes` do not keep it from being submitted.
+         */
+        Preview: {
+            problems: components["schemas"]["Problem"][];
+            /** @default null */
+            command: string | null;
+            /** @default null */
+            python: string | null;
+            /** @default null */
+            call: string | null;
+            /** @default [] */
+            notes: string[];
+        };
+        /**
+         * Problem
+         * @description What is wrong with a field of a job, such as `args.argv` or `timeout`.
+         */
+        Problem: {
+            field: string;
+            message: string;
+        };
+        /**
+         * FleetPage
+         * @description Workers by name, from one page on; `next` is the `after` of the next page.
+         *
+         *         `statuses` and `kinds` count all workers that the other filters take.
+         */
+        FleetPage: {
+            workers: components["schemas"]["FleetWorker"][];
+            total: number;
+            statuses: {
+                [key: string]: number;
+            };
+            kinds: {
+                [key: string]: number;
+            };
+            /** @default null */
+            next: string | null;
+        };
+        /**
+         * FleetWorker
+         * @description A worker as a grid shows it. `kind` is its pool, or its system and architecture.
+         */
+        FleetWorker: {
+            id: number;
+            name: string;
+            status: string;
+            kind: string;
+            pool: string | null;
+            slots: number;
+            held: number;
+            reason: string | null;
+        };
+        /**
+         * WorkerHistory
+         * @description What a worker did between two times.
+         *
+         *         Attempts come by start, changes newest first. With `more` there are others, which were left
+         *         out: those before `complete_from`.
+         */
+        WorkerHistory: {
+            from: string;
+            to: string;
+            complete_from: string;
+            more: boolean;
+            slots: number;
+            attempts: components["schemas"]["WorkerSpell"][];
+            changes: components["schemas"]["WorkerChange"][];
+        };
+        /**
+         * WorkerSpell
+         * @description An attempt on a worker, from when it was assigned until it ended.
+         *
+         *         Times are None where they lie outside the part of the log that was read, or have not come.
+         *         `job` and what describes it are None for a job that the caller may not see. `state` is where
+         *         the job went: completed, failed, retrying, queued, suspended…; running or assigned while it
+         *         lasts.
+         */
+        WorkerSpell: {
+            attempt: number;
+            state: string;
+            assigned_at: string | null;
+            started_at: string | null;
+            finished_at: string | null;
+            /** @default null */
+            job: number | null;
+            /** @default null */
+            task: string | null;
+            /** @default null */
+            queue: string | null;
+            /** @default null */
+            reason: string | null;
+        };
+        /**
+         * WorkerChange
+         * @description Something that happened to the worker itself: enrolled, drained, lost…
+         */
+        WorkerChange: {
+            at: string;
+            what: string;
+            actor: string | null;
+        };
+        /**
+         * PoolHistory
+         * @description What a pool did between two times.
+         *
+         *         Machines come by request, changes newest first. `sizes` begins with the size at `from`. With
+         *         `more` there are others, which were left out: those before `complete_from`.
+         */
+        PoolHistory: {
+            from: string;
+            to: string;
+            complete_from: string;
+            more: boolean;
+            sizes: components["schemas"]["PoolSize"][];
+            machines: components["schemas"]["PoolMachine"][];
+            changes: components["schemas"]["PoolChange"][];
+        };
+        /**
+         * PoolSize
+         * @description How many machines a pool had from a time on: all of them, and those with a worker.
+         */
+        PoolSize: {
+            at: string;
+            machines: number;
+            ready: number;
+        };
+        /**
+         * PoolMachine
+         * @description A machine of a pool: when it was requested, when its worker was there, and its end.
+         *
+         *         Times are None where they lie outside the part of the log that was read, or have not come.
+         */
+        PoolMachine: {
+            name: string;
+            state: string;
+            requested_at: string | null;
+            ready_at: string | null;
+            gone_at: string | null;
+            reason: string | null;
+        };
+        /**
+         * PoolChange
+         * @description Something that happened to a pool: changed, failed to launch, a machine came or went.
+         */
+        PoolChange: {
+            at: string;
+            what: string;
+            actor: string | null;
+        };
+        /** FuzzSolverList */
+        FuzzSolverList: {
+            solvers: components["schemas"]["FuzzSolver"][];
+        };
+        /**
+         * FuzzSolver
+         * @description A solver that this server shows; `problem` says why its state cannot be read.
+         */
+        FuzzSolver: {
+            name: string;
+            repository: string;
+            branch: string;
+            /** @default 0 */
+            queue: number;
+            /** @default 0 */
+            scheduled: number;
+            /** @default 0 */
+            runs: number;
+            /** @default 0 */
+            open_findings: number;
+            /** @default null */
+            problem: string | null;
+        };
+        /**
+         * FuzzStatus
+         * @description The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
+         *
+         *         `unreadable` says what is wrong with findings that cannot be read.
+         */
+        FuzzStatus: {
+            solver: string;
+            bucket: string;
+            read_at: string;
+            last_checked_commit: string | null;
+            checked_at: string | null;
+            queue: string[];
+            built: string[];
+            failed: string[];
+            schedule: components["schemas"]["FuzzCommit"][];
+            at_work: components["schemas"]["FuzzWork"][];
+            findings: components["schemas"]["FuzzFindingLine"][];
+            unreadable: string[];
+            counts: {
+                [key: string]: number;
+            };
+            coverage_mapped_at: string | null;
+            coverage_bytes: number;
+        };
+        /**
+         * FuzzCommit
+         * @description A commit of the schedule and how often it was fuzzed.
+         */
+        FuzzCommit: {
+            commit: string;
+            fuzz_count: number;
+        };
+        /**
+         * FuzzWork
+         * @description A commit that somebody builds or fuzzes now.
+         */
+        FuzzWork: {
+            commit: string;
+            work: string;
+            holder: string;
+            until: string;
+            tries: number;
+        };
+        /**
+         * FuzzFindingLine
+         * @description A finding in a list.
+         */
+        FuzzFindingLine: {
+            key: string;
+            title: string;
+            state: string;
+            introduced_by: string | null;
+        };
+        /**
+         * FuzzCoverage
+         * @description Which functions the tests of a solver reach, as of one commit; `files` is cut.
+         */
+        FuzzCoverage: {
+            commit: string | null;
+            mapped_at: string | null;
+            functions: number;
+            tests: number;
+            files: components["schemas"]["FuzzCoverageFile"][];
+            file_count: number;
+        };
+        /**
+         * FuzzCoverageFile
+         * @description A source file: how many of its functions are reached, and by how many tests.
+         */
+        FuzzCoverageFile: {
+            path: string;
+            functions: number;
+            tests: number;
+        };
+        /**
+         * FuzzFinding
+         * @description A finding with its report in Markdown; `input_name` is that of the download.
+         */
+        FuzzFinding: {
+            key: string;
+            title: string;
+            state: string;
+            engine: string;
+            introduced_by: string | null;
+            found_in: string;
+            found_at: string;
+            times: number;
+            size: number;
+            excerpt: string;
+            output: string;
+            issue: string;
+            report: string;
+            input_name: string;
         };
         /**
          * AuditList
@@ -3416,7 +4206,15 @@ export interface operations {
                 submitted_by?: string | null;
                 key?: string | null;
                 dead?: boolean;
-                after?: number;
+                failure?: string[] | null;
+                text?: string | null;
+                regex?: string | null;
+                created_from?: string | null;
+                created_to?: string | null;
+                finished_from?: string | null;
+                finished_to?: string | null;
+                sort?: string;
+                after?: string;
                 limit?: number;
             };
             header?: never;
@@ -3465,6 +4263,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SubmitReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.count_jobs": {
+        parameters: {
+            query?: {
+                state?: string[] | null;
+                queue?: string | null;
+                namespace?: string | null;
+                task?: string | null;
+                name?: string | null;
+                label?: string[] | null;
+                workflow?: number | null;
+                submitted_by?: string | null;
+                key?: string | null;
+                dead?: boolean;
+                failure?: string[] | null;
+                text?: string | null;
+                regex?: string | null;
+                created_from?: string | null;
+                created_to?: string | null;
+                finished_from?: string | null;
+                finished_to?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCount"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -3870,6 +4715,39 @@ export interface operations {
             };
         };
     };
+    "jobs.preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["windlass.wire.bulk.PreviewRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "signals.send": {
         parameters: {
             query?: never;
@@ -4001,6 +4879,37 @@ export interface operations {
             };
         };
     };
+    "explain.matrix": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Matrix"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "explain.time_spent": {
         parameters: {
             query?: never;
@@ -4091,6 +5000,83 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "files.log_lines": {
+        parameters: {
+            query?: {
+                attempt?: number | null;
+                line?: number | null;
+                offset?: number | null;
+                count?: number;
+                wait?: number;
+                beyond?: number;
+            };
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogLines"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "files.search_log": {
+        parameters: {
+            query: {
+                text: string;
+                attempt?: number | null;
+                regex?: boolean;
+                ignore_case?: boolean;
+                start?: number | null;
+                backwards?: boolean;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogMatches"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -6062,11 +7048,401 @@ export interface operations {
             };
         };
     };
+    "tasks.list_tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskList"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "tasks.preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["windlass.wire.fleet.tasks.PreviewRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fleet.list_fleet": {
+        parameters: {
+            query?: {
+                state?: string[] | null;
+                name?: string | null;
+                pool?: string | null;
+                kind?: string | null;
+                requires?: string[] | null;
+                after?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetPage"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fleet.show": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerInfo"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "history.worker_history": {
+        parameters: {
+            query?: {
+                since?: string | null;
+                until?: string | null;
+            };
+            header?: never;
+            path: {
+                worker: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerHistory"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "history.pool_history": {
+        parameters: {
+            query?: {
+                since?: string | null;
+                until?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolHistory"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.solvers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzSolverList"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzStatus"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.coverage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzCoverage"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.finding": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+                finding: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzFinding"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.finding_input": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+                finding: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "audit.read_audit": {
         parameters: {
             query?: {
                 after?: number;
                 since?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "audit.read_recent": {
+        parameters: {
+            query?: {
+                before?: number;
+                actor?: string | null;
+                action?: string | null;
+                namespace?: string | null;
+                address?: string | null;
+                refused?: boolean;
                 limit?: number;
             };
             header?: never;
