@@ -294,7 +294,7 @@ def test_local_files_are_refused_inside_the_transaction(queue: Queue, tmp_path: 
             read_file.submit_in(connection, file)
         assert connection.execute("SELECT 1").fetchall() == [(1,)]  # It can go on.
         uploaded = queue.client.upload(file)
-        job = read_file.submit_in(connection, uploaded)
+        job = read_file.submit_in(connection, uploaded)  # type: ignore[arg-type]
     assert queue.client.job(job.id).result(timeout=30) == "hello"
 
 

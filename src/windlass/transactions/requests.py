@@ -90,9 +90,9 @@ def _check_workflow(workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> None:
         workflow.name, namespace, workflow.key, workflow.priority, workflow.labels
     )
     names = {job.name for job in jobs}
-    for job in results_in(workflow.outputs, "workflow.outputs"):
-        if job not in names:
-            raise InvalidInput("workflow.outputs", "about jobs of the workflow, by name", job)
+    for source in results_in(workflow.outputs, "workflow.outputs"):
+        if source not in names:
+            raise InvalidInput("workflow.outputs", "about jobs of the workflow, by name", source)
     for name in ("on_success", "on_failure", "on_end"):
         parse_reactions(getattr(workflow, name), f"workflow.{name}")
     for number, job in enumerate(jobs):
