@@ -533,6 +533,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows where the Python function of a running job is now; its worker is asked. */
+        get: operations["files.stack"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/artifacts": {
         parameters: {
             query?: never;
@@ -801,6 +818,23 @@ export interface paths {
         put?: never;
         /** Stores a step of the running function, or begins what it waits for. */
         post: operations["attempts.step"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{worker}/jobs/{job}/attempts/{attempt}/stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answers where the running function is, because a sync asked for it. */
+        post: operations["attempts.stack"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1456,6 +1490,40 @@ export interface paths {
         post?: never;
         /** Drains a pool; it is deleted when its workers are gone. */
         delete: operations["pools.remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns depths, throughput, waits, run times, workers and failures over time. */
+        get: operations["overview.overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/attention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what a person should look at: each with its reason, and what would help. */
+        get: operations["overview.attention"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2871,6 +2939,36 @@ export interface components {
             match: string;
             after: string;
         };
+        /**
+         * Stack
+         * @description Where the function of a running attempt is; the function's own thread or task is first.
+         */
+        Stack: {
+            job: number;
+            attempt: number;
+            worker: string;
+            at: string;
+            threads: components["schemas"]["StackThread"][];
+        };
+        /**
+         * StackThread
+         * @description The calls of one thread or task, the outermost first.
+         */
+        StackThread: {
+            name: string;
+            frames: components["schemas"]["StackFrame"][];
+        };
+        /**
+         * StackFrame
+         * @description A place in the code: a call, or where the innermost one is.
+         */
+        StackFrame: {
+            file: string;
+            line: number;
+            function: string;
+            /** @default  */
+            code: string;
+        };
         /** ArtifactList */
         ArtifactList: {
             artifacts: components["schemas"]["ArtifactInfo"][];
@@ -3111,6 +3209,8 @@ export interface components {
             stale: boolean;
             /** @default false */
             pending: boolean;
+            /** @default [] */
+            stacks: components["schemas"]["StackWanted"][];
         };
         /**
          * Assignment
@@ -3150,6 +3250,15 @@ export interface components {
             job: number;
             attempt: number;
             reason: string;
+        };
+        /**
+         * StackWanted
+         * @description Somebody wants to see where the function of this attempt is; `request` comes back.
+         */
+        StackWanted: {
+            job: number;
+            attempt: number;
+            request: number;
         };
         /**
          * LeaveRequest
@@ -3212,6 +3321,15 @@ export interface components {
             state: "done" | "missing" | "pending" | "timed_out";
             /** @default null */
             value: unknown;
+        };
+        /**
+         * StackReport
+         * @description A worker's answer to `StackWanted`; `problem` says why there is no stack.
+         */
+        StackReport: {
+            request: number;
+            threads?: components["schemas"]["StackThread"][];
+            problem?: string | null;
         };
         /**
          * Upload
@@ -3923,6 +4041,105 @@ export interface components {
         PoolApplied: {
             applied: boolean;
             pool: components["schemas"]["PoolInfo"];
+        };
+        /**
+         * Overview
+         * @description A farm at a glance, in slots of `step` seconds.
+         *
+         *         `times` are the starts of the slots, in seconds since 1970. Figures are complete up to
+         *         `counted_until`. `queues` are the busiest ones; `others` are the rest together.
+         */
+        Overview: {
+            since: string;
+            until: string;
+            step: number;
+            times: number[];
+            counted_until: string | null;
+            /** @default null */
+            as_of: string | null;
+            total: components["schemas"]["QueueFigures"];
+            queues: components["schemas"]["QueueFigures"][];
+            /** @default null */
+            others: components["schemas"]["QueueFigures"] | null;
+            failures: {
+                [key: string]: number[];
+            };
+            workers_now: {
+                [key: string]: number;
+            };
+            workers: {
+                [key: string]: (number | null)[];
+            };
+            pools: {
+                [key: string]: (number | null)[];
+            };
+        };
+        /**
+         * QueueFigures
+         * @description What happened to the jobs of a queue in each slot; None where nothing is known.
+         *
+         *         `queue` is None for several queues together. `now` is how many jobs are in each open state.
+         *         Waits (of first attempts) and run times (of those that completed) are in seconds.
+         */
+        QueueFigures: {
+            queue: string | null;
+            now: {
+                [key: string]: number;
+            };
+            submitted: number[];
+            started: number[];
+            completed: number[];
+            failed: number[];
+            stopped: number[];
+            retried: number[];
+            lost: number[];
+            queued: (number | null)[];
+            blocked: (number | null)[];
+            running: (number | null)[];
+            wait_p50: (number | null)[];
+            wait_p90: (number | null)[];
+            run_p50: (number | null)[];
+            run_p90: (number | null)[];
+        };
+        /**
+         * AttentionList
+         * @description What needs attention, the most severe first.
+         */
+        AttentionList: {
+            items: components["schemas"]["AttentionItem"][];
+        };
+        /**
+         * AttentionItem
+         * @description Something that a person should look at.
+         *
+         *         `exact` is False if there may be more than `count`. `link` is a view of the dashboard with the
+         *         filter that shows them.
+         */
+        AttentionItem: {
+            kind: string;
+            /** @enum {unknown} */
+            severity: "error" | "info" | "warning";
+            title: string;
+            reason: string;
+            count: number;
+            /** @default true */
+            exact: boolean;
+            link: string;
+            /** @default null */
+            help: components["schemas"]["Help"] | null;
+        };
+        /**
+         * Help
+         * @description A request that would help, for those who have the right `needs`.
+         */
+        Help: {
+            label: string;
+            /** @enum {unknown} */
+            method: "POST";
+            path: string;
+            needs: string;
+            /** @default null */
+            body: Record<string, never> | null;
         };
         /**
          * TaskList
@@ -5444,6 +5661,37 @@ export interface operations {
             };
         };
     };
+    "files.stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stack"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "files.artifacts": {
         parameters: {
             query?: never;
@@ -6058,6 +6306,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StepReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "attempts.stack": {
+        parameters: {
+            query: {
+                incarnation: number;
+            };
+            header?: never;
+            path: {
+                worker: number;
+                job: number;
+                attempt: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StackReport"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changed"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -7591,6 +7878,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Changed"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "overview.overview": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+                since?: string | null;
+                until?: string | null;
+                as_of?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "overview.attention": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttentionList"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

@@ -137,7 +137,7 @@ class Queries:
     async def count_jobs(self, wanted: JobFilter) -> JobCount:
         """Returns how many jobs match a filter, as far as a bounded search tells."""
         found = await self._engine.store.read(lambda tx: tx.views.count_jobs(wanted))
-        return JobCount(found.count, found.is_whole, found.looked, found.estimate)
+        return JobCount(found.found, found.is_whole, found.looked, found.estimate)
 
     async def jobs(
         self,

@@ -165,6 +165,7 @@ READING: Final = (
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN, {"wait": 0}, note="in parts"),
     Row("GET /api/v1/jobs/{job:int}/log/lines", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log/search", HIDDEN, {"text": "x"}),
+    Row("GET /api/v1/jobs/{job:int}/stack", HIDDEN, otherwise=409),
     Row("GET /api/v1/jobs/{job:int}/artifacts", HIDDEN, values={"job": "$source"}),
     Row(
         "GET /api/v1/jobs/{job:int}/artifacts/{name:path}",
@@ -172,6 +173,10 @@ READING: Final = (
         values={"job": "$source", "name": "file"},
     ),
     Row("GET /api/v1/questions"),
+    Row("GET /api/v1/overview"),
+    Row("GET /api/v1/overview", REFUSED, IN_OWN, note="of a namespace"),
+    Row("GET /api/v1/attention"),
+    Row("GET /api/v1/attention", REFUSED, IN_OWN, note="of a namespace"),
     Row("GET /api/v1/namespaces"),
     Row("GET /api/v1/names"),
     Row("GET /api/v1/events", query={"follow": "false"}),
@@ -352,6 +357,7 @@ WORKING: Final = (
     Row(f"POST {ATTEMPT}/log/end", query=HELD, body={"bytes": 99, "state": "lost"}),
     Row(f"POST {ATTEMPT}/progress", query=HELD, body={"progress": 1}),
     Row(f"POST {ATTEMPT}/steps", query=HELD, body={"do": "store", "key": "k", "value": 1}),
+    Row(f"POST {ATTEMPT}/stack", query=HELD, body={"request": 1}),
     Row(f"POST {ATTEMPT}/duration", query=HELD, body={"duration_ms": 1_000}),
     Row(
         f"POST {ATTEMPT}/jobs", query=HELD, values={"new": "x"}, fresh=_new_name,

@@ -1,13 +1,18 @@
 """Graphs, progress, timelines and comparisons of workflows over HTTP."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.support.forms import by_form
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.job.job import JobSpec
+from windlass.engine.graphs.graphs import CHUNK
+from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Finished, Started
 
 
@@ -189,5 +194,49 @@ def test_comparing_with_a_workflow_of_others_tells_nothing() -> None:
             for a, b, status in [(own, own, 200), (own, hidden, 404), (hidden, own, 404)]:
                 path = f"/api/v1/workflows/compare?a={a}&b={b}"
                 assert (await viewer.get(path)).status_code == status
+
+    run(scenario())
+
+
+def test_the_server_goes_on_while_a_large_graph_is_read() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            jobs = by_form(5_000, 100_000)
+            specs = [
+                JobSpec(task="shell", args={"argv": ["true"]}, name=f"j{n}", after=needs)
+                for n in range(jobs)
+                for needs in ((f"j{n - 1000}",) if n >= 1000 else (),)
+            ]
+            made = await server.services.engine.submit(specs, WorkflowSpec(name="large"))
+            turns = 0
+            loop = asyncio.get_running_loop()
+
+            def count() -> None:
+                nonlocal turns
+                turns += 1
+                loop.call_soon(count)
+
+            who = Identity(0, "x", Role.ADMIN)
+            graphs = server.services.graphs
+            asking = asyncio.ensure_future(graphs.graph(made.known_workflow, (), 0, who))
+            loop.call_soon(count)
+            found = await asking
+            assert sum(node.jobs for node in found.nodes) == jobs
+            assert len(found.nodes) < 500
+            # It gave way after each chunk that was read, not just at the end.
+            assert turns >= 2 * jobs // CHUNK
+
+    run(scenario())
+
+
+def test_states_that_no_event_told_of_are_read_again() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            workflow = await make(server, *DIAMOND)
+            await ask(server, f"{workflow}/graph")
+            loaded = await server.services.graphs._graphs.loaded(workflow)
+            loaded.states[0] = 9  # as if an event had come too late to be seen
+            found = await ask(server, f"{workflow}/graph/states")
+            assert found["states"] == {"blocked": 3, "queued": 1}
 
     run(scenario())

@@ -22,6 +22,7 @@ from windlass.server.routes import (
     system,
     workers,
 )
+from windlass.server.routes.figures import overview
 from windlass.server.routes.fleet import fuzzing as fleet_fuzzing
 from windlass.server.routes.fleet import history as fleet_history
 from windlass.server.routes.fleet import tasks as fleet_tasks
@@ -49,6 +50,7 @@ ALL: Final[tuple[Route, ...]] = (
     *templates.routes,
     *schedules.routes,
     *pools.routes,
+    *overview.routes,
     *fleet_tasks.routes,
     *fleet_workers.routes,
     *fleet_history.routes,
