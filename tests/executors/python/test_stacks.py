@@ -73,7 +73,7 @@ def test_a_function_that_holds_pythons_lock_does_not_hold_up_the_asker(on_python
 def test_the_server_asks_the_worker_of_the_attempt(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         stacks = Stacks(rig.engine, MemoryBlobs())
-        rig.gateway.stack = stacks.answer  # type: ignore[method-assign]
+        rig.gateway.stack = stacks.answer
         async with rig.agent(executors=load_executors(["python", "shell"]), slots=4):
             shared = await submit(rig, "sleep_and_clean_up")
             lone = await submit(rig, "sleep_and_clean_up", limits={"memory": "1GiB"})
