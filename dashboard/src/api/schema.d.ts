@@ -1149,6 +1149,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workflows/{workflow}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the graph of a workflow, laid out, with these groups open. */
+        get: operations["workflows.graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow}/graph/states": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the states of what the graph shows with these groups open, without positions. */
+        get: operations["workflows.graph_states"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow}/progress": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns how far a workflow is, when it may end, its longest chain, and open approvals. */
+        get: operations["workflows.progress"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns when the attempts of a workflow ran, in lanes by worker or by name. */
+        get: operations["workflows.timeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what two workflows differ in, job by job, the largest differences first. */
+        get: operations["workflows.compare"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/templates": {
         parameters: {
             query?: never;
@@ -1410,6 +1495,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns one worker by its name. */
+        get: operations["fleet.show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workers/{worker}/history": {
         parameters: {
             query?: never;
@@ -1538,6 +1640,23 @@ export interface paths {
         };
         /** Returns rows of the audit log, oldest first; to admins of namespaces only theirs. */
         get: operations["audit.read_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/recent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns rows of the audit log, newest first; to admins of namespaces only theirs. */
+        get: operations["audit.read_recent"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3296,6 +3415,258 @@ export interface components {
         RetriedWorkflow: {
             id: number;
             applied: boolean;
+        };
+        /**
+         * WorkflowGraph
+         * @description What is shown of a workflow's graph. Each group comes before what is in it.
+         *
+         *         `version` changes when jobs are added or retried: then the graph is to be asked for again.
+         *         `left_closed` are groups that were asked for and would have been too much. Of more edges than
+         *         are shown, those with the most dependencies are; `edges_left_out` counts the others.
+         */
+        WorkflowGraph: {
+            workflow: number;
+            version: string;
+            jobs: number;
+            dependencies: number;
+            states: {
+                [key: string]: number;
+            };
+            width: number;
+            height: number;
+            nodes: components["schemas"]["GraphNode"][];
+            edges: components["schemas"]["GraphEdge"][];
+            left_closed: string[];
+            edges_left_out: number;
+        };
+        /**
+         * GraphNode
+         * @description A job, or a group of jobs, with its place on the plane.
+         *
+         *         `kind` is job, name, layers or part. `states` counts the jobs in it by state. `parent` is the
+         *         open group around it. `layer` and `last_layer` say how many jobs are before it in the longest
+         *         chain. `critical` means that the longest chain goes through it.
+         */
+        GraphNode: {
+            id: string;
+            kind: string;
+            label: string;
+            /** @default null */
+            job: number | null;
+            /** @default null */
+            parent: string | null;
+            /** @default false */
+            open: boolean;
+            jobs: number;
+            states: {
+                [key: string]: number;
+            };
+            x: number;
+            y: number;
+            width: number;
+            height: number;
+            layer: number;
+            last_layer: number;
+            /** @default false */
+            critical: boolean;
+        };
+        /**
+         * GraphEdge
+         * @description Dependencies between two nodes that are not open: `target` waits for `source`.
+         */
+        GraphEdge: {
+            source: string;
+            target: string;
+            jobs: number;
+            /** @default false */
+            critical: boolean;
+        };
+        /**
+         * GraphStates
+         * @description The states of what is shown, by node, without its positions.
+         */
+        GraphStates: {
+            workflow: number;
+            version: string;
+            states: {
+                [key: string]: number;
+            };
+            nodes: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            critical: string[];
+        };
+        /**
+         * WorkflowProgress
+         * @description How far a workflow is; times are milliseconds from now.
+         *
+         *         `left` says when it may end if `at_once` jobs run at a time; null if it has ended or
+         *         if nobody knows. `unknown` jobs have no known run time and count as nothing.
+         */
+        WorkflowProgress: {
+            workflow: number;
+            jobs: number;
+            done: number;
+            running: number;
+            work_ms: number;
+            done_ms: number;
+            unknown: number;
+            at_once: number;
+            left: components["schemas"]["Span"] | null;
+            ends_at: string | null;
+            critical_path: components["schemas"]["CriticalPath"];
+            approvals: components["schemas"]["Approval"][];
+            approvals_left_out: number;
+        };
+        /**
+         * Span
+         * @description A likely time and its likely range.
+         */
+        Span: {
+            low: number;
+            likely: number;
+            high: number;
+        };
+        /**
+         * CriticalPath
+         * @description The chain of dependent jobs that takes longest; `left_out` counts jobs in its middle.
+         */
+        CriticalPath: {
+            jobs: components["schemas"]["ChainJob"][];
+            length: number;
+            left_out: number;
+            total_ms: number;
+            left: components["schemas"]["Span"];
+        };
+        /**
+         * ChainJob
+         * @description A job of the longest chain: how long it took or is expected to take, in milliseconds.
+         */
+        ChainJob: {
+            job: number;
+            name: string;
+            state: string;
+            ms: number;
+            known: boolean;
+        };
+        /**
+         * Approval
+         * @description A job that waits for somebody to unblock it, and perhaps for `others` jobs as well.
+         */
+        Approval: {
+            job: number;
+            name: string;
+            since: string;
+            others: number;
+        };
+        /**
+         * WorkflowTimeline
+         * @description When attempts ran. Times are milliseconds since 1970.
+         *
+         *         `lanes` begin with number `first` of `lanes_total`. In a gap no attempt ran, so that it can be
+         *         drawn short.
+         */
+        WorkflowTimeline: {
+            workflow: number;
+            start: number;
+            end: number;
+            now: number;
+            shown_from: number;
+            shown_until: number;
+            lanes: components["schemas"]["TimelineLane"][];
+            first: number;
+            lanes_total: number;
+            runs: number;
+            runs_left_out: number;
+            gaps: [
+                number,
+                number
+            ][];
+            gaps_left_out: number;
+        };
+        /**
+         * TimelineLane
+         * @description Attempts that did not overlap; `row` numbers the lanes of one worker or name.
+         */
+        TimelineLane: {
+            name: string;
+            row: number;
+            bars: components["schemas"]["TimelineBar"][];
+        };
+        /**
+         * TimelineBar
+         * @description An attempt, or `runs` short ones in a row, of which `job` is the first.
+         */
+        TimelineBar: {
+            start: number;
+            end: number;
+            job: number;
+            attempt: number;
+            runs: number;
+            states: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * WorkflowComparison
+         * @description What two workflows differ in, the largest differences first; at most so many are listed.
+         */
+        WorkflowComparison: {
+            a: components["schemas"]["Compared"];
+            b: components["schemas"]["Compared"];
+            same: number;
+            different: number;
+            only_a: number;
+            only_b: number;
+            jobs: components["schemas"]["ComparedJob"][];
+            left_out: number;
+        };
+        /**
+         * Compared
+         * @description One of two workflows that are compared.
+         */
+        Compared: {
+            workflow: number;
+            name: string;
+            run: number;
+            state: string;
+            jobs: number;
+            total_ms: number | null;
+        };
+        /**
+         * ComparedJob
+         * @description A job that differs: its state, its arguments, how long it ran or waited, or it is in one.
+         */
+        ComparedJob: {
+            name: string;
+            a: components["schemas"]["ComparedSide"] | null;
+            b: components["schemas"]["ComparedSide"] | null;
+            state_differs: boolean;
+            run_ms: number | null;
+            wait_ms: number | null;
+            arguments_differ: boolean;
+            arguments: components["schemas"]["ComparedArgument"][];
+        };
+        /**
+         * ComparedSide
+         * @description A job in one of two runs; times are milliseconds, null if there are none yet.
+         */
+        ComparedSide: {
+            job: number;
+            state: string;
+            run_ms: number | null;
+            wait_ms: number | null;
+        };
+        /**
+         * ComparedArgument
+         * @description An argument with another value; long values are cut.
+         */
+        ComparedArgument: {
+            name: string;
+            a: unknown;
+            b: unknown;
         };
         /** TemplateList */
         TemplateList: {
@@ -6420,6 +6791,175 @@ export interface operations {
             };
         };
     };
+    "workflows.graph": {
+        parameters: {
+            query?: {
+                opened?: string[] | null;
+                reveal?: number;
+            };
+            header?: never;
+            path: {
+                workflow: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowGraph"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "workflows.graph_states": {
+        parameters: {
+            query?: {
+                opened?: string[] | null;
+                reveal?: number;
+            };
+            header?: never;
+            path: {
+                workflow: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphStates"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "workflows.progress": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowProgress"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "workflows.timeline": {
+        parameters: {
+            query?: {
+                by?: string;
+                since?: number;
+                until?: number;
+                first?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                workflow: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowTimeline"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "workflows.compare": {
+        parameters: {
+            query: {
+                a: number;
+                b: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowComparison"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "templates.list_templates": {
         parameters: {
             query?: {
@@ -7113,6 +7653,37 @@ export interface operations {
             };
         };
     };
+    "fleet.show": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerInfo"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "history.worker_history": {
         parameters: {
             query?: {
@@ -7341,6 +7912,43 @@ export interface operations {
             query?: {
                 after?: number;
                 since?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "audit.read_recent": {
+        parameters: {
+            query?: {
+                before?: number;
+                actor?: string | null;
+                action?: string | null;
+                namespace?: string | null;
+                address?: string | null;
+                refused?: boolean;
                 limit?: number;
             };
             header?: never;

@@ -229,12 +229,22 @@ class Queries:
         found = await self._engine.store.read(read)
         return found if may(who, Action.READ_FLEET, FLEET) else [_limit(i, who) for i in found]
 
-    async def worker(self, worker: int, who: Identity) -> WorkerInfo:
-        """Returns one worker."""
-        for info in await self.workers(who):
-            if info.id == worker:
-                return info
-        raise NotFound("worker", worker)
+    async def worker(self, worker: int | str, who: Identity) -> WorkerInfo:
+        """Returns one worker, by its id or its name."""
+
+        async def read(tx: ReadTx) -> WorkerInfo:
+            row = (
+                await tx.workers.read_name(worker)
+                if isinstance(worker, str)
+                else (await tx.workers.read([worker])).get(worker)
+            )
+            if row is None:
+                raise NotFound("worker", worker)
+            view = WorkerView(row, (await tx.leases.count([row.id])).get(row.id, 0))
+            return show_worker(view, _merged(view), await tx.placement.indices([row.id]))
+
+        found = await self._engine.store.read(read)
+        return found if may(who, Action.READ_FLEET, FLEET) else _limit(found, who)
 
     async def _seen(self, who: Identity, tx: ReadTx, views: Sequence[JobRecord]) -> list[JobRecord]:
         """Returns those of these jobs that the caller may see."""

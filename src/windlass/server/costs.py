@@ -28,6 +28,9 @@ COSTLY: Final = frozenset(
         ("GET", "/api/v1/workers/{worker:int}/explain"),
         ("GET", "/api/v1/pools/plan"),
         ("GET", "/api/v1/workers/{worker:int}/history"),
+        ("GET", "/api/v1/workflows/{workflow:int}/graph"),
+        ("GET", "/api/v1/workflows/{workflow:int}/timeline"),
+        ("GET", "/api/v1/workflows/compare"),
         ("POST", "/api/v1/verify"),
     }
 )

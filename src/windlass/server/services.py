@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from windlass.api.fleet.services import FleetServices
+from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
@@ -37,6 +38,7 @@ class Services(NamedTuple):
     queries: Queries
     jobs: Jobs
     workflows: Workflows
+    graphs: WorkflowGraphs
     signals: Signals
     files: Files
     access: Access

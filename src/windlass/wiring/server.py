@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from windlass.api.fleet.services import fleet_services
+from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
 from windlass.api.steps.signals import Signals
@@ -81,6 +82,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 queries=queries,
                 jobs=jobs,
                 workflows=Workflows(engine),
+                graphs=WorkflowGraphs(engine),
                 signals=Signals(engine, queries, RealSecrets().secret),
                 files=backend.files,
                 access=access,

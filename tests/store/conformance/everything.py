@@ -210,6 +210,8 @@ CHANGE: list[Step] = [
 # What neither the steps above nor the random moves call. Answers are the same on every store.
 ASK: list[Step] = [
     lambda tx: tx.audit.read(0, 0, (), 10),
+    lambda tx: tx.audit.recent(0, 10),
+    lambda tx: tx.audit.recent(2, 1),
     lambda tx: tx.audit.read(1, 6, ("team", ""), 10),
     lambda tx: tx.inbox.waiting(0, 10),
     lambda tx: tx.inbox.alias(7),

@@ -100,6 +100,11 @@ def test_what_may_scan_does(database: apsw.Connection, name: str) -> None:
             "events_of_job_between",
             "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
         ),
+        (
+            "worker_events",
+            "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+        ),
+        ("pool_events", "SEARCH events USING INDEX events_rare (job=? AND rowid>? AND rowid<?)"),
         ("leases_of_workers", "SEARCH l USING INDEX leases_worker (worker=?)"),
         ("marked", "SEARCH l USING INDEX leases_marked (worker=?)"),
         ("leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"),

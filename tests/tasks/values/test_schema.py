@@ -23,7 +23,7 @@ class Size:
 class Opaque: ...
 
 
-def everything(  # type: ignore[no-untyped-def]
+def everything(
     number: int,
     text: str = "a",
     when: date = date(2026, 1, 2),
@@ -31,7 +31,7 @@ def everything(  # type: ignore[no-untyped-def]
     size: Size | None = None,
     mode: Literal["fast", "slow"] = "fast",
     names: list[str] | None = None,
-    anything=None,
+    anything: Any = None,
     opaque: Opaque | None = None,
     file: Path | None = None,
     **more: Any,

@@ -28,6 +28,7 @@ from windlass.wire.fleet.history import (
 )
 
 MOST_WALKED: Final = 200_000  # events of the log, for the history of one worker
+MOST_SEARCHED: Final = 1_000_000  # events of the log, for those about pools
 MOST_EVENTS: Final = 5_000  # that name the worker or a pool
 MOST_ATTEMPTS: Final = 1_000
 MOST_CHANGES: Final = 200
@@ -97,7 +98,7 @@ class Histories:
         self, name: str, since: str | None, until: str | None, who: Identity
     ) -> PoolHistory:
         """Returns the machines, sizes and changes of a pool."""
-        seen = await self._window(since, until, 0)
+        seen = await self._window(since, until, MOST_SEARCHED)
 
         async def read(tx: ReadTx) -> PoolHistory:
             row = next((pool for pool in await tx.pools.all() if pool.name == name), None)
@@ -106,8 +107,8 @@ class Histories:
             found = await tx.views.pool_events(seen.after, seen.until, MOST_EVENTS)
             events = [event for event in found if read_data(event).get("pool") == name]
             living = [one for one in await tx.pools.living() if one.pool == row.id]
-            more = len(found) == MOST_EVENTS
-            begin = found[-1].at if more else seen.begin
+            more = seen.cut or len(found) == MOST_EVENTS
+            begin = found[-1].at if more and found else seen.begin
             shown = events[:MOST_CHANGES] if may(who, Action.READ_EVENTS, FLEET) else []
             machines = [
                 one
@@ -157,7 +158,7 @@ class Histories:
         if end < now:
             last = await number_before(store, end + 1)
         after = min(await number_before(store, begin), last)
-        cut = bool(most) and last - after > most
+        cut = last - after > most
         return Window(begin, end, last - most if cut else after, last, cut)
 
 

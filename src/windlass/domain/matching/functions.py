@@ -44,6 +44,11 @@ def without_functions(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if not key.startswith(START)}
 
 
+def without_schemas(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns metadata without what functions take: long, and shown as tasks."""
+    return {key: value for key, value in metadata.items() if key != SCHEMAS}
+
+
 def with_functions_of(metadata: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Returns metadata with what another says about functions."""
     told = {key: value for key, value in other.items() if key.startswith(START)}

@@ -112,6 +112,23 @@ class WaitingJob(NamedTuple):
     spec: bytes
 
 
+class JobMoment(NamedTuple):
+    """Where a job stands, and when its newest attempt started and ended; for graphs and lanes.
+
+    `manual` is that of `Wait`, 0 if the job does not wait for others.
+    """
+
+    job: int
+    state: int
+    attempt: int
+    worker: int | None
+    manual: int
+    unmet: int
+    created_at: int
+    started_at: int | None
+    finished_at: int | None
+
+
 # A worker and how many leases it holds, with only what `explain` needs, since there may be very
 # many: id, name, status, slots, held, reason, static, dynamic.
 FleetRow: TypeAlias = tuple[int, str, int, int, int, str | None, str, str]

@@ -10,6 +10,7 @@ from windlass.domain.access.actions import Action
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.wire.fleet.workers import FleetPage
+from windlass.wire.workers import WorkerInfo
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 
@@ -33,3 +34,9 @@ async def list_fleet(
     """
     wanted = FleetFilter(state or (), name, pool, kind, requires or ())
     return await call.services.fleet.pages.page(wanted, after, limit, call.who)
+
+
+@routes.get("/{name:str}", needs=Action.READ_FLEET)
+async def show(call: Call, name: str) -> WorkerInfo:
+    """Returns one worker by its name."""
+    return await call.services.queries.worker(name, call.who)

@@ -15,7 +15,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import Census, FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import (
     BAD_CODES,
     BLOCKED,
@@ -154,6 +154,31 @@ class MemoryViews(Views):
             elif due is not None:
                 found.append(Standing(job, due.state, due.at))
         return found
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        rows = (self._tables.jobs.get(job) for job in sorted(ids))
+        return [self._moment(row) for row in rows if row is not None]
+
+    def _moment(self, row: JobRecord) -> JobMoment:
+        facts, job = row.facts, row.facts.id
+        lease, wait = self._tables.leases.get(job), self._tables.waits.get(job)
+        due = self._tables.due.get(job)
+        state = facts.state
+        if state is None:
+            state = QUEUED if due is None else due.state
+            state = state if wait is None else BLOCKED
+            state = state if lease is None else lease.state
+        return JobMoment(
+            job,
+            state,
+            facts.attempt if lease is None else lease.attempt,
+            facts.worker if lease is None else lease.worker,
+            0 if wait is None else wait.manual,
+            0 if wait is None else wait.unmet,
+            facts.created_at,
+            row.started_at if lease is None else lease.started_at,
+            row.finished_at,
+        )
 
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
         present = (self._tables.workers.get(worker) for worker in ids)

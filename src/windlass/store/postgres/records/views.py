@@ -14,7 +14,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import Census, FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.postgres.columns import ascending
@@ -146,6 +146,9 @@ class PostgresViews(Views):
         jobs: Any = await self._session.fetch("census_of_jobs", most)
         workers: Any = await self._session.fetch("census_of_workers")
         return Census([tuple(row) for row in jobs], [tuple(row) for row in workers])
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        return list(map(JobMoment._make, await self._by_ids("job_moments", ids)))
 
     async def fleet(self) -> Sequence[FleetRow]:
         rows: Sequence[Any] = await self._session.fetch("fleet")

@@ -121,6 +121,22 @@ SELECT job, {state.blocked}, not_before FROM waits WHERE job = ANY ($1::text::bi
 UNION ALL
 SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
 
+-- name: job_moments
+-- By primary keys, without the long columns; a blocked job may still have a lease.
+SELECT
+    j.id,
+    coalesce(
+        j.state, l.state, CASE WHEN w.job IS NOT NULL THEN {state.blocked} END, d.state, {state.queued}
+    ),
+    coalesce(l.attempt, j.attempt), coalesce(l.worker, j.worker),
+    coalesce(w.manual, 0), coalesce(w.unmet, 0), j.created_at,
+    coalesce(l.started_at, j.started_at), j.finished_at
+FROM jobs j
+LEFT JOIN leases l ON l.job = j.id
+LEFT JOIN waits w ON w.job = j.id
+LEFT JOIN due d ON d.job = j.id
+WHERE j.id = ANY ($1::text::bigint[]) ORDER BY j.id
+
 -- name: worker_names
 -- By primary key.
 SELECT id, name FROM workers WHERE id = ANY ($1::text::bigint[])

@@ -8,7 +8,7 @@ import apsw
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import Census, FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.sqlite.records.files import SqliteFiles
@@ -157,6 +157,9 @@ class SqliteViews(Views):
         jobs: list[Any] = self._execute(QUERIES["census_of_jobs"], (most,)).fetchall()
         workers: list[Any] = self._execute(QUERIES["census_of_workers"]).fetchall()
         return Census(jobs, workers)
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        return list(map(JobMoment._make, self._by_ids("job_moments", sorted(ids))))
 
     async def fleet(self) -> Sequence[FleetRow]:
         rows: list[Any] = self._execute(QUERIES["fleet"]).fetchall()

@@ -118,6 +118,23 @@ FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value
 UNION ALL
 SELECT d.job, d.state, d.at FROM carray(?2) AS wanted CROSS JOIN due AS d ON d.job = wanted.value;
 
+-- name: job_moments
+-- By primary keys, without the long columns; a blocked job may still have a lease.
+SELECT
+    j.id,
+    coalesce(
+        o.state, l.state, CASE WHEN w.job IS NOT NULL THEN {state.blocked} END, d.state, {state.queued}
+    ),
+    coalesce(l.attempt, o.attempt, j.attempt), coalesce(l.worker, o.worker),
+    ifnull(w.manual, 0), ifnull(w.unmet, 0), j.created_at,
+    coalesce(l.started_at, o.started_at), o.finished_at
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id
+LEFT JOIN leases AS l ON l.job = j.id
+LEFT JOIN waits AS w ON w.job = j.id
+LEFT JOIN due AS d ON d.job = j.id;
+
 -- name: worker_names
 -- By primary key; also of workers that were removed.
 SELECT w.id, w.name FROM carray(?1) AS wanted CROSS JOIN workers AS w ON w.id = wanted.value
