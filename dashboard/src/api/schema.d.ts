@@ -295,6 +295,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/retry-with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replaces an ended job with a new one that has other arguments. */
+        post: operations["jobs.retry_with"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the job with those that it supersedes and those that supersede it. */
+        get: operations["jobs.chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns how to run a job again: commands, environment, files. */
+        get: operations["jobs.reproduce"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/unblock": {
         parameters: {
             query?: never;
@@ -525,6 +576,23 @@ export interface paths {
         };
         /** Searches a log: from byte `start` on, or backwards before it. */
         get: operations["files.search_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows where the Python function of a running job is now; its worker is asked. */
+        get: operations["files.stack"];
         put?: never;
         post?: never;
         delete?: never;
@@ -801,6 +869,23 @@ export interface paths {
         put?: never;
         /** Stores a step of the running function, or begins what it waits for. */
         post: operations["attempts.step"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{worker}/jobs/{job}/attempts/{attempt}/stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answers where the running function is, because a sync asked for it. */
+        post: operations["attempts.stack"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2392,6 +2477,58 @@ export interface components {
             id: number;
             applied: boolean;
         };
+        /**
+         * RetryRequest
+         * @description Retries a job with other arguments; they may name no other jobs or uploads than before.
+         */
+        RetryRequest: {
+            args: unknown;
+        };
+        /**
+         * JobChain
+         * @description A job with those it supersedes and those that supersede it, the oldest first.
+         *
+         *         `more` says that the chain goes on beyond what is shown.
+         */
+        JobChain: {
+            jobs: components["schemas"]["windlass.wire.jobs.ChainJob"][];
+            /** @default false */
+            more: boolean;
+        };
+        /**
+         * ChainJob
+         * @description A job of a chain in which each supersedes the one before.
+         */
+        "windlass.wire.jobs.ChainJob": {
+            id: number;
+            state: string;
+            attempts: number;
+            created_at: string;
+            finished_at: string | null;
+        };
+        /**
+         * Reproduction
+         * @description How to run a job again by hand. Nothing in it is secret: secrets are named only.
+         *
+         *         `command` and `python` submit it again; `call` runs its function here, and `program` is what
+         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode of its worker,
+         *         as it is set up now.
+         */
+        Reproduction: {
+            job: number;
+            attempt: number;
+            command: string;
+            python: string;
+            call: string | null;
+            program: string | null;
+            fetch: string[];
+            env: {
+                [key: string]: string;
+            };
+            secrets: string[];
+            worker: string | null;
+            isolation: string | null;
+        };
         /** UnblockRequest */
         UnblockRequest: {
             accept?: boolean;
@@ -2854,6 +2991,36 @@ export interface components {
             match: string;
             after: string;
         };
+        /**
+         * Stack
+         * @description Where the function of a running attempt is; the function's own thread or task is first.
+         */
+        Stack: {
+            job: number;
+            attempt: number;
+            worker: string;
+            at: string;
+            threads: components["schemas"]["StackThread"][];
+        };
+        /**
+         * StackThread
+         * @description The calls of one thread or task, the outermost first.
+         */
+        StackThread: {
+            name: string;
+            frames: components["schemas"]["StackFrame"][];
+        };
+        /**
+         * StackFrame
+         * @description A place in the code: a call, or where the innermost one is.
+         */
+        StackFrame: {
+            file: string;
+            line: number;
+            function: string;
+            /** @default  */
+            code: string;
+        };
         /** ArtifactList */
         ArtifactList: {
             artifacts: components["schemas"]["ArtifactInfo"][];
@@ -3094,6 +3261,8 @@ export interface components {
             stale: boolean;
             /** @default false */
             pending: boolean;
+            /** @default [] */
+            stacks: components["schemas"]["StackWanted"][];
         };
         /**
          * Assignment
@@ -3133,6 +3302,15 @@ export interface components {
             job: number;
             attempt: number;
             reason: string;
+        };
+        /**
+         * StackWanted
+         * @description Somebody wants to see where the function of this attempt is; `request` comes back.
+         */
+        StackWanted: {
+            job: number;
+            attempt: number;
+            request: number;
         };
         /**
          * LeaveRequest
@@ -3195,6 +3373,15 @@ export interface components {
             state: "done" | "missing" | "pending" | "timed_out";
             /** @default null */
             value: unknown;
+        };
+        /**
+         * StackReport
+         * @description A worker's answer to `StackWanted`; `problem` says why there is no stack.
+         */
+        StackReport: {
+            request: number;
+            threads?: components["schemas"]["StackThread"][];
+            problem?: string | null;
         };
         /**
          * Upload
@@ -3534,7 +3721,7 @@ export interface components {
          * @description The chain of dependent jobs that takes longest; `left_out` counts jobs in its middle.
          */
         CriticalPath: {
-            jobs: components["schemas"]["ChainJob"][];
+            jobs: components["schemas"]["windlass.wire.graphs.figures.ChainJob"][];
             length: number;
             left_out: number;
             total_ms: number;
@@ -3544,7 +3731,7 @@ export interface components {
          * ChainJob
          * @description A job of the longest chain: how long it took or is expected to take, in milliseconds.
          */
-        ChainJob: {
+        "windlass.wire.graphs.figures.ChainJob": {
             job: number;
             name: string;
             state: string;
@@ -4949,6 +5136,103 @@ export interface operations {
             };
         };
     };
+    "jobs.retry_with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobChain"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reproduction"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "jobs.unblock": {
         parameters: {
             query?: never;
@@ -5414,6 +5698,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LogMatches"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "files.stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stack"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -6041,6 +6356,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StepReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "attempts.stack": {
+        parameters: {
+            query: {
+                incarnation: number;
+            };
+            header?: never;
+            path: {
+                worker: number;
+                job: number;
+                attempt: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StackReport"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changed"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
