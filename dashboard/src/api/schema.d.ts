@@ -295,6 +295,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/retry-with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replaces an ended job with a new one that has other arguments. */
+        post: operations["jobs.retry_with"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the job with those that it supersedes and those that supersede it. */
+        get: operations["jobs.chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns how to run a job again: commands, environment, files. */
+        get: operations["jobs.reproduce"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/unblock": {
         parameters: {
             query?: never;
@@ -2477,6 +2528,58 @@ export interface components {
             id: number;
             applied: boolean;
         };
+        /**
+         * RetryRequest
+         * @description Retries a job with other arguments; they may name no other jobs or uploads than before.
+         */
+        RetryRequest: {
+            args: unknown;
+        };
+        /**
+         * JobChain
+         * @description A job with those it supersedes and those that supersede it, the oldest first.
+         *
+         *         `more` says that the chain goes on beyond what is shown.
+         */
+        JobChain: {
+            jobs: components["schemas"]["windlass.wire.jobs.ChainJob"][];
+            /** @default false */
+            more: boolean;
+        };
+        /**
+         * ChainJob
+         * @description A job of a chain in which each supersedes the one before.
+         */
+        "windlass.wire.jobs.ChainJob": {
+            id: number;
+            state: string;
+            attempts: number;
+            created_at: string;
+            finished_at: string | null;
+        };
+        /**
+         * Reproduction
+         * @description How to run a job again by hand. Nothing in it is secret: secrets are named only.
+         *
+         *         `command` and `python` submit it again; `call` runs its function here, and `program` is what
+         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode of its worker,
+         *         as it is set up now.
+         */
+        Reproduction: {
+            job: number;
+            attempt: number;
+            command: string;
+            python: string;
+            call: string | null;
+            program: string | null;
+            fetch: string[];
+            env: {
+                [key: string]: string;
+            };
+            secrets: string[];
+            worker: string | null;
+            isolation: string | null;
+        };
         /** UnblockRequest */
         UnblockRequest: {
             accept?: boolean;
@@ -3669,7 +3772,7 @@ export interface components {
          * @description The chain of dependent jobs that takes longest; `left_out` counts jobs in its middle.
          */
         CriticalPath: {
-            jobs: components["schemas"]["ChainJob"][];
+            jobs: components["schemas"]["windlass.wire.graphs.figures.ChainJob"][];
             length: number;
             left_out: number;
             total_ms: number;
@@ -3679,7 +3782,7 @@ export interface components {
          * ChainJob
          * @description A job of the longest chain: how long it took or is expected to take, in milliseconds.
          */
-        ChainJob: {
+        "windlass.wire.graphs.figures.ChainJob": {
             job: number;
             name: string;
             state: string;
@@ -5170,6 +5273,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.retry_with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobChain"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reproduction"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
