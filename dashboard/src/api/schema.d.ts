@@ -3971,7 +3971,9 @@ export interface components {
         };
         /**
          * Schedule
-         * @description A schedule as it is shown; lists leave `runs` empty.
+         * @description A schedule as it is shown; lists leave `runs` and `coming` empty.
+         *
+         *         `words` says what `cron` means; `coming` are the next slots.
          */
         Schedule: {
             id: number;
@@ -3992,6 +3994,10 @@ export interface components {
             created_at: string;
             created_by: string | null;
             runs: components["schemas"]["ScheduleRun"][];
+            /** @default  */
+            words: string;
+            /** @default [] */
+            coming: string[];
         };
         /**
          * ScheduleRun
