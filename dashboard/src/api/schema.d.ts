@@ -4319,7 +4319,8 @@ export interface components {
          * FleetPage
          * @description Workers by name, from one page on; `next` is the `after` of the next page.
          *
-         *         `statuses` and `kinds` count all workers that the other filters take.
+         *         `statuses` counts all workers that the other filters take, `kinds` those of each kind by
+         *         status, whatever state and kind were asked for.
          */
         FleetPage: {
             workers: components["schemas"]["FleetWorker"][];
@@ -4328,7 +4329,9 @@ export interface components {
                 [key: string]: number;
             };
             kinds: {
-                [key: string]: number;
+                [key: string]: {
+                    [key: string]: number;
+                };
             };
             /** @default null */
             next: string | null;
