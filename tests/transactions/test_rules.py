@@ -172,6 +172,15 @@ def test_a_key_that_is_taken_leads_to_the_job_that_has_it(queue: Queue) -> None:
     assert queue.client.job(again.id).result(timeout=30) == 3
 
 
+def test_a_delay_counts_from_the_submission(queue: Queue) -> None:
+    with psycopg.connect(queue.dsn) as connection:
+        job = add.options(delay="1h", key="late").submit_in(connection, 1, 2)
+    shown = queue.client.job(job.id).info()
+    assert shown.state == "queued"
+    assert shown.not_before is not None
+    queue.client.job(job.id).cancel()
+
+
 def test_a_key_with_another_body_is_refused_inside_the_transaction(
     queue: Queue, app: "psycopg.Connection[Any]"
 ) -> None:
