@@ -26,12 +26,15 @@ PACKAGES = {
     "llvm-profdata": ("llvm",),
     "afl-fuzz": ("afl++",),
     "g++": ("g++",),
+    "gdb": ("gdb",),
     # Containers of an ordinary user, and a program for an image that needs no other file.
     "podman": ("podman",),
     "runc": ("runc",),
     "newuidmap": ("uidmap",),
     "catatonit": ("catatonit",),
     "busybox": ("busybox-static",),
+    # A real Prometheus for the alert rules; promtool checks metrics and rules.
+    "promtool": ("prometheus",),
 }
 
 

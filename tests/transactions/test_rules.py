@@ -332,8 +332,8 @@ def test_local_files_are_refused_inside_the_transaction(queue: Queue, tmp_path: 
         with pytest.raises(InvalidInput, match=r"client\.upload"):
             read_file.submit_in(connection, file)
         assert connection.execute("SELECT 1").fetchall() == [(1,)]  # It can go on.
-        uploaded: Any = queue.client.upload(file)
-        job = read_file.submit_in(connection, uploaded)
+        uploaded = queue.client.upload(file)
+        job = read_file.submit_in(connection, uploaded)  # type: ignore[arg-type]
     assert queue.client.job(job.id).result(timeout=30) == "hello"
 
 

@@ -24,6 +24,7 @@ from windlass.domain.job.job import OPTIONS as JOB_OPTIONS
 from windlass.domain.job.job import JobOption
 from windlass.domain.values.options import Option
 from windlass.server.app import ROUTES
+from windlass.server.metrics.reference import metrics_page
 from windlass.workflows.schema import published
 
 PEOPLE: Final = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
@@ -254,6 +255,7 @@ PAGES: Final = {
     "configuration.md": configuration_page,
     "cli.md": commands_page,
     "job.md": job_page,
+    "metrics.md": lambda: GENERATED + metrics_page(),
     "rights.md": rights_page,
     "workflow.schema.json": workflow_schema,
 }

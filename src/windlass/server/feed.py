@@ -1,4 +1,4 @@
-"""Follows the event log, for event streams, the histograms and the server's log."""
+"""Follows the event log, for event streams, the counters and the server's log."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from windlass.engine.history.event_lines import EventLines
 from windlass.engine.history.read_events import CHUNK, read_new
 from windlass.ports.store import Store
 from windlass.server.metrics import Meters
+from windlass.server.metrics.counted_events import CountedEvents
 
 
 class FeedReport(msgspec.Struct, frozen=True):
@@ -24,11 +25,19 @@ class Feed:
     name = "feed"
     interval_ms = 1_000
 
-    def __init__(self, store: Store, meters: Meters, lines: EventLines | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        meters: Meters,
+        counted: CountedEvents,
+        lines: EventLines | None = None,
+    ) -> None:
         self._store = store
         self._meters = meters
+        self._counted = counted
         self._lines = lines
         self._after = -1
+        self._logged = -1  # lines of earlier events were written before this server started
         # A store that waits for gaps in the log does so for one reader at a time.
         self._turn = asyncio.Lock()
 
@@ -39,8 +48,14 @@ class Feed:
         return events
 
     async def begin(self) -> None:
-        """Starts behind the newest event of the log."""
-        self._after = await self._store.read(lambda tx: tx.log.newest())
+        """Logs what is behind the newest event, and counts what no server has counted."""
+        self._logged = await self._store.read(lambda tx: tx.log.newest())
+        self._after = await self._counted.begin()
+
+    @property
+    def position(self) -> int:
+        """The number of the last event that was read."""
+        return max(0, self._after)
 
     async def run_once(self, now: int) -> FeedReport:
         """Passes on the events since the last round."""
@@ -49,9 +64,11 @@ class Feed:
             await self.begin()
         seen = 0
         while events := await self.read_after(self._after, CHUNK):
+            await self._meters.jobs.learn(self._store, events)
             if self._lines is not None:
-                await self._lines.write(events)  # may fail, and then all of them come again
-            self._meters.observe(events)
+                # May fail, and then all of them come again; so nothing is counted before.
+                await self._lines.write([event for event in events if event.seq > self._logged])
+            self._meters.jobs.observe(events, await self._counted.claim(events[-1].seq))
             self._after = events[-1].seq
             seen += len(events)
         if self._lines is not None:

@@ -101,9 +101,9 @@ def _check_workflow(workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> None:
         workflow.name, namespace, workflow.key, workflow.priority, workflow.labels
     )
     names = {job.name for job in jobs}
-    for shown in results_in(workflow.outputs, "workflow.outputs"):
-        if shown not in names:
-            raise InvalidInput("workflow.outputs", "about jobs of the workflow, by name", shown)
+    for source in results_in(workflow.outputs, "workflow.outputs"):
+        if source not in names:
+            raise InvalidInput("workflow.outputs", "about jobs of the workflow, by name", source)
     for name in ("on_success", "on_failure", "on_end"):
         parse_reactions(getattr(workflow, name), f"workflow.{name}")
     for number, job in enumerate(jobs):

@@ -21,12 +21,13 @@ from windlass.engine.history.read_events import (
 from windlass.ports.store import WriteTx
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
+from windlass.server.metrics.counted_events import CountedEvents
 
 
 async def log_of(rig: Rig, said: list[Line], level: Level = Level.DEBUG) -> Feed:
     """A server's loop that writes the lines of what comes from now on."""
     lines = EventLines(WorkerNames(rig.store), said.append, level)
-    feed = Feed(rig.store, Meters(), lines)
+    feed = Feed(rig.store, Meters(), CountedEvents(rig.engine), lines)
     await feed.begin()
     return feed
 

@@ -183,6 +183,11 @@ def use_catalog(dice: Dice, held: Snapshot) -> Move:
             Move("catalog", "put_queue", (QueueRow(dice.one("abA"), dice.number(-2, 2), 0),)),
             Move("catalog", "queues", ()),
             Move("catalog", "set_meta", (dice.one("ab"), dice.number(-2, 2))),
+            Move(
+                "catalog",
+                "advance_meta",
+                (dice.one("ab"), dice.number(-2, 2), dice.number(-2, 2)),
+            ),
             Move("catalog", "meta", ()),
             Move("catalog", "shapes_after", (dice.number(0, 4),)),
         ]

@@ -28,12 +28,13 @@ from tests.store.conformance.rows import (
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, Progress
-from windlass.domain.rows.records import JobRecord, KeyRow
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobRecord, KeyRow
 from windlass.domain.rows.views import JobFilter, JobPage, WorkerView
 from windlass.ports.store import WriteTx
 
 BLOCKED = State.BLOCKED.code
 CANCELED = State.CANCELED.code
+OPEN = BLOCKED, RETRYING, RUNNING, ASSIGNED  # those that are not queued
 ROW = JobRecord._fields.index("state")  # the first field that is not of the row
 SHAPES = [
     Shape(namespace=namespace, queue=queue, task=task, requires=(), resources=())
@@ -237,3 +238,49 @@ def test_depths_are_those_of_the_queues(store: Driver) -> None:
     store.transact(lambda tx: tx.log.bump({"depth:live": 3, "depth:träge": 1, "retries": 9}))
     store.transact(lambda tx: tx.log.bump({"depth:live": -1}))
     assert store.read(lambda tx: tx.views.queue_depths()) == {"live": 2, "träge": 1}
+
+
+def test_a_census_counts_open_jobs_by_shape_and_state_and_workers_by_status(store: Driver) -> None:
+    store.transact(fill)
+    found = store.read(lambda tx: tx.views.census(10))
+    places = {(1 + job % 3, state): 1 for job, state in EVERY_STATE.items() if state in OPEN}
+    assert found.jobs == sorted((*key, count) for key, count in places.items())
+    assert found.workers == [(1, 2, 2 * worker("any").slots)]
+
+
+def test_a_census_looks_at_no_more_rows_than_allowed(store: Driver) -> None:
+    async def block(tx: WriteTx) -> None:
+        await tx.jobs.insert([new_job(job, shape=1) for job in range(1, 6)])
+        await tx.places.add_waits([wait(job, ticket=ticket(job, shape=1)) for job in range(1, 6)])
+
+    store.transact(block)
+    assert store.read(lambda tx: tx.views.census(3)).jobs == [(1, BLOCKED, 3)]
+    assert store.read(lambda tx: tx.views.census(9)).jobs == [(1, BLOCKED, 5)]
+
+
+def test_a_wait_that_is_kept_while_its_job_runs_is_not_blocked(store: Driver) -> None:
+    async def keep(tx: WriteTx) -> None:
+        await tx.jobs.insert([new_job(1, shape=1)])
+        await tx.places.add_waits([wait(1, manual=KEPT_WHILE_RUNNING, ticket=ticket(1, shape=1))])
+
+    store.transact(keep)
+    assert store.read(lambda tx: tx.views.census(9)).jobs == []
+
+
+def test_moments_tell_where_jobs_stand_and_when_they_ran(store: Driver) -> None:
+    store.transact(fill)
+    found = store.read(lambda tx: tx.views.moments([*EVERY_STATE, 999]))
+    assert {one.job: one.state for one in found} == EVERY_STATE
+    running, done = (next(one for one in found if one.job == job) for job in (6, 8))
+    assert (running.attempt, running.worker, running.finished_at) == (3, 2, None)
+    assert (done.worker, done.manual) == (1, 0)
+    assert done.finished_at is not None
+    blocked = next(one for one in found if one.job == 2)
+    assert (blocked.unmet, blocked.started_at) == (1, None)
+    assert store.read(lambda tx: tx.views.moments([])) == []
+
+
+def test_the_newest_job_of_a_workflow_is_known(store: Driver) -> None:
+    store.transact(fill)
+    assert store.read(lambda tx: tx.workflows.last_job(1)) == 9
+    assert store.read(lambda tx: tx.workflows.last_job(7)) == 0

@@ -30,6 +30,10 @@ WALKS = {
     "queued_jobs": "stops at its bound",
     "lease_counts": "leases are bounded by the fleet's slots",
     "fleet": "a row for each worker, when somebody asks why",
+    "leases_by_start": "leases are bounded by the fleet's slots",
+    "workers_by_status": "a row for each worker, once a minute",
+    "pool_workers_by_state": "a partial index of those alone, bounded by max_workers",
+    "lost_logs": "a partial index of those alone, no more than a bound",
     "holders": "leases are bounded by the fleet's slots",
     "running_by_shape": "leases are bounded by the fleet's slots",
     "unbound_leases": "leases are bounded by the fleet's slots",
@@ -43,6 +47,8 @@ WALKS = {
     "remove_pool_workers": "when a pool is removed",
     "forget_statistics": "at most 20,000 rows, once in a round that changed some",
     "ready_sample": "both ends of a shape by its primary key, no more than a bound",
+    "census_of_jobs": "stops at its bound in each place",
+    "census_of_workers": "a row for each worker, once in a scrape",
     "newest_event": "stops at the first row, from the end",
 } | {name: "a snapshot is everything" for name in QUERIES if name.startswith("all_")}
 
@@ -97,6 +103,11 @@ def test_what_may_scan_does(database: apsw.Connection, name: str) -> None:
             "events_of_job_between",
             "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
         ),
+        (
+            "worker_events",
+            "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+        ),
+        ("pool_events", "SEARCH events USING INDEX events_rare (job=? AND rowid>? AND rowid<?)"),
         ("leases_of_workers", "SEARCH l USING INDEX leases_worker (worker=?)"),
         ("marked", "SEARCH l USING INDEX leases_marked (worker=?)"),
         ("leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"),

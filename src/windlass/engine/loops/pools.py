@@ -67,6 +67,7 @@ class PoolsLoop:
 
     async def run_once(self, now: int) -> PoolsReport:
         """Runs one round: list, reconcile, decide, act."""
+        self._engine.counters.wanted = {}
         if not await self._engine.store.read(lambda tx: tx.pools.all()):
             return PoolsReport()
         installation = await self._pools.installation()
@@ -75,6 +76,7 @@ class PoolsLoop:
         before = await self.tend(installation)
         verdicts = await self.decide()
         after = await self.tend(installation) if any(v.start for v in verdicts) else PoolsReport()
+        self._engine.counters.wanted = {verdict.pool: verdict.wanted for verdict in verdicts}
         self._engine.counters.ran(self.name, now)
         return PoolsReport(
             pools=len(verdicts),

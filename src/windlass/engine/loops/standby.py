@@ -13,6 +13,7 @@ import structlog
 
 from windlass.engine.engine import Engine
 from windlass.engine.loops.ticker import Loop, Ticker
+from windlass.engine.transaction.counters import Counters
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Clock
 from windlass.ports.store import ReadTx
@@ -31,9 +32,15 @@ class LoopGroup:
     """Starts and stops all loops together."""
 
     def __init__(
-        self, loops: Callable[[], Sequence[Loop[Any]]], clock: Clock, limit_ms: int
+        self,
+        loops: Callable[[], Sequence[Loop[Any]]],
+        clock: Clock,
+        limit_ms: int,
+        counters: Counters | None = None,
     ) -> None:
+        """`counters` learn how each round went."""
         self._loops = loops
+        self._counters = counters
         self._clock = clock
         self._limit_ms = limit_ms
         self._tickers: list[Ticker[Any]] = []
@@ -46,7 +53,7 @@ class LoopGroup:
     def start(self) -> None:
         """Starts the loops, unless they run already."""
         if not self._tickers:
-            self._tickers = [Ticker(loop, self._clock) for loop in self._loops()]
+            self._tickers = [Ticker(loop, self._clock, self._counters) for loop in self._loops()]
             for ticker in self._tickers:
                 ticker.start()
 

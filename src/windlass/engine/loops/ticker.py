@@ -7,6 +7,7 @@ import msgspec
 import structlog
 
 from windlass.domain.values.errors import WindlassError
+from windlass.engine.transaction.counters import Counters
 from windlass.ports.clock import Clock
 
 R_co = TypeVar("R_co", covariant=True)
@@ -28,8 +29,10 @@ class Loop(Protocol[R_co]):
 class Ticker(Generic[R_co]):
     """Runs one loop until it is stopped; a started round is finished first."""
 
-    def __init__(self, loop: Loop[R_co], clock: Clock) -> None:
+    def __init__(self, loop: Loop[R_co], clock: Clock, counters: Counters | None = None) -> None:
+        """`counters` learn how each round went."""
         self._loop = loop
+        self._counters = counters
         self._clock = clock
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -55,6 +58,7 @@ class Ticker(Generic[R_co]):
 
     async def _tick(self) -> None:
         while not self._stopping.is_set():
+            began, failed = self._clock.now_ms(), False
             try:
                 report = await self._loop.run_once(self._clock.now_ms())
                 if isinstance(report, msgspec.Struct):
@@ -62,7 +66,11 @@ class Ticker(Generic[R_co]):
                 self._note(None)
             except WindlassError as error:
                 # The next round tries again. A loop never ends because the store was unavailable.
+                failed = True
                 self._note(str(error))
+            if self._counters is not None:
+                took = max(0, self._clock.now_ms() - began)
+                self._counters.end_round(self._loop.name, self._loop.interval_ms, took, failed)
             await self._pause()
 
     def _note(self, failed: str | None) -> None:

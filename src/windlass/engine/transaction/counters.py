@@ -3,13 +3,22 @@
 import msgspec
 
 
+class LoopRounds(msgspec.Struct, frozen=True):
+    """The rounds of one loop in this process: how long the last took, how many failed."""
+
+    interval_ms: int
+    took_ms: int
+    failures: int
+
+
 class Metrics(msgspec.Struct, kw_only=True):
     """Counts since this engine started; `queue_depth` is the store's, per queue.
 
     `assignment_attempts` counts slots for which jobs were requested, also by idle workers;
     successes are assigned jobs, failures those of them that came back before they ran.
     `worker_failure_rate` is the share of failed assignments that workers caused. `last_run_ms`
-    says when each loop last ran, in the store's time.
+    says when each loop last ran, in the store's time. `wanted` is how many workers each pool
+    needs, if this engine sizes the pools.
     """
 
     queue_depth: dict[str, int] = {}
@@ -22,6 +31,8 @@ class Metrics(msgspec.Struct, kw_only=True):
     worker_failures: int = 0
     worker_failure_rate: float = 0.0
     last_run_ms: dict[str, int] = {}
+    loops: dict[str, LoopRounds] = {}
+    wanted: dict[str, int] = {}
 
 
 class Counters:
@@ -30,6 +41,8 @@ class Counters:
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._last_run: dict[str, int] = {}
+        self._loops: dict[str, LoopRounds] = {}
+        self.wanted: dict[str, int] = {}  # by pool; set by the loop that sizes them
 
     def add(self, counts: dict[str, int]) -> None:
         """Counts what a commit did."""
@@ -39,6 +52,12 @@ class Counters:
     def ran(self, loop: str, now: int) -> None:
         """Records that a loop has run."""
         self._last_run[loop] = now
+
+    def end_round(self, loop: str, interval_ms: int, took_ms: int, failed: bool) -> None:
+        """Records how a round of a loop went."""
+        known = self._loops.get(loop)
+        failures = (known.failures if known else 0) + failed
+        self._loops[loop] = LoopRounds(interval_ms, took_ms, failures)
 
     def read(self, depth: dict[str, int]) -> Metrics:
         """Returns the metrics, together with the store's queue depths."""
@@ -57,4 +76,6 @@ class Counters:
             worker_failures=failures,
             worker_failure_rate=failures / successes if successes else 0.0,
             last_run_ms=dict(self._last_run),
+            loops=dict(self._loops),
+            wanted=dict(self.wanted),
         )

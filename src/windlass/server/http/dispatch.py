@@ -42,6 +42,7 @@ from windlass.server.http.replies import (
 )
 from windlass.server.http.router import Router
 from windlass.server.http.routes import Route
+from windlass.server.metrics.requests import NO_ROUTE
 from windlass.server.services import Services
 
 log = structlog.get_logger("windlass.server")
@@ -80,6 +81,7 @@ class Dispatcher:
         self._services = services
         self._hosts = hosts
         self._count = services.meters.refuse
+        self._requests = services.meters.requests
         self._callers = Callers(services.engine.config.http, self._count)
         self._router = Router(
             (route.method, route.path, _bound(route, body_limit)) for route in routes
@@ -100,6 +102,8 @@ class Dispatcher:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         seen = Seen()
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             reply = await self._run(scope, receive, seen)
         except WindlassError as error:
@@ -120,6 +124,9 @@ class Dispatcher:
             seen.code = STOPPING.code
             reply = _failed(STOPPING)
         reply = note_call(self._services.audit, scope, seen, reply)
+        route = NO_ROUTE if seen.route is None else (seen.route.path, seen.route.method)
+        status = reply.status if isinstance(reply, Complete) else 200
+        self._requests.note(route, status, clock() - began)
         if isinstance(reply, Stream):
             await self._send_stream(scope, receive, send, reply)
         else:
@@ -159,9 +166,10 @@ class Dispatcher:
             headers = dict(arrived["headers"])
             self._hosts.check(headers)
             check_media_type(headers, route.raw_body)
-        callers = self._services.callers
-        scope = with_session(arrived, callers) if callers.cookie else arrived
-        token = bearer(scope["headers"])
+        scope, token = arrived, bearer(arrived["headers"])
+        if token is None:
+            scope = with_session(arrived, self._services.callers.public_origin)
+            token = bearer(scope["headers"])
         identify = self._services.access.identify
         caller = seen.caller = None if token is None else await identify(token)
         turn = arrived[TURN] = self._callers.enter(scope, caller, is_costly)

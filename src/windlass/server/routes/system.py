@@ -1,5 +1,7 @@
 """Routes about the server itself: health, metrics, verification, namespaces, names."""
 
+from prometheus_client.metrics_core import Metric as Family
+
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import sees
 from windlass.domain.rows.files import NameRow
@@ -9,6 +11,8 @@ from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.replies import TEXT, Reply
 from windlass.server.http.routes import Routes
+from windlass.server.metrics.series import gauge
+from windlass.server.metrics.store_state import families, read_state
 from windlass.wire.files import NameInfo, NameList, NameRequest
 from windlass.wire.system import Health, NamespaceList, Verified, ViolationInfo
 
@@ -39,8 +43,19 @@ async def readyz(call: Call) -> Reply[Health]:
 @routes.get("/metrics", needs=Action.READ_METRICS, media_type=TEXT)
 async def metrics(call: Call) -> bytes:
     """Returns the metrics for Prometheus."""
-    pool = getattr(call.services.engine.store, "pool", None)
-    return call.services.meters.render(await call.services.engine.metrics(), pool)
+    services = call.services
+    engine = services.engine
+    problem = await services.readiness.problem()
+    state = await read_state(engine, services.pools)
+    paused = {name: bool(row.paused) for name, row in engine.catalog.queues.items()}
+    lag = max(0, state.newest - services.feed.position)
+    gauges: list[Family] = [
+        gauge("windlass_store_ready", {(): problem is None}),
+        gauge("windlass_event_lag_events", {(): lag}),
+        *families(state, paused),
+    ]
+    pool = getattr(engine.store, "pool", None)
+    return services.meters.render(await engine.metrics(), pool, gauges)
 
 
 @routes.post("/api/v1/verify", needs=Action.VERIFY)

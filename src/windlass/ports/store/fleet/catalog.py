@@ -29,3 +29,10 @@ class CatalogWrite(CatalogRead, Protocol):
     async def put_queue(self, row: QueueRow) -> None: ...
 
     async def set_meta(self, name: str, value: int) -> None: ...
+
+    async def advance_meta(self, name: str, frm: int, to: int) -> bool:
+        """Sets it from `frm`, or for the first time; False if another server has changed it.
+
+        True means that this transaction holds it until it ends.
+        """
+        ...

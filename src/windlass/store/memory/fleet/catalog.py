@@ -33,6 +33,13 @@ class MemoryCatalog:
     async def set_meta(self, name: str, value: int) -> None:
         self._tables.meta.put(name, (name, value))
 
+    async def advance_meta(self, name: str, frm: int, to: int) -> bool:
+        known = self._tables.meta.get(name)
+        if known is not None and known[1] != frm:
+            return False
+        self._tables.meta.put(name, (name, to))
+        return True
+
     def _intern(self, digest: str, body: bytes) -> int:
         shape = self._tables.shape_ids.get(digest)
         if shape is None:

@@ -41,5 +41,8 @@ class PostgresCatalog:
     async def set_meta(self, name: str, value: int) -> None:
         await self._session.execute("set_meta", name, value)
 
+    async def advance_meta(self, name: str, frm: int, to: int) -> bool:
+        return bool(await self._session.fetch("advance_meta", name, frm, to))
+
     async def _find(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
         return dict(map(tuple, await self._session.fetch("find_shapes", list(shapes))))

@@ -41,3 +41,9 @@ SELECT name, value FROM meta ORDER BY name
 -- New or changed.
 INSERT INTO meta (name, value) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: advance_meta
+-- The row's lock keeps another server waiting, which then finds it moved.
+INSERT INTO meta (name, value) VALUES ($1, $3)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = $2
+RETURNING value

@@ -39,6 +39,9 @@ class SqliteCatalog:
     async def set_meta(self, name: str, value: int) -> None:
         self._execute(QUERIES["set_meta"], (name, value))
 
+    async def advance_meta(self, name: str, frm: int, to: int) -> bool:
+        return bool(self._execute(QUERIES["advance_meta"], (name, frm, to)).fetchall())
+
     def _intern(self, digest: str, body: bytes) -> int:
         found: list[Row] = self._execute(QUERIES["shape_id"], (digest,)).fetchall()
         if found:

@@ -33,3 +33,9 @@ SELECT name, value FROM meta ORDER BY name;
 -- name: set_meta
 -- One setting.
 INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?);
+
+-- name: advance_meta
+-- Nobody has moved it meanwhile, or this was the first time.
+INSERT INTO meta (name, value) VALUES (?1, ?3)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value = ?2
+RETURNING value;

@@ -1,0 +1,112 @@
+"""Declares every metric once: its name, kind, help text, labels, and what it describes."""
+
+from enum import StrEnum
+from typing import Final, Literal, NamedTuple
+
+OTHER: Final = "other"  # the value of a label beyond its bound
+MOST_QUEUES: Final = 100  # values of `queue` in one family
+MOST_TASKS: Final = 300  # pairs of `queue` and `task`
+MOST_POOLS: Final = 100  # values of `pool`
+
+Kind = Literal["counter", "gauge", "histogram"]
+
+
+class Scope(StrEnum):
+    """What a value describes, and so how the values of several servers are combined."""
+
+    LOG = "log"  # what happened to jobs; each event is counted by one server
+    SERVER = "server"  # what this server did or has
+    STORE = "store"  # the state of the store, which all servers report alike
+
+
+class Metric(NamedTuple):
+    """One family of series."""
+
+    name: str
+    kind: Kind
+    text: str
+    scope: Scope
+    labels: tuple[str, ...] = ()
+
+
+def _metrics(scope: Scope, kind: Kind, *rows: tuple[str, str, str]) -> tuple[Metric, ...]:
+    return tuple(
+        Metric(f"windlass_{name}", kind, text, scope, tuple(labels.split()))
+        for name, text, labels in rows
+    )
+
+
+CATALOGUE: Final = (
+    *_metrics(
+        Scope.LOG, "counter",
+        ("jobs_submitted_total", "Jobs that were submitted.", "queue"),
+        ("jobs_completed_total", "Jobs that completed.", "queue task"),
+        ("jobs_failed_total", "Jobs that failed for good.", "queue task failure"),
+        ("jobs_ended_total", "Jobs that ended, in any way.", "queue state"),
+        ("attempts_started_total", "Attempts that started to run.", "queue task"),
+        ("attempts_lost_total", "Attempts whose worker was lost.", "queue task"),
+        ("job_retries_total", "Retries after failed or lost attempts.", "queue task failure"),
+        ("job_timeouts_total", "Attempts that took too long.", "queue task"),
+        ("workers_lost_total", "Workers that stopped sending heartbeats.", ""),
+        ("logs_lost_total", "Logs of jobs of which a part was lost.", ""),
+        ("watchdog_findings_total", "Contradictions that the watchdog found in workflows.", ""),
+    ),
+    *_metrics(
+        Scope.LOG, "histogram",
+        ("job_wait_seconds", "From queued to running.", "queue"),
+        ("job_run_seconds", "From running to the end of the attempt.", "queue"),
+    ),
+    *_metrics(
+        Scope.SERVER, "counter",
+        ("assignments_total", "Jobs given to workers; failure: they came back before they ran.",
+         "result"),
+        ("retries_total", "Retries after failed or lost attempts.", ""),
+        ("timeouts_total", "Attempts that took too long.", ""),
+        ("orphans_total", "Attempts whose worker was gone.", ""),
+        ("worker_failures_total", "Failures that workers caused.", ""),
+        ("http_refused_total",
+         "Connections and requests that were refused or cut off, by reason.", "reason"),
+        ("http_requests_total", "Requests that were answered.", "route method status"),
+        ("loop_failures_total", "Rounds of a loop that failed.", "loop"),
+    ),
+    *_metrics(
+        Scope.SERVER, "histogram",
+        ("http_request_seconds",
+         "How long requests took; those that wait for something, with their wait.",
+         "route method"),
+    ),
+    *_metrics(
+        Scope.SERVER, "gauge",
+        ("http_connections", "Open connections.", ""),
+        ("loop_last_run_seconds", "When a loop last ran, since 1970.", "loop"),
+        ("loop_duration_seconds", "How long the last round of a loop took.", "loop"),
+        ("loop_interval_seconds", "How long a loop pauses between two rounds.", "loop"),
+        ("event_lag_events", "Events that this server has not read from the log yet.", ""),
+        ("store_ready", "1 if the store and the blobs take what is written.", ""),
+        ("db_pool_open", "Database connections: open.", ""),
+        ("db_pool_idle", "Database connections: idle.", ""),
+        ("db_pool_in_use", "Database connections: in_use.", ""),
+        ("db_pool_waits", "Database connections: waits.", ""),
+        ("pool_wanted_workers",
+         "How many workers a pool would need; shown by the server that sizes the pools.", "pool"),
+        ("build_info", "1; the labels say what runs.", "version python store"),
+    ),
+    *_metrics(
+        Scope.STORE, "gauge",
+        ("queue_depth", "Queued jobs.", "queue"),
+        ("queue_paused", "1 if a queue is paused.", "queue"),
+        ("queue_oldest_job_age_seconds",
+         "How long the first job in line has waited, of those not tried before.", "queue"),
+        ("jobs", "Open jobs by state, counted up to 20,000 in each place.", "queue state"),
+        ("leases", "Jobs that workers hold, counted up to 20,000.", ""),
+        ("workers", "Workers by status.", "status"),
+        ("worker_slots", "Jobs that workers can run at once, by their status.", "status"),
+        ("pool_workers", "Workers of a pool by state.", "pool state"),
+        ("pool_max_workers", "How many workers a pool may have.", "pool"),
+        ("pool_used_seconds", "Time of workers that a pool has used this month.", "pool"),
+        ("pool_budget_seconds", "Time of workers that a pool may use in a month.", "pool"),
+        ("pool_failed_launches", "Failed launches of a pool in a row.", "pool"),
+    ),
+)  # fmt: skip
+
+BY_NAME: Final = {metric.name: metric for metric in CATALOGUE}

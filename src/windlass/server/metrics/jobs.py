@@ -1,0 +1,179 @@
+"""Counts what happens to jobs, by queue and task, from the event log.
+
+All servers read the whole log. An event is counted by one of them (`CountedEvents`), so the
+counters of all servers add up. What jobs are is read from the store once per job, off the hot
+path, and the memory for open jobs is bounded.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+from prometheus_client.metrics_core import Metric as Family
+
+from windlass.domain.job.kinds import kinds_of
+from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
+from windlass.domain.lifecycle.states import NEW_CODE, STATE_BY_CODE, TERMINAL, State
+from windlass.domain.rows.events import Event, EventKind
+from windlass.ports.store import Store
+from windlass.server.metrics.catalogue import MOST_QUEUES, MOST_TASKS, OTHER
+from windlass.server.metrics.series import LONG_BUCKETS, BoundedNames, Count, Histogram, Labels
+
+REMEMBERED: Final = 200_000  # open jobs
+UNKNOWN: Final = ("unknown", "unknown")  # a job whose row has been removed
+NO_FAILURE: Final = "none"
+
+# A program's name; anything else on a command line may be a secret.
+_PROGRAM: Final = re.compile(r"[\w.+-]{1,60}")
+
+_JOB: Final = int(EventKind.JOB)
+_QUEUED: Final = State.QUEUED.code
+_RUNNING: Final = State.RUNNING.code
+_RETRYING: Final = State.RETRYING.code
+_TIMED_OUT: Final = State.TIMED_OUT.code
+_COMPLETED: Final = State.COMPLETED.code
+_FAILED: Final = State.FAILED.code
+_ENDED: Final = frozenset(state.code for state in TERMINAL)
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    task: str
+    queue: str = "default"
+    kind: str | None = None
+
+
+class _Data(msgspec.Struct, frozen=True):
+    failure: str = ""
+    counts: str = ""
+    state: str = ""
+
+
+_spec: Final = msgspec.json.Decoder(_Spec).decode
+_data: Final = msgspec.json.Decoder(_Data).decode
+
+
+class _Open(NamedTuple):
+    """What is known about an open job; times are None before they come."""
+
+    labels: Labels  # queue and task
+    queued_at: int | None = None
+    running_at: int | None = None
+
+
+class JobCounts:
+    """The counters and histograms of jobs."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, _Open] = {}
+        self._queues = BoundedNames(MOST_QUEUES)
+        self._tasks = BoundedNames(MOST_TASKS)
+        self._submitted = Count("windlass_jobs_submitted_total")
+        self._completed = Count("windlass_jobs_completed_total")
+        self._failed = Count("windlass_jobs_failed_total")
+        self._ended = Count("windlass_jobs_ended_total")
+        self._started = Count("windlass_attempts_started_total")
+        self._lost = Count("windlass_attempts_lost_total")
+        self._retries = Count("windlass_job_retries_total")
+        self._timeouts = Count("windlass_job_timeouts_total")
+        self._workers_lost = Count("windlass_workers_lost_total")
+        self._logs_lost = Count("windlass_logs_lost_total")
+        self._findings = Count("windlass_watchdog_findings_total")
+        self._wait = Histogram("windlass_job_wait_seconds", LONG_BUCKETS)
+        self._run = Histogram("windlass_job_run_seconds", LONG_BUCKETS)
+
+    async def learn(self, store: Store, events: Iterable[Event]) -> None:
+        """Reads what the jobs of these events are, unless it is known."""
+        jobs = {e.job for e in events if e.kind == _JOB and e.job not in self._open}
+        if not jobs:
+            return
+        specs = await store.read(lambda tx: tx.jobs.specs(sorted(jobs)))
+        for job in sorted(jobs):
+            while len(self._open) >= REMEMBERED:
+                self._open.pop(next(iter(self._open)))
+            self._open[job] = _Open(self._labels(specs.get(job)))
+
+    def observe(self, events: Sequence[Event], after: int = 0) -> None:
+        """Takes notice of events, in their order, and counts those with a number above `after`."""
+        for event in events:
+            counts = event.seq > after
+            if event.kind == _JOB:
+                self._observe_job(event, counts)
+            elif counts:
+                self._count_other(event)
+
+    def families(self) -> Iterator[Family]:
+        """Returns everything that was counted."""
+        for part in vars(self).values():
+            if isinstance(part, Count | Histogram):
+                yield part.family()
+
+    def _observe_job(self, event: Event, counts: bool) -> None:
+        known = self._open.get(event.job) or _Open(UNKNOWN)
+        if counts:
+            self._count(event, known)
+        if event.to == _QUEUED:
+            known = known._replace(queued_at=event.at)
+        elif event.to == _RUNNING:
+            known = known._replace(queued_at=None, running_at=event.at)
+        elif event.frm == _RUNNING:
+            known = known._replace(running_at=None)
+        if event.to in _ENDED:
+            self._open.pop(event.job, None)
+        elif event.job in self._open:
+            self._open[event.job] = known
+
+    def _count(self, event: Event, known: _Open) -> None:
+        labels, to = known.labels, event.to
+        queue = labels[:1]
+        if event.frm == NEW_CODE:
+            self._submitted.add(queue)
+        if to == _RUNNING:
+            self._started.add(labels)
+            if known.queued_at is not None:
+                self._wait.observe(queue, (event.at - known.queued_at) / 1000)
+        elif event.frm == _RUNNING and known.running_at is not None:
+            self._run.observe(queue, (event.at - known.running_at) / 1000)
+        if to == _TIMED_OUT:
+            self._timeouts.add(labels)
+        elif to == _COMPLETED:
+            self._completed.add(labels)
+        elif to in (_RETRYING, _FAILED):
+            self._count_failure(event, labels)
+        if to in _ENDED:
+            self._ended.add((*queue, str(STATE_BY_CODE[to])))
+
+    def _count_failure(self, event: Event, labels: Labels) -> None:
+        data = _Data() if event.data is None else _data(event.data)
+        failure = data.failure if data.failure in FAILURE_BY_NAME else NO_FAILURE
+        if event.to == _FAILED:
+            self._failed.add((*labels, failure))
+        elif data.counts not in ("", "none"):
+            self._retries.add((*labels, failure))
+        if failure == FailureClass.WORKER_LOST and data.counts != "none":
+            self._lost.add(labels)
+
+    def _count_other(self, event: Event) -> None:
+        if event.kind == EventKind.WATCHDOG:
+            self._findings.add()
+        elif event.kind == EventKind.WORKER:
+            if (event.reason or "").startswith("dead"):
+                self._workers_lost.add()
+        elif event.kind == EventKind.LOG and event.data and _data(event.data).state == "lost":
+            self._logs_lost.add()
+
+    def _labels(self, stored: bytes | None) -> Labels:
+        if stored is None:
+            return UNKNOWN
+        queue, task = names_of(stored)
+        (queue,) = self._queues.admit((queue,), (OTHER,))
+        return self._tasks.admit((queue, task), (queue, OTHER))
+
+
+def names_of(stored: bytes) -> tuple[str, str]:
+    """Returns the queue of a stored job, and what it runs, without any of its arguments."""
+    spec = _spec(stored)
+    kind = kinds_of(stored)[-1]
+    if spec.kind is None and spec.task == "shell" and not _PROGRAM.fullmatch(kind):
+        kind = spec.task
+    return spec.queue, kind

@@ -1,0 +1,113 @@
+"""Reads what the store holds for the gauges, at a cost that does not grow with the queue."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from prometheus_client.metrics_core import Metric as Family
+
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.pools.pools import Lifecycle
+from windlass.domain.rows.views import Census
+from windlass.engine.engine import Engine
+from windlass.engine.pools.pools import Pools, PoolView
+from windlass.ports.store import ReadTx
+from windlass.server.metrics.catalogue import MOST_POOLS, MOST_QUEUES, OTHER
+from windlass.server.metrics.series import Labels, gauge, largest
+
+MOST_COUNTED: Final = 20_000  # rows of one place
+MOST_LINES: Final = 1_000  # shapes whose first job is looked at
+
+_HELD: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
+
+
+class StoreState(NamedTuple):
+    """What one look at the store found."""
+
+    newest: int  # the number of the newest event
+    census: Census
+    waited_ms: Mapping[str, int]  # by queue: how long the first job in line has waited
+    queue_of: Mapping[int, str]  # by shape
+    pools: Sequence[PoolView]
+
+
+async def read_state(engine: Engine, pools: Pools) -> StoreState:
+    """Looks at the store."""
+
+    async def read(tx: ReadTx) -> tuple[int, Census, dict[str, int], dict[int, str]]:
+        census = await tx.views.census(MOST_COUNTED)
+        heads = (await tx.places.heads())[:MOST_LINES]
+        shapes = {shape for shape, *_ in census.jobs} | {head.shape for head in heads}
+        await engine.catalog.know(tx, shapes)
+        queue_of = {shape: engine.catalog.shapes[shape].queue for shape in shapes}
+        facts = await tx.jobs.read([head.job for head in heads])
+        waited: dict[str, int] = {}
+        for head in heads:
+            known = facts.get(head.job)
+            if known is None or known.failed or known.lost or known.returned:
+                continue
+            queue = queue_of[head.shape]
+            waited[queue] = max(waited.get(queue, 0), tx.now - known.age_from)
+        return await tx.log.newest(), census, waited, queue_of
+
+    newest, census, waited, queue_of = await engine.store.read(read)
+    return StoreState(newest, census, waited, queue_of, await pools.all())
+
+
+def families(state: StoreState, paused: Mapping[str, bool]) -> Iterator[Family]:
+    """Returns the gauges about the store."""
+    waits = {queue: ms / 1000 for queue, ms in state.waited_ms.items()}
+    oldest = dict(list(largest(waits, MOST_QUEUES).items())[:MOST_QUEUES])
+    yield gauge("windlass_queue_oldest_job_age_seconds", oldest)
+    stopped = {queue: float(is_paused) for queue, is_paused in paused.items()}
+    yield gauge(
+        "windlass_queue_paused", dict(list(largest(stopped, MOST_QUEUES).items())[:MOST_QUEUES])
+    )
+    by_state = _jobs_by_state(state)
+    yield gauge("windlass_jobs", by_state)
+    held = sum(count for (_, name), count in by_state.items() if name in _HELD)
+    yield gauge("windlass_leases", {(): held})
+    workers = dict.fromkeys(WorkerStatus, (0, 0))
+    workers |= {WorkerStatus(code): (count, slots) for code, count, slots in state.census.workers}
+    yield gauge("windlass_workers", {(_name(s),): count for s, (count, _) in workers.items()})
+    yield gauge("windlass_worker_slots", {(_name(s),): slots for s, (_, slots) in workers.items()})
+    yield from _pool_families(state.pools[:MOST_POOLS])
+
+
+def _jobs_by_state(state: StoreState) -> dict[Labels, float]:
+    """Returns how many open jobs there are by queue and state; small queues become `other`."""
+    counts: dict[tuple[str, str], float] = {}
+    totals: dict[str, float] = {}
+    for shape, code, jobs in state.census.jobs:
+        queue, name = state.queue_of[shape], str(STATE_BY_CODE[code])
+        counts[queue, name] = counts.get((queue, name), 0) + jobs
+        totals[queue] = totals.get(queue, 0) + jobs
+    kept = {queue for (queue,) in largest(totals, MOST_QUEUES)}
+    shown: dict[Labels, float] = {}
+    for (queue, name), total in counts.items():
+        labels = (queue if queue in kept else OTHER, name)
+        shown[labels] = shown.get(labels, 0) + total
+    return shown
+
+
+def _pool_families(pools: Sequence[PoolView]) -> Iterator[Family]:
+    members: dict[Labels, float] = {}
+    for view in pools:
+        states = Counter(Lifecycle(member.state).name.lower() for member in view.workers)
+        for lifecycle in Lifecycle:
+            name = lifecycle.name.lower()
+            if lifecycle is not Lifecycle.GONE:
+                members[view.row.name, name] = states.get(name, 0)
+    yield gauge("windlass_pool_workers", members)
+    yield gauge("windlass_pool_max_workers", {(v.row.name,): v.pool.max_workers for v in pools})
+    used = {(v.row.name,): sum(cost.ms for cost in v.costs) / 1000 for v in pools}
+    yield gauge("windlass_pool_used_seconds", used)
+    limited = (view for view in pools if view.pool.max_ms_per_month)
+    budgets = {(v.row.name,): v.pool.max_ms_per_month / 1000 for v in limited}
+    yield gauge("windlass_pool_budget_seconds", budgets)
+    yield gauge("windlass_pool_failed_launches", {(v.row.name,): v.row.failures for v in pools})
+
+
+def _name(status: WorkerStatus) -> str:
+    return status.name.lower()
