@@ -165,7 +165,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns one job with its attempts and transitions. */
+        /** Returns one job with its attempts and transitions; with `as_of` as it was at a time. */
         get: operations["jobs.show"];
         put?: never;
         post?: never;
@@ -676,7 +676,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns all workers. */
+        /** Returns all workers; with `as_of` as they were at a time, by the events about them. */
         get: operations["workers.list_workers"];
         put?: never;
         post?: never;
@@ -2197,6 +2197,8 @@ export interface components {
             next: string | null;
             /** @default 0 */
             looked: number;
+            /** @default null */
+            as_of: string | null;
         };
         /**
          * Job
@@ -4899,6 +4901,7 @@ export interface operations {
                 sort?: string;
                 after?: string;
                 limit?: number;
+                as_of?: string | null;
             };
             header?: never;
             path?: never;
@@ -5008,7 +5011,9 @@ export interface operations {
     };
     "jobs.show": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6034,7 +6039,9 @@ export interface operations {
     };
     "workers.list_workers": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
