@@ -165,7 +165,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns one job with its attempts and transitions. */
+        /** Returns one job with its attempts and transitions; with `as_of` as it was at a time. */
         get: operations["jobs.show"];
         put?: never;
         post?: never;
@@ -289,6 +289,57 @@ export interface paths {
         put?: never;
         /** Replaces an ended job with a new one. */
         post: operations["jobs.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/retry-with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replaces an ended job with a new one that has other arguments. */
+        post: operations["jobs.retry_with"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the job with those that it supersedes and those that supersede it. */
+        get: operations["jobs.chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns how to run a job again: commands, environment, files. */
+        get: operations["jobs.reproduce"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -625,7 +676,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns all workers. */
+        /** Returns all workers; with `as_of` as they were at a time, by the events about them. */
         get: operations["workers.list_workers"];
         put?: never;
         post?: never;
@@ -2146,6 +2197,8 @@ export interface components {
             next: string | null;
             /** @default 0 */
             looked: number;
+            /** @default null */
+            as_of: string | null;
         };
         /**
          * Job
@@ -2476,6 +2529,58 @@ export interface components {
         RetryReply: {
             id: number;
             applied: boolean;
+        };
+        /**
+         * RetryRequest
+         * @description Retries a job with other arguments; they may name no other jobs or uploads than before.
+         */
+        RetryRequest: {
+            args: unknown;
+        };
+        /**
+         * JobChain
+         * @description A job with those it supersedes and those that supersede it, the oldest first.
+         *
+         *         `more` says that the chain goes on beyond what is shown.
+         */
+        JobChain: {
+            jobs: components["schemas"]["windlass.wire.jobs.ChainJob"][];
+            /** @default false */
+            more: boolean;
+        };
+        /**
+         * ChainJob
+         * @description A job of a chain in which each supersedes the one before.
+         */
+        "windlass.wire.jobs.ChainJob": {
+            id: number;
+            state: string;
+            attempts: number;
+            created_at: string;
+            finished_at: string | null;
+        };
+        /**
+         * Reproduction
+         * @description How to run a job again by hand. Nothing in it is secret: secrets are named only.
+         *
+         *         `command` and `python` submit it again; `call` runs its function here, and `program` is what
+         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode of its worker,
+         *         as it is set up now.
+         */
+        Reproduction: {
+            job: number;
+            attempt: number;
+            command: string;
+            python: string;
+            call: string | null;
+            program: string | null;
+            fetch: string[];
+            env: {
+                [key: string]: string;
+            };
+            secrets: string[];
+            worker: string | null;
+            isolation: string | null;
         };
         /** UnblockRequest */
         UnblockRequest: {
@@ -3669,7 +3774,7 @@ export interface components {
          * @description The chain of dependent jobs that takes longest; `left_out` counts jobs in its middle.
          */
         CriticalPath: {
-            jobs: components["schemas"]["ChainJob"][];
+            jobs: components["schemas"]["windlass.wire.graphs.figures.ChainJob"][];
             length: number;
             left_out: number;
             total_ms: number;
@@ -3679,7 +3784,7 @@ export interface components {
          * ChainJob
          * @description A job of the longest chain: how long it took or is expected to take, in milliseconds.
          */
-        ChainJob: {
+        "windlass.wire.graphs.figures.ChainJob": {
             job: number;
             name: string;
             state: string;
@@ -3868,7 +3973,9 @@ export interface components {
         };
         /**
          * Schedule
-         * @description A schedule as it is shown; lists leave `runs` empty.
+         * @description A schedule as it is shown; lists leave `runs` and `coming` empty.
+         *
+         *         `words` says what `cron` means; `coming` are the next slots.
          */
         Schedule: {
             id: number;
@@ -3889,6 +3996,10 @@ export interface components {
             created_at: string;
             created_by: string | null;
             runs: components["schemas"]["ScheduleRun"][];
+            /** @default  */
+            words: string;
+            /** @default [] */
+            coming: string[];
         };
         /**
          * ScheduleRun
@@ -4210,7 +4321,8 @@ export interface components {
          * FleetPage
          * @description Workers by name, from one page on; `next` is the `after` of the next page.
          *
-         *         `statuses` and `kinds` count all workers that the other filters take.
+         *         `statuses` counts all workers that the other filters take, `kinds` those of each kind by
+         *         status, whatever state and kind were asked for.
          */
         FleetPage: {
             workers: components["schemas"]["FleetWorker"][];
@@ -4219,7 +4331,9 @@ export interface components {
                 [key: string]: number;
             };
             kinds: {
-                [key: string]: number;
+                [key: string]: {
+                    [key: string]: number;
+                };
             };
             /** @default null */
             next: string | null;
@@ -4787,6 +4901,7 @@ export interface operations {
                 sort?: string;
                 after?: string;
                 limit?: number;
+                as_of?: string | null;
             };
             header?: never;
             path?: never;
@@ -4896,7 +5011,9 @@ export interface operations {
     };
     "jobs.show": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path: {
                 job: number;
@@ -5170,6 +5287,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.retry_with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobChain"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reproduction"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -5825,7 +6039,9 @@ export interface operations {
     };
     "workers.list_workers": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;

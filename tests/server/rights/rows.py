@@ -25,6 +25,9 @@ NOTHING: Final[Values] = {}
 Fresh = Callable[[World, Caller], Awaitable[Values]]
 
 
+OTHER_ARGS: Final[Values] = {"args": {"argv": ["false"]}}
+
+
 class Row(NamedTuple):
     """How to call a route. `fresh` makes what a call that succeeds uses up."""
 
@@ -160,6 +163,8 @@ READING: Final = (
     Row("GET /api/v1/jobs/{job:int}/events", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain/matrix", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/chain", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/reproduce", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/time", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN, {"wait": 0}, note="in parts"),
@@ -244,6 +249,11 @@ CHANGING: Final = (
     Row(
         "POST /api/v1/jobs/{job:int}/retry", HIDDEN, fresh=_foreign_ended, of_others=True,
         note="of others",
+    ),
+    Row("POST /api/v1/jobs/{job:int}/retry-with", HIDDEN, body=OTHER_ARGS, fresh=_ended),
+    Row(
+        "POST /api/v1/jobs/{job:int}/retry-with", HIDDEN, body=OTHER_ARGS, fresh=_foreign_ended,
+        of_others=True, note="of others",
     ),
     Row("POST /api/v1/jobs/{job:int}/priority", HIDDEN, body={"adjustment": -1}, fresh=_queued),
     Row(

@@ -277,6 +277,8 @@ ASK: list[Step] = [
     lambda tx: tx.series.moves(2, 10**15, 3),
     lambda tx: tx.series.moved(0, 100, 1_000),
     lambda tx: tx.series.moved(0, 100, 99),
+    lambda tx: tx.series.held_since(0, 100, 1_000),
+    lambda tx: tx.series.held_since(0, 100, 99),
     lambda tx: tx.series.between(1, 60_000, 0, 10**15),
     lambda tx: tx.series.between(1, 60_000, 60_000, 120_000),
     lambda tx: tx.series.last(1, 60_000, 120_000),
