@@ -188,6 +188,19 @@ class Queries:
         visible = await self._engine.store.read(read)
         return [event for event in events if event.job in visible]
 
+    async def places(self, jobs: Sequence[int]) -> dict[int, tuple[str, int]]:
+        """Returns the namespace and the workflow (0: none) of jobs that exist."""
+
+        async def read(tx: ReadTx) -> dict[int, tuple[str, int]]:
+            facts = await tx.jobs.read(jobs)
+            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            return {
+                job: (self._shapes[fact.shape].namespace, fact.workflow or 0)
+                for job, fact in facts.items()
+            }
+
+        return await self._engine.store.read(read)
+
     async def queues(self, who: Identity) -> set[str]:
         """Returns the queues that jobs of the caller's namespaces have used."""
         rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))

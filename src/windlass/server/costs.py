@@ -24,6 +24,7 @@ COSTLY: Final = frozenset(
         ("GET", "/api/v1/jobs/{job:int}/explain/matrix"),
         ("GET", "/api/v1/jobs/{job:int}/time"),
         ("GET", "/api/v1/jobs/{job:int}/log/search"),
+        ("GET", "/api/v1/jobs/{job:int}/stack"),
         ("GET", "/api/v1/workers/{worker:int}/explain"),
         ("GET", "/api/v1/attention"),
         ("GET", "/api/v1/pools/plan"),

@@ -83,7 +83,7 @@ class Attention:
         ]
 
     async def _impossible(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
-        """Tells of jobs that no worker could run, each kind with the clause that fails."""
+        """Tells about jobs that no worker could run, each kind with the clause that fails."""
         heads = await tx.places.heads()
         catalog = self._engine.catalog
         await catalog.know(tx, {head.shape for head in heads})
@@ -236,7 +236,7 @@ _UNWELL: Final = {
 
 
 def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
-    """Tells of workers that take no jobs, by state and reason."""
+    """Tells about workers that take no jobs, by state and reason."""
     groups: dict[tuple[int, str], list[Worker]] = {}
     for worker in workers:
         if WorkerStatus(worker.status) in _UNWELL:

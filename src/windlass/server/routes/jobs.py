@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from windlass.api.details.reproduce import Details
 from windlass.api.lists.orders import parse_place, parse_sort
 from windlass.api.lists.past_jobs import PastJobs
 from windlass.api.parse import job_filter
@@ -21,11 +22,14 @@ from windlass.wire.jobs import (
     DeleteReply,
     DeleteRequest,
     Job,
+    JobChain,
     JobCount,
     JobList,
     PriorityReply,
     PriorityRequest,
+    Reproduction,
     RetryReply,
+    RetryRequest,
     SubmitReply,
     SubmitRequest,
     UnblockRequest,
@@ -178,6 +182,24 @@ async def delete(call: Call, job: Id) -> Changed:
 async def retry(call: Call, job: Id) -> RetryReply:
     """Replaces an ended job with a new one."""
     return await call.services.jobs.retry(job, call.who)
+
+
+@routes.post("/{job:int}/retry-with", needs=Action.CHANGE_JOBS)
+async def retry_with(call: Call, job: Id, data: Body[RetryRequest]) -> RetryReply:
+    """Replaces an ended job with a new one that has other arguments."""
+    return await call.services.jobs.retry_with(job, data.args, call.who)
+
+
+@routes.get("/{job:int}/chain", needs=Action.READ_JOBS)
+async def chain(call: Call, job: Id) -> JobChain:
+    """Returns the job with those that it supersedes and those that supersede it."""
+    return await Details(call.services.engine).chain(job, call.who)
+
+
+@routes.get("/{job:int}/reproduce", needs=Action.READ_JOBS)
+async def reproduce(call: Call, job: Id) -> Reproduction:
+    """Returns how to run a job again: commands, environment, files."""
+    return await Details(call.services.engine).reproduction(job, call.who)
 
 
 @routes.post("/{job:int}/unblock", needs=Action.UNBLOCK_JOBS)
