@@ -10,6 +10,7 @@ from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
 from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
+from windlass.store.job_search import JobText
 from windlass.store.job_views import Views
 from windlass.store.sqlite.records.files import SqliteFiles
 from windlass.store.sqlite.rows import (
@@ -109,6 +110,9 @@ class SqliteViews(Views):
 
     async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
         return dict(self._by_ids("job_specs", ids))
+
+    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]:
+        return list(map(JobText._make, self._by_ids("job_texts", ids)))
 
     async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
         return {row[0]: as_record(row) for row in self._by_ids("job_records", ids)}
