@@ -117,8 +117,8 @@ system-packages: ## install from Debian what has no wheel (GStreamer, Redis, cla
 	@python3 tests/support/debian.py
 
 .PHONY: demo
-demo: $(DEMO_STAMP) demo-dashboard ## start everything on this machine, run real work, kill a worker, check the result
-	$(DEMO_VENV)/bin/python -m examples.demo
+demo: $(DEMO_STAMP) demo-dashboard ## start everything on this machine, run real work, kill a worker, check the result (ARGS=--stay leaves a farm at work)
+	$(DEMO_VENV)/bin/python -m examples.demo $(ARGS)
 
 .PHONY: demo-dashboard
 demo-dashboard: $(DEMO_STAMP)

@@ -165,7 +165,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns one job with its attempts and transitions. */
+        /** Returns one job with its attempts and transitions; with `as_of` as it was at a time. */
         get: operations["jobs.show"];
         put?: never;
         post?: never;
@@ -289,6 +289,57 @@ export interface paths {
         put?: never;
         /** Replaces an ended job with a new one. */
         post: operations["jobs.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/retry-with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replaces an ended job with a new one that has other arguments. */
+        post: operations["jobs.retry_with"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the job with those that it supersedes and those that supersede it. */
+        get: operations["jobs.chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns how to run a job again: commands, environment, files. */
+        get: operations["jobs.reproduce"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -533,6 +584,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows where the Python function of a running job is now; its worker is asked. */
+        get: operations["files.stack"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/artifacts": {
         parameters: {
             query?: never;
@@ -608,7 +676,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns all workers. */
+        /** Returns all workers; with `as_of` as they were at a time, by the events about them. */
         get: operations["workers.list_workers"];
         put?: never;
         post?: never;
@@ -801,6 +869,23 @@ export interface paths {
         put?: never;
         /** Stores a step of the running function, or begins what it waits for. */
         post: operations["attempts.step"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{worker}/jobs/{job}/attempts/{attempt}/stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answers where the running function is, because a sync asked for it. */
+        post: operations["attempts.stack"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1022,6 +1107,23 @@ export interface paths {
         };
         /** Streams the events behind `after`, and with `follow` new ones; their id is the seq. */
         get: operations["events.follow_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Streams what changes among what a page shows, as ids; the page asks again for those. */
+        get: operations["events.follow_changes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1439,6 +1541,40 @@ export interface paths {
         post?: never;
         /** Drains a pool; it is deleted when its workers are gone. */
         delete: operations["pools.remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns depths, throughput, waits, run times, workers and failures over time. */
+        get: operations["overview.overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/attention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what a person should look at: each with its reason, and what would help. */
+        get: operations["overview.attention"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2061,6 +2197,8 @@ export interface components {
             next: string | null;
             /** @default 0 */
             looked: number;
+            /** @default null */
+            as_of: string | null;
         };
         /**
          * Job
@@ -2391,6 +2529,58 @@ export interface components {
         RetryReply: {
             id: number;
             applied: boolean;
+        };
+        /**
+         * RetryRequest
+         * @description Retries a job with other arguments; they may name no other jobs or uploads than before.
+         */
+        RetryRequest: {
+            args: unknown;
+        };
+        /**
+         * JobChain
+         * @description A job with those it supersedes and those that supersede it, the oldest first.
+         *
+         *         `more` says that the chain goes on beyond what is shown.
+         */
+        JobChain: {
+            jobs: components["schemas"]["windlass.wire.jobs.ChainJob"][];
+            /** @default false */
+            more: boolean;
+        };
+        /**
+         * ChainJob
+         * @description A job of a chain in which each supersedes the one before.
+         */
+        "windlass.wire.jobs.ChainJob": {
+            id: number;
+            state: string;
+            attempts: number;
+            created_at: string;
+            finished_at: string | null;
+        };
+        /**
+         * Reproduction
+         * @description How to run a job again by hand. Nothing in it is secret: secrets are named only.
+         *
+         *         `command` and `python` submit it again; `call` runs its function here, and `program` is what
+         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode of its worker,
+         *         as it is set up now.
+         */
+        Reproduction: {
+            job: number;
+            attempt: number;
+            command: string;
+            python: string;
+            call: string | null;
+            program: string | null;
+            fetch: string[];
+            env: {
+                [key: string]: string;
+            };
+            secrets: string[];
+            worker: string | null;
+            isolation: string | null;
         };
         /** UnblockRequest */
         UnblockRequest: {
@@ -2854,6 +3044,36 @@ export interface components {
             match: string;
             after: string;
         };
+        /**
+         * Stack
+         * @description Where the function of a running attempt is; the function's own thread or task is first.
+         */
+        Stack: {
+            job: number;
+            attempt: number;
+            worker: string;
+            at: string;
+            threads: components["schemas"]["StackThread"][];
+        };
+        /**
+         * StackThread
+         * @description The calls of one thread or task, the outermost first.
+         */
+        StackThread: {
+            name: string;
+            frames: components["schemas"]["StackFrame"][];
+        };
+        /**
+         * StackFrame
+         * @description A place in the code: a call, or where the innermost one is.
+         */
+        StackFrame: {
+            file: string;
+            line: number;
+            function: string;
+            /** @default  */
+            code: string;
+        };
         /** ArtifactList */
         ArtifactList: {
             artifacts: components["schemas"]["ArtifactInfo"][];
@@ -3094,6 +3314,8 @@ export interface components {
             stale: boolean;
             /** @default false */
             pending: boolean;
+            /** @default [] */
+            stacks: components["schemas"]["StackWanted"][];
         };
         /**
          * Assignment
@@ -3133,6 +3355,15 @@ export interface components {
             job: number;
             attempt: number;
             reason: string;
+        };
+        /**
+         * StackWanted
+         * @description Somebody wants to see where the function of this attempt is; `request` comes back.
+         */
+        StackWanted: {
+            job: number;
+            attempt: number;
+            request: number;
         };
         /**
          * LeaveRequest
@@ -3195,6 +3426,15 @@ export interface components {
             state: "done" | "missing" | "pending" | "timed_out";
             /** @default null */
             value: unknown;
+        };
+        /**
+         * StackReport
+         * @description A worker's answer to `StackWanted`; `problem` says why there is no stack.
+         */
+        StackReport: {
+            request: number;
+            threads?: components["schemas"]["StackThread"][];
+            problem?: string | null;
         };
         /**
          * Upload
@@ -3534,7 +3774,7 @@ export interface components {
          * @description The chain of dependent jobs that takes longest; `left_out` counts jobs in its middle.
          */
         CriticalPath: {
-            jobs: components["schemas"]["ChainJob"][];
+            jobs: components["schemas"]["windlass.wire.graphs.figures.ChainJob"][];
             length: number;
             left_out: number;
             total_ms: number;
@@ -3544,7 +3784,7 @@ export interface components {
          * ChainJob
          * @description A job of the longest chain: how long it took or is expected to take, in milliseconds.
          */
-        ChainJob: {
+        "windlass.wire.graphs.figures.ChainJob": {
             job: number;
             name: string;
             state: string;
@@ -3914,6 +4154,105 @@ export interface components {
             pool: components["schemas"]["PoolInfo"];
         };
         /**
+         * Overview
+         * @description A farm at a glance, in slots of `step` seconds.
+         *
+         *         `times` are the starts of the slots, in seconds since 1970. Figures are complete up to
+         *         `counted_until`. `queues` are the busiest ones; `others` are the rest together.
+         */
+        Overview: {
+            since: string;
+            until: string;
+            step: number;
+            times: number[];
+            counted_until: string | null;
+            /** @default null */
+            as_of: string | null;
+            total: components["schemas"]["QueueFigures"];
+            queues: components["schemas"]["QueueFigures"][];
+            /** @default null */
+            others: components["schemas"]["QueueFigures"] | null;
+            failures: {
+                [key: string]: number[];
+            };
+            workers_now: {
+                [key: string]: number;
+            };
+            workers: {
+                [key: string]: (number | null)[];
+            };
+            pools: {
+                [key: string]: (number | null)[];
+            };
+        };
+        /**
+         * QueueFigures
+         * @description What happened to the jobs of a queue in each slot; None where nothing is known.
+         *
+         *         `queue` is None for several queues together. `now` is how many jobs are in each open state.
+         *         Waits (of first attempts) and run times (of those that completed) are in seconds.
+         */
+        QueueFigures: {
+            queue: string | null;
+            now: {
+                [key: string]: number;
+            };
+            submitted: number[];
+            started: number[];
+            completed: number[];
+            failed: number[];
+            stopped: number[];
+            retried: number[];
+            lost: number[];
+            queued: (number | null)[];
+            blocked: (number | null)[];
+            running: (number | null)[];
+            wait_p50: (number | null)[];
+            wait_p90: (number | null)[];
+            run_p50: (number | null)[];
+            run_p90: (number | null)[];
+        };
+        /**
+         * AttentionList
+         * @description What needs attention, the most severe first.
+         */
+        AttentionList: {
+            items: components["schemas"]["AttentionItem"][];
+        };
+        /**
+         * AttentionItem
+         * @description Something that a person should look at.
+         *
+         *         `exact` is False if there may be more than `count`. `link` is a view of the dashboard with the
+         *         filter that shows them.
+         */
+        AttentionItem: {
+            kind: string;
+            /** @enum {unknown} */
+            severity: "error" | "info" | "warning";
+            title: string;
+            reason: string;
+            count: number;
+            /** @default true */
+            exact: boolean;
+            link: string;
+            /** @default null */
+            help: components["schemas"]["Help"] | null;
+        };
+        /**
+         * Help
+         * @description A request that would help, for those who have the right `needs`.
+         */
+        Help: {
+            label: string;
+            /** @enum {unknown} */
+            method: "POST";
+            path: string;
+            needs: string;
+            /** @default null */
+            body: Record<string, never> | null;
+        };
+        /**
          * TaskList
          * @description With `more`, workers have told of further ones.
          */
@@ -3982,7 +4321,8 @@ export interface components {
          * FleetPage
          * @description Workers by name, from one page on; `next` is the `after` of the next page.
          *
-         *         `statuses` and `kinds` count all workers that the other filters take.
+         *         `statuses` counts all workers that the other filters take, `kinds` those of each kind by
+         *         status, whatever state and kind were asked for.
          */
         FleetPage: {
             workers: components["schemas"]["FleetWorker"][];
@@ -3991,7 +4331,9 @@ export interface components {
                 [key: string]: number;
             };
             kinds: {
-                [key: string]: number;
+                [key: string]: {
+                    [key: string]: number;
+                };
             };
             /** @default null */
             next: string | null;
@@ -4559,6 +4901,7 @@ export interface operations {
                 sort?: string;
                 after?: string;
                 limit?: number;
+                as_of?: string | null;
             };
             header?: never;
             path?: never;
@@ -4668,7 +5011,9 @@ export interface operations {
     };
     "jobs.show": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path: {
                 job: number;
@@ -4942,6 +5287,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.retry_with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobChain"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reproduction"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -5433,6 +5875,37 @@ export interface operations {
             };
         };
     };
+    "files.stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stack"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "files.artifacts": {
         parameters: {
             query?: never;
@@ -5566,7 +6039,9 @@ export interface operations {
     };
     "workers.list_workers": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6060,6 +6535,45 @@ export interface operations {
             };
         };
     };
+    "attempts.stack": {
+        parameters: {
+            query: {
+                incarnation: number;
+            };
+            header?: never;
+            path: {
+                worker: number;
+                job: number;
+                attempt: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StackReport"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changed"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "attempts.get_input": {
         parameters: {
             query: {
@@ -6534,6 +7048,39 @@ export interface operations {
                 worker?: string | null;
                 since?: string | null;
                 last?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "events.follow_changes": {
+        parameters: {
+            query: {
+                show: string[];
+                after?: number;
+                follow?: boolean;
             };
             header?: never;
             path?: never;
@@ -7547,6 +8094,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Changed"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "overview.overview": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+                since?: string | null;
+                until?: string | null;
+                as_of?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "overview.attention": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttentionList"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

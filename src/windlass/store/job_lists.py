@@ -24,6 +24,7 @@ from windlass.store.job_filters import (
     BLOCKED,
     COMPLETED,
     ENDED_CODES,
+    FAILED,
     QUEUED,
     RETRYING,
     SUSPENDED,
@@ -360,6 +361,13 @@ class JobLists(ABC):
             return None
         depths = await self.queue_depths()
         return sum(depths.values()) if wanted.queue is None else depths.get(wanted.queue, 0)
+
+    async def dead_jobs(self, looked: int) -> list[JobRecord]:
+        rows = await self._scan(Source.BAD, FIRST, looked, None)
+        ids = [row.job for row in rows if row.ended == FAILED]
+        records = await self._records(ids)
+        found = [records[job] for job in ids if job in records]
+        return [record for record in found if not record.facts.superseded_by]
 
     async def queue_depths(self) -> dict[str, int]:
         found = await self._counters()

@@ -181,7 +181,7 @@ def test_a_count_is_exact_where_it_can_look_at_all(store: Driver) -> None:
         sought = JobFilter(**wanted)
         counted = store.read(partial(_count, wanted=sought))
         assert counted.is_whole
-        assert counted.count == len(listed(store, **wanted)), wanted
+        assert counted.found == len(listed(store, **wanted)), wanted
 
 
 async def _count(tx: ReadTx, wanted: JobFilter) -> JobCount:
