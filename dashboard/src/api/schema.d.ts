@@ -3820,10 +3820,7 @@ export interface components {
             lanes_total: number;
             runs: number;
             runs_left_out: number;
-            gaps: [
-                number,
-                number
-            ][];
+            gaps: components["schemas"]["TimelineGap"][];
             gaps_left_out: number;
         };
         /**
@@ -3848,6 +3845,14 @@ export interface components {
             states: {
                 [key: string]: number;
             };
+        };
+        /**
+         * TimelineGap
+         * @description A time in which nothing ran.
+         */
+        TimelineGap: {
+            start: number;
+            end: number;
         };
         /**
          * WorkflowComparison
