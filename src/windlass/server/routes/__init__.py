@@ -50,6 +50,7 @@ ALL: Final[tuple[Route, ...]] = (
     *pools.routes,
     *fleet_tasks.routes,
     *fleet_workers.routes,
+    *fleet_workers.namespace_routes,
     *fleet_history.routes,
     *fleet_fuzzing.routes,
     *audit_routes,
