@@ -1648,6 +1648,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/namespaces/loads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the namespaces with how many of their jobs run and are ready. */
+        get: operations["fleet.namespace_loads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workers/{worker}/history": {
         parameters: {
             query?: never;
@@ -4356,6 +4373,25 @@ export interface components {
             slots: number;
             held: number;
             reason: string | null;
+        };
+        /** NamespaceLoads */
+        NamespaceLoads: {
+            namespaces: components["schemas"]["NamespaceLoad"][];
+        };
+        /**
+         * NamespaceLoad
+         * @description A namespace: the jobs that workers hold, and those a worker could take now.
+         *
+         *         With `more`, at least so many are ready. `weight` is None for callers who may not set it.
+         */
+        NamespaceLoad: {
+            name: string;
+            running: number;
+            ready: number;
+            /** @default false */
+            more: boolean;
+            /** @default null */
+            weight: number | null;
         };
         /**
          * WorkerHistory
@@ -8294,6 +8330,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkerInfo"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fleet.namespace_loads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamespaceLoads"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

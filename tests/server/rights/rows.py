@@ -204,6 +204,7 @@ READING: Final = (
     Row("GET /api/v1/workers/{worker:int}"),
     Row("GET /api/v1/workers/{worker:int}/explain"),
     Row("GET /api/v1/workers/{worker:int}/history"),
+    Row("GET /api/v1/namespaces/loads"),
     Row("GET /api/v1/fleet"),
     Row("GET /api/v1/fleet/{name:str}", values={"name": "holder"}),
     Row("GET /api/v1/tasks"),
