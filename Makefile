@@ -58,8 +58,27 @@ $(STAMP): pyproject.toml requirements-dev.lock requirements-build.lock
 	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .; \
 	printf '%s' "$(CURDIR)" > $(STAMP)
 
+# The dashboard is built with the node of the PATH if it is new enough, else with that of a wheel.
+DASHBOARD_STAMP := src/windlass/dashboard/static/index.html
+DASHBOARD_SOURCES := $(wildcard dashboard/*.json dashboard/*.ts dashboard/index.html) \
+	$(shell find dashboard/src dashboard/build dashboard/public -type f 2>/dev/null)
+
+.PHONY: dashboard
+dashboard: $(DASHBOARD_STAMP) ## build the web page into src/windlass/dashboard/static
+
+$(DASHBOARD_STAMP): hatch_build.py $(DASHBOARD_SOURCES) | $(STAMP)
+	$(PY) hatch_build.py build
+
+.PHONY: dashboard-types
+dashboard-types: $(STAMP) ## write dashboard/src/api/schema.d.ts anew from the description of the API
+	$(PY) hatch_build.py types
+
+.PHONY: check-dashboard
+check-dashboard: $(STAMP) ## format, lint and types of the web page
+	$(PY) hatch_build.py check
+
 .PHONY: check
-check: $(STAMP) ## format, lint, types, layers, dead code, risky calls and the tidy ratchet
+check: $(STAMP) check-dashboard ## format, lint, types, layers, dead code, risky calls and the tidy ratchet
 	$(PY) -m ruff format --check $(CODE)
 	$(PY) -m ruff check $(CODE)
 	$(PY) -m mypy $(CODE)
@@ -74,7 +93,7 @@ format: $(STAMP) ## rewrite the code in the one format, and fix what ruff can fi
 	$(PY) -m ruff format $(CODE)
 
 .PHONY: test
-test: $(STAMP) ## run all tests (ARGS='-k name' selects)
+test: $(STAMP) $(DASHBOARD_STAMP) ## run all tests (ARGS='-k name' selects)
 	$(PY) -m pytest $(PARALLEL) $(ARGS)
 
 .PHONY: test-fast
@@ -98,8 +117,12 @@ system-packages: ## install from Debian what has no wheel (GStreamer, Redis, cla
 	@python3 tests/support/debian.py
 
 .PHONY: demo
-demo: $(DEMO_STAMP) ## start everything on this machine, run real work, kill a worker, check the result
-	$(DEMO_VENV)/bin/python -m examples.demo
+demo: $(DEMO_STAMP) demo-dashboard ## start everything on this machine, run real work, kill a worker, check the result (ARGS=--stay leaves a farm at work)
+	$(DEMO_VENV)/bin/python -m examples.demo $(ARGS)
+
+.PHONY: demo-dashboard
+demo-dashboard: $(DEMO_STAMP)
+	@$(DEMO_VENV)/bin/python hatch_build.py build --if-older
 
 # The demo needs Windlass and ffmpeg, not the tools of its developers.
 $(DEMO_STAMP): pyproject.toml requirements-build.lock requirements-demo.lock

@@ -208,3 +208,43 @@ def test_paths_are_recorded_without_what_terminals_and_stores_choke_on() -> None
             assert entry["resource"] == "/api/v1/queues/a?b?[31m/pause"
 
     run(scenario())
+
+
+def test_recent_rows_are_filtered_and_paged_and_limited_to_the_callers_namespaces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            for name in ("a", "b", "a"):
+                number = await server.submit(job(namespace=name))
+                await server.admin.post(f"/api/v1/jobs/{number}/cancel", json={})
+            viewer = await server.role(Role.VIEWER)
+            await viewer.post("/api/v1/queues/q/pause")
+            await server.services.audit.run_once(server.services.clock.now_ms())
+
+            async def recent(client: httpx.AsyncClient, **query: Any) -> Any:
+                reply = await client.get("/api/v1/audit/recent", params=query)
+                assert reply.status_code == 200, reply.text
+                return reply.json()
+
+            whole = await recent(server.admin)
+            numbers = [entry["id"] for entry in whole["entries"]]
+            assert numbers == sorted(numbers, reverse=True)
+            cancel = "POST /api/v1/jobs/{job:int}/cancel"
+            found = await recent(server.admin, action=cancel)
+            assert [entry["namespace"] for entry in found["entries"]] == ["a", "b", "a"]
+            refused = await recent(server.admin, refused=True)
+            assert [entry["error"] for entry in refused["entries"]] == ["forbidden"]
+            assert (await recent(server.admin, actor="nobody"))["entries"] == []
+            limited = await server.role(Role.ADMIN, "b")
+            seen = await recent(limited, action=cancel)
+            assert [entry["namespace"] for entry in seen["entries"]] == ["b"]
+            paged: list[int] = []
+            page = await recent(server.admin, limit=2)
+            while page["next"] is not None:
+                paged += [entry["id"] for entry in page["entries"]]
+                page = await recent(server.admin, limit=2, before=page["next"])
+            assert paged + [entry["id"] for entry in page["entries"]] == numbers
+
+    monkeypatch.setattr("windlass.server.audit.routes.CHUNK", 2)
+    run(scenario())

@@ -137,11 +137,14 @@ async def running_server(
     blobs: str = "memory:",
     sign_in: SignIn | None = None,
     port: int = 0,
+    fuzz: tuple[str, ...] = (),
 ) -> AsyncIterator[RunningServer]:
     """A server over `store`; everything is closed in the end."""
     listen = Listen(port=port)
     bound = bind(listen)
-    options = ServerOptions(store, blobs, config or Config(), sign_in=sign_in or SignIn())
+    options = ServerOptions(
+        store, blobs, config or Config(), sign_in=sign_in or SignIn(), fuzz=fuzz
+    )
     async with running_services(options) as services:
         serving = start_serving(services, listen, bound)
         async with AsyncExitStack() as stack:

@@ -4,13 +4,22 @@ from collections.abc import Sequence
 
 from windlass.api.parse import job_filter
 from windlass.api.rights import Rights
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import may
 from windlass.domain.access.roles import Identity
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.commands.bulk import Bulk, BulkPage, states_for
 from windlass.engine.engine import Engine
-from windlass.wire.bulk import BulkReply, BulkRequest, RefusedJob, Where
+from windlass.wire.bulk import (
+    BulkReply,
+    BulkRequest,
+    PreviewReply,
+    PreviewRequest,
+    RefusedJob,
+    Where,
+)
 
 
 async def edit_many(
@@ -27,6 +36,24 @@ async def edit_many(
         refusals=part.refusals,
         refused=[RefusedJob(refused.job, refused.reason) for refused in part.refused],
         next=part.next or None,
+    )
+
+
+async def preview(engine: Engine, request: PreviewRequest, who: Identity) -> PreviewReply:
+    """Counts what an action would be about, among the jobs that `who` may change."""
+    wanted = states_for(request.action, _filter(request.where, who))
+    only_own = not may(who, Action.CHANGE_ALL_JOBS)
+    if only_own and wanted.submitted_by not in (None, who.name):
+        return PreviewReply(count=0, exact=True, looked=0, only_own=True)
+    if only_own:
+        wanted = wanted._replace(submitted_by=who.name)
+    found = await engine.store.read(lambda tx: tx.views.count_jobs(wanted))
+    return PreviewReply(
+        count=found.found,
+        exact=found.is_whole,
+        looked=found.looked,
+        estimate=found.estimate,
+        only_own=only_own,
     )
 
 
@@ -70,4 +97,11 @@ def _filter(where: Where, who: Identity) -> JobFilter:
         submitted_by=where.submitted_by,
         key=None,
         dead=where.dead,
+        failure=where.failure,
+        text=where.text,
+        regex=where.regex,
+        created_from=where.created_from,
+        created_to=where.created_to,
+        finished_from=where.finished_from,
+        finished_to=where.finished_to,
     )

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from windlass.api.bulk import edit_many
+from windlass.api.bulk import edit_many, preview
 from windlass.api.errors import Forbidden
 from windlass.api.parse import check_count, job_spec, workflow_spec
 from windlass.api.queries import PAGE_LIMIT, Queries
@@ -18,7 +18,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.inbox.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.wire.bulk import BulkReply, BulkRequest
+from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -192,6 +192,10 @@ class Jobs:
     async def edit_many(self, request: BulkRequest, who: Identity) -> BulkReply:
         """Cancels, retries or reprioritises the next page of jobs that a filter finds."""
         return await edit_many(self._engine, self._rights, request, who)
+
+    async def preview(self, request: PreviewRequest, who: Identity) -> PreviewReply:
+        """Counts the jobs that an action on a filter would be about."""
+        return await preview(self._engine, request, who)
 
 
 def _has_failed(facts: JobFacts | None) -> bool:

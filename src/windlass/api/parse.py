@@ -1,6 +1,7 @@
 """Parses requests into what the engine takes."""
 
 from collections.abc import Sized
+from typing import Final
 
 import msgspec
 
@@ -13,13 +14,19 @@ from windlass.domain.config import Config
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
 from windlass.domain.job.key_window import canonical_window
 from windlass.domain.lifecycle.aliases import parse_state
+from windlass.domain.lifecycle.failures import FAILURE_BY_NAME
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.patterns import compile_pattern
+from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.times import parse_moment
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.arguments import check_id
 from windlass.wire.jobs import NewWorkflow
 from windlass.wire.reactions import parse_reactions
+
+TEXT_LIMIT: Final = 500  # characters that a list may search for
 
 
 def check_count(field: str, given: Sized, config: Config) -> None:
@@ -61,6 +68,7 @@ def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | 
             labels=request.labels,
             template=request.template,
             parameters=request.parameters,
+            outputs=request.outputs,
             key_for=canonical_window(request.key_for, request.key, "workflow.key_for"),
             **reactions,
         ),
@@ -102,8 +110,19 @@ def job_filter(
     submitted_by: str | None,
     key: str | None,
     dead: bool,
+    failure: list[str] | None = None,
+    text: str | None = None,
+    regex: str | None = None,
+    created_from: str | None = None,
+    created_to: str | None = None,
+    finished_from: str | None = None,
+    finished_to: str | None = None,
 ) -> JobFilter:
     """Parses the filter of a list of jobs, limited to what the caller may see."""
+    if text is not None and len(text) > TEXT_LIMIT:
+        raise InvalidInput("text", f"at most {TEXT_LIMIT} characters", len(text))
+    if regex:
+        compile_pattern(regex)
     states = sorted({found.code for text in state or () for found in parse_state(text)})
     namespaces = who.namespaces or None
     if namespace is not None:
@@ -119,7 +138,26 @@ def job_filter(
         submitted_by=submitted_by,
         key=key,
         dead=dead,
+        failures=tuple(sorted({_failure(given) for given in failure or ()})),
+        text=text or None,
+        pattern=regex or None,
+        created_from=_moment(created_from, "created_from"),
+        created_to=_moment(created_to, "created_to"),
+        finished_from=_moment(finished_from, "finished_from"),
+        finished_to=_moment(finished_to, "finished_to"),
     )
+
+
+def _failure(given: str) -> int:
+    found = FAILURE_BY_NAME.get(given)
+    if found is None:
+        hint = did_you_mean(given, FAILURE_BY_NAME)
+        raise InvalidInput("failure", f"one of {', '.join(FAILURE_BY_NAME)}", given, hint)
+    return found.code
+
+
+def _moment(given: str | None, field: str) -> int | None:
+    return parse_moment(given, field) if given else None
 
 
 def namespace_of(asked: str | None, who: Identity, action: Action = Action.READ_JOBS) -> str:

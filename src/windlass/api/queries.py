@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
+from windlass.api.lists.orders import format_place
 from windlass.api.render import show_job, show_queue, show_transitions, show_worker
 from windlass.api.steps.render import show_steps
 from windlass.domain.access.actions import Action
@@ -20,14 +21,14 @@ from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobRecord, QueueRow
-from windlass.domain.rows.views import JobFilter, WorkerView
+from windlass.domain.rows.views import JobFilter, JobSort, Place, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.placement import HeldIndices
-from windlass.wire.jobs import Job, JobList
+from windlass.wire.jobs import Job, JobCount, JobList
 from windlass.wire.workers import QueueInfo, WorkerInfo
 
 PAGE_LIMIT = 1_000
@@ -133,17 +134,27 @@ class Queries:
         await self.job(job, who)
         return list(await self._engine.store.read(lambda tx: tx.log.of_job(job)))
 
-    async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobList:
-        """Returns a page of jobs, newest first."""
+    async def count_jobs(self, wanted: JobFilter) -> JobCount:
+        """Returns how many jobs match a filter, as far as a bounded search tells."""
+        found = await self._engine.store.read(lambda tx: tx.views.count_jobs(wanted))
+        return JobCount(found.found, found.is_whole, found.looked, found.estimate)
+
+    async def jobs(
+        self,
+        wanted: JobFilter,
+        after: Place | None,
+        limit: int,
+        sort: JobSort = JobSort.NEWEST,
+    ) -> JobList:
+        """Returns a page of jobs, newest first unless they are sorted otherwise."""
 
         async def read(tx: ReadTx) -> JobList:
-            page = await tx.views.jobs(wanted, cursor, limit)
+            page = await tx.views.sorted_jobs(wanted, sort, after, limit)
             await self._shapes.know(tx, [view.facts.shape for view in page.jobs])
-            following = str(page.next) if page.next else None
             outlooks = await self._engine.explain.outlooks(tx, page.jobs)
             dependencies = Dependencies(await newest_ids(tx, page.jobs))
             shown = [self._show(v, (), outlooks[v.facts.id], dependencies) for v in page.jobs]
-            return JobList(shown, following)
+            return JobList(shown, format_place(page.next), page.looked)
 
         return await self._engine.store.read(read)
 
@@ -218,12 +229,22 @@ class Queries:
         found = await self._engine.store.read(read)
         return found if may(who, Action.READ_FLEET, FLEET) else [_limit(i, who) for i in found]
 
-    async def worker(self, worker: int, who: Identity) -> WorkerInfo:
-        """Returns one worker."""
-        for info in await self.workers(who):
-            if info.id == worker:
-                return info
-        raise NotFound("worker", worker)
+    async def worker(self, worker: int | str, who: Identity) -> WorkerInfo:
+        """Returns one worker, by its id or its name."""
+
+        async def read(tx: ReadTx) -> WorkerInfo:
+            row = (
+                await tx.workers.read_name(worker)
+                if isinstance(worker, str)
+                else (await tx.workers.read([worker])).get(worker)
+            )
+            if row is None:
+                raise NotFound("worker", worker)
+            view = WorkerView(row, (await tx.leases.count([row.id])).get(row.id, 0))
+            return show_worker(view, _merged(view), await tx.placement.indices([row.id]))
+
+        found = await self._engine.store.read(read)
+        return found if may(who, Action.READ_FLEET, FLEET) else _limit(found, who)
 
     async def _seen(self, who: Identity, tx: ReadTx, views: Sequence[JobRecord]) -> list[JobRecord]:
         """Returns those of these jobs that the caller may see."""
@@ -250,15 +271,17 @@ def _worker_names(view: JobRecord) -> dict[int, str]:
 
 
 def _limit(info: WorkerInfo, who: Identity) -> WorkerInfo:
-    """Leaves out which other namespaces a worker serves, has secrets for and knows code of."""
-
-    def seen(metadata: Mapping[str, Any]) -> dict[str, Any]:
-        kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
-        return without_functions({key: value for key, value in kept.items() if value != []})
-
+    """Leaves out of a worker's metadata what the caller may not see."""
+    seen = partial(visible_metadata, who=who)
     return msgspec.structs.replace(
         info, static=seen(info.static), dynamic=seen(info.dynamic), metadata=seen(info.metadata)
     )
+
+
+def visible_metadata(metadata: Mapping[str, Any], who: Identity) -> dict[str, Any]:
+    """Leaves out which other namespaces a worker serves, has secrets for and knows code of."""
+    kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
+    return without_functions({key: value for key, value in kept.items() if value != []})
 
 
 def _seen_names(key: str, value: Any, who: Identity) -> Any:

@@ -13,6 +13,7 @@ from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.functions import without_schemas
 from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
@@ -233,8 +234,8 @@ def show_worker(
         enrolled_at=format_moment(worker.enrolled_at),
         reason=worker.reason,
         static=msgspec.json.decode(worker.static),
-        dynamic=msgspec.json.decode(worker.dynamic),
-        metadata=dict(metadata),
+        dynamic=without_schemas(msgspec.json.decode(worker.dynamic)),
+        metadata=without_schemas(metadata),
         indices=_show_indices(metadata, held),
     )
 

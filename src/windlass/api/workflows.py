@@ -1,7 +1,8 @@
 """Shows, cancels and retries workflows, with the rights of the caller."""
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -11,10 +12,12 @@ from windlass.domain.access.roles import Identity
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import FAIL_FAST, Details, WorkflowState
 from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
+from windlass.domain.tasks.references import RESULT, TEXT, joined, replaced
 from windlass.domain.values.errors import NotFound, UnknownName
 from windlass.domain.values.suggest import did_you_mean
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
+from windlass.engine.sync.results import Results, resolved, results_of
 from windlass.ports.store import ReadTx
 from windlass.wire.reactions import conceal
 from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow, WorkflowList
@@ -60,7 +63,11 @@ class Workflows:
             row = (await tx.workflows.read([workflow])).get(workflow)
             if row is None or not sees(who, row.namespace):
                 return None
-            return show_workflow(row, (await tx.workflows.about([workflow])).get(workflow))
+            about = (await tx.workflows.about([workflow])).get(workflow)
+            shown = show_workflow(row, about)
+            outputs = {} if about is None else _details(about.body).outputs
+            found = await _outputs(tx, outputs) if outputs else {}
+            return msgspec.structs.replace(shown, outputs=found)
 
         shown = await self._engine.store.read(read)
         if shown is None:
@@ -104,6 +111,19 @@ class Workflows:
         self._rights.check_own_workflow(shown.submitted_by, who)
         done = await self._engine.workflows.retry(workflow, failed, who.name)
         return RetriedWorkflow(done.workflow, done.applied)
+
+
+async def _outputs(tx: ReadTx, outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those outputs of a workflow whose jobs have completed."""
+    results = await Results.read(tx, [{"args": dict(outputs)}])
+    found: dict[str, Any] = {}
+    for name, value in outputs.items():
+        known = results.known({"args": value})
+        if known.keys() == set(results_of({"args": value})):
+            resolve = partial(resolved, known)
+            found[name] = replaced(replaced(value, TEXT, partial(joined, resolve=resolve)),
+                                   RESULT, resolve)  # fmt: skip
+    return found
 
 
 async def _matching(

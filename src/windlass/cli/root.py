@@ -45,6 +45,7 @@ COMMANDS: Final[dict[str, Command]] = {
         f"{_HERE}.start.worker:worker", START,
         "Start a worker that takes jobs from a server, or directly from a store.", logs=True,
     ),
+    "dashboard": Command(f"{_HERE}.start.dashboard:dashboard", START),
     "run": Command(f"{_HERE}.jobs.submit:run", JOBS),
     "submit": Command(f"{_HERE}.jobs.submit:submit", JOBS),
     "call": Command(f"{_HERE}.jobs.call:call", JOBS),
@@ -79,7 +80,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "whoami": Command(f"{_HERE}.fleet.login:whoami", FLEET),
     "names": Command(f"{_HERE}.fleet.names:names", FLEET),
     "db": Command(
-        f"{_HERE}.maintenance.db:database", MAINTENANCE,
+        f"{_HERE}.maintenance.submitters:database", MAINTENANCE,
         "Upgrade, back up and restore the database.", logs=True,
     ),
     "events": Command(f"{_HERE}.maintenance.events:show_events", MAINTENANCE),

@@ -17,7 +17,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 WAIT_SECONDS = 30.0
 EXPLAIN_SECONDS = 5.0
-ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected"})
+ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected", "skipped"})
 
 
 class AsyncJob(Generic[R_co]):

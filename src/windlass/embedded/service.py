@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from windlass.api.events import moment_since
 from windlass.api.jobs import Jobs
+from windlass.api.lists.orders import parse_place, parse_sort
 from windlass.api.parse import job_filter
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
@@ -50,7 +51,7 @@ from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow
 from windlass.wiring.backend import Backend
 
 FILTERS = {**dict.fromkeys(JOB_FILTERS), "dead": False}
-LISTS = ("state", "label")
+LISTS = ("state", "label", "failure")
 QUESTIONS = 100  # that are read at once
 
 
@@ -95,12 +96,13 @@ class EngineService:
 
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
         wanted = {**FILTERS, **query}
-        cursor, limit = int(wanted.pop("after", None) or 0), int(wanted.pop("limit", 100))
+        after, limit = parse_place(wanted.pop("after", None)), int(wanted.pop("limit", 100))
+        sort = parse_sort(wanted.pop("sort"))
         for name in LISTS:
             if isinstance(wanted[name], str):
                 wanted[name] = [wanted[name]]
         queries = (await self._api()).queries
-        return await queries.jobs(job_filter(self._who, **wanted), cursor, limit)
+        return await queries.jobs(job_filter(self._who, **wanted), after, limit, sort)
 
     async def cancel(self, request: CancelRequest) -> CancelReply:
         return await (await self._api()).jobs.cancel(request, self._who)

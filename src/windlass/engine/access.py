@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from windlass.domain.access.roles import SIGNED_IN, Identity, Role
-from windlass.domain.access.tokens import SESSION, TOKEN_PREFIX, Code, Token, refuse_reserved
+from windlass.domain.access.tokens import (
+    SESSION,
+    SESSION_PREFIX,
+    TOKEN_PREFIX,
+    Code,
+    Token,
+    refuse_reserved,
+)
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
@@ -22,6 +29,8 @@ from windlass.ports.clock import Secrets
 from windlass.ports.store import ReadTx
 
 CODE_PREFIX = "enrol_"
+LINK_PREFIX = "link_"
+LINK_MS = 600_000  # how long the code of a sign-in link counts
 NAME_TAKEN = "name_taken"
 NAMESPACE_LIMIT = 100
 REMOVED = "removed"
@@ -150,17 +159,47 @@ class Access:
         return CreatedToken(secret, await self._engine.run(insert))
 
     async def open_session(self, who: Identity, ttl_ms: int) -> str:
-        """Returns the secret of a new session for somebody who has signed in."""
-        secret = self.make_token()
+        """Returns the secret of a new session for somebody who has signed in.
+
+        One that a token opened has the rights of the token, and ends with it.
+        """
+        secret = SESSION_PREFIX + self._secrets.secret()
 
         async def insert(work: Work) -> None:
             row = _row(who.name, secret, who.role, who.namespaces, work.now, work.now + ttl_ms)
-            session = await work.tx.access.insert(row._replace(kind=SESSION))
+            session = await work.tx.access.insert(row._replace(kind=SESSION, parent=who.token))
             message = f"{who.name} signed in ({who.role})"
             work.say(EventKind.ACCESS, message, actor=who.name, data={"token": session})
 
         await self._engine.run(insert)
         return secret
+
+    async def create_link(self, who: Identity) -> tuple[str, int]:
+        """Returns the code of a link that opens one session of the caller's token, and its end."""
+        secret = LINK_PREFIX + self._secrets.secret()
+
+        async def insert(work: Work) -> int:
+            expires_at = work.now + LINK_MS
+            row = Code(digest_of(secret), work.now, expires_at, 0, token=who.token)
+            await work.tx.access.add_code(row)
+            work.say(EventKind.ACCESS, f"A sign-in link of {who.name} was made", actor=who.name)
+            return expires_at
+
+        return secret, await self._engine.run(insert)
+
+    async def use_link(self, secret: str) -> Identity | None:
+        """Returns whose session a link opens, once; None if its code or token does not count."""
+
+        async def use(work: Work) -> Identity | None:
+            code = await work.tx.access.use_link(digest_of(secret), work.now)
+            token = None if code is None else await work.tx.access.by_id(code.token)
+            if token is None or 0 < token.expires_at <= work.now:
+                return None
+            if not await _lives(work.tx, token, work.now):
+                return None
+            return _identity(token, await _shut_out(work.tx, token))
+
+        return await self._engine.run(use)
 
     async def rotate(
         self, token: int, grace_ms: int, ttl_ms: int | None, actor: str | None = None
@@ -202,11 +241,14 @@ class Access:
         return TOKEN_PREFIX + self._secrets.secret()
 
     async def revoke(self, token: int, actor: str | None = None) -> bool:
-        """Revokes a token, a worker's together with its others; here it stops working at once."""
+        """Revokes a token, with its sessions, and a worker's together with its others.
+
+        Here it stops working at once.
+        """
 
         async def step(work: Work) -> bool:
             revoked = await work.tx.access.revoke(token, work.now)
-            for other in await _of_same_worker(work, token) if revoked else ():
+            for other in await _that_end_with(work, token) if revoked else ():
                 await work.tx.access.revoke(other, work.now)
             if revoked:
                 message = f"Token {token} was revoked"
@@ -250,17 +292,15 @@ class Access:
     async def _look_up(self, digest: str, now: int) -> _CachedToken | None:
         async def read(tx: ReadTx) -> tuple[Token | None, str]:
             token = await tx.access.by_digest(digest)
-            return token, "" if token is None else await _shut_out(tx, token)
+            if token is None or not await _lives(tx, token, now):
+                return None, ""
+            return token, await _shut_out(tx, token)
 
         token, shut_out = await self._engine.store.read(read)
-        if token is None or token.revoked_at or shut_out == REPLACED:
+        if token is None or shut_out == REPLACED:
             self._seen.pop(digest, None)
             return None
-        identity = Identity(
-            token.id, token.name, Role(token.role), token.namespaces, token.worker,
-            token.incarnation, shut_out,
-        )  # fmt: skip
-        seen = _CachedToken(identity, token.digest, token.expires_at, now)
+        seen = _CachedToken(_identity(token, shut_out), token.digest, token.expires_at, now)
         if len(self._seen) >= 100_000:
             self._seen.clear()
         self._seen[digest] = seen
@@ -283,11 +323,37 @@ async def _expect_free(work: Work, name: str) -> None:
             raise Conflict(NAME_TAKEN, message)
 
 
-async def _of_same_worker(work: Work, token: int) -> list[int]:
-    """Returns the other tokens of the worker that this one belongs to."""
+async def _that_end_with(work: Work, token: int) -> list[int]:
+    """Returns the sessions of a token, and the other tokens of the worker that it belongs to."""
     rows = await work.tx.access.all()
     worker = next((row.worker for row in rows if row.id == token), 0)
-    return [row.id for row in rows if worker and row.worker == worker and row.id != token]
+    return [
+        row.id
+        for row in rows
+        if row.parent == token or (worker and row.worker == worker and row.id != token)
+    ]
+
+
+async def _lives(tx: ReadTx, token: Token, now: int) -> bool:
+    """Returns whether a token was not revoked, and a session's token counts too.
+
+    When a token itself expires, is left to the caller: it has the latest time.
+    """
+    if token.revoked_at:
+        return False
+    if not token.parent:
+        return True
+    parent = await tx.access.by_id(token.parent)
+    if parent is None or 0 < parent.expires_at <= now:
+        return False
+    return await _lives(tx, parent, now)
+
+
+def _identity(token: Token, shut_out: str) -> Identity:
+    return Identity(
+        token.id, token.name, Role(token.role), token.namespaces, token.worker,
+        token.incarnation, shut_out,
+    )  # fmt: skip
 
 
 async def _shut_out(tx: ReadTx, token: Token) -> str:

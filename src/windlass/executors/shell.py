@@ -6,6 +6,7 @@ from typing import Any
 from windlass.domain.tasks.shell import Input, ShellArgs, cpu_seconds, memory_bytes, read_args
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.limits import hint, over_limit
+from windlass.executors.outputs import FILE, VARIABLE, with_outputs
 from windlass.ports.executor import Exit, JobContext, Limits, Result
 
 
@@ -23,17 +24,27 @@ class ShellExecutor:
         limits = _limits(args)
         process = await context.spawn(
             args.argv,
-            env=args.env,
+            env=_variables(context, args),
             stdin=None if args.stdin is None else args.stdin.encode(),
             limits=limits,
         )
         ended = await process.wait()
         if args.artifacts and not context.stopping.is_set():
             await context.upload(args.artifacts)
-        return judge(ended)
+        result = judge(ended)
+        if args.outputs and result.outcome == "completed":
+            return with_outputs(result, context.scratch, args.outputs)
+        return result
 
     async def close(self) -> None:
         """Does nothing: there is nothing to release."""
+
+
+def _variables(context: JobContext, args: ShellArgs) -> dict[str, str]:
+    """Returns the job's variables; one of them names the file for its outputs."""
+    if not args.outputs:
+        return args.env
+    return {**args.env, VARIABLE: str(context.scratch / FILE)}
 
 
 async def _place(context: JobContext, item: Input, field: str) -> None:

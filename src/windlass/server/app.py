@@ -5,9 +5,10 @@ from collections.abc import Collection
 from importlib.metadata import version
 from typing import Any, Final
 
+from windlass.dashboard import Page
 from windlass.domain.access.actions import Action
 from windlass.domain.values.addresses import is_loopback
-from windlass.server.http.asgi import Application
+from windlass.server.http.asgi import Application, Receive, Scope, Send
 from windlass.server.http.call import Call
 from windlass.server.http.dispatch import Dispatcher
 from windlass.server.http.openapi import describe
@@ -33,23 +34,39 @@ ROUTES: Final = (*ALL, *description_routes)
 
 
 def create_app(
-    services: Services, names: Collection[str] = (), exposed: bool = False
+    services: Services,
+    names: Collection[str] = (),
+    exposed: bool = False,
+    page: Page | None = None,
 ) -> Application:
     """Returns the application that answers with these services.
 
     `names` are those of the server beside loopback's and `http.host_names`; an `exposed` one can
-    be reached from other machines.
+    be reached from other machines. With a `page`, browsers get the dashboard.
     """
     config = services.engine.config
     hosts = Hosts({*names, *config.http.host_names}, exposed)
-    return Dispatcher(ROUTES, services, hosts, config.batch_bytes * 8)
+    routes = Dispatcher(ROUTES, services, hosts, config.batch_bytes * 8)
+    if page is None:
+        return routes
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        part = page if page.answers(scope) else routes
+        await part(scope, receive, send)
+
+    return answer
 
 
 def start_serving(
-    services: Services, listen: Listen, bound: socket.socket, names: Collection[str] = ()
+    services: Services,
+    listen: Listen,
+    bound: socket.socket,
+    names: Collection[str] = (),
+    dashboard: bool = True,
 ) -> Serving:
     """Starts to answer on a socket, with the limits of the configuration."""
-    application = create_app(services, names, not is_loopback(listen.host))
+    page = Page() if dashboard else None
+    application = create_app(services, names, not is_loopback(listen.host), page)
     meters, limits = services.meters, services.engine.config.http
     serving = Serving(application, listen, bound, services.stop_waiting, limits, meters.refuse)
     meters.connections = lambda: serving.connections

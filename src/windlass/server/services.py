@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from windlass.api.fleet.services import FleetServices
+from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
@@ -26,6 +28,7 @@ from windlass.server.metrics import Meters
 from windlass.server.readiness import Readiness
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.code_flow import CodeFlow
+from windlass.server.sign_in.rates import SignInRate
 
 
 class Services(NamedTuple):
@@ -35,6 +38,7 @@ class Services(NamedTuple):
     queries: Queries
     jobs: Jobs
     workflows: Workflows
+    graphs: WorkflowGraphs
     signals: Signals
     files: Files
     access: Access
@@ -51,7 +55,9 @@ class Services(NamedTuple):
     stopping: asyncio.Event  # cuts endless streams off
     callers: SignedCallers
     audit: AuditLog
-    code_flow: CodeFlow | None = None  # None: browsers cannot sign in
+    fleet: FleetServices
+    sign_ins: SignInRate
+    code_flow: CodeFlow | None = None  # None: browsers sign in with a token only
 
     def stop_waiting(self) -> None:
         """Ends long polls and endless streams: the server stops."""

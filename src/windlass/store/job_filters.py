@@ -12,6 +12,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, LogRow, Progress
 from windlass.domain.rows.records import JobRecord, Lease
 from windlass.domain.rows.views import JobFilter, newest_attempt
+from windlass.store.job_search import found_in, searches
 
 BLOCKED: Final = State.BLOCKED.code
 QUEUED: Final = State.QUEUED.code
@@ -20,8 +21,8 @@ SUSPENDED: Final = State.SUSPENDED.code
 COMPLETED: Final = State.COMPLETED.code
 FAILED: Final = State.FAILED.code
 ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
-_ENDED: Final = frozenset(state.code for state in TERMINAL)
-BAD_CODES: Final = _ENDED - {COMPLETED}
+ENDED_CODES: Final = frozenset(state.code for state in TERMINAL)
+BAD_CODES: Final = ENDED_CODES - {COMPLETED}
 
 
 class Source(Enum):
@@ -66,6 +67,10 @@ _shape_decoder = msgspec.json.Decoder(Shape)
 def states_of(wanted: JobFilter) -> frozenset[int]:
     """Returns the wanted states; none means any."""
     states = frozenset(wanted.states)
+    if wanted.failures:
+        states = (states & BAD_CODES if states else BAD_CODES) or frozenset({0})
+    elif wanted.finished_from is not None or wanted.finished_to is not None:
+        states = (states & ENDED_CODES if states else ENDED_CODES) or frozenset({0})
     if wanted.dead:
         # A filter for dead jobs in another state finds nothing; 0 is no job's state.
         return (states & {FAILED}) or frozenset({0}) if states else frozenset({FAILED})
@@ -77,7 +82,7 @@ def may_match(row: Candidate, states: frozenset[int], shapes: frozenset[int] | N
         return False
     if not states:
         return True
-    return row.ended in states if row.ended else not states <= _ENDED
+    return row.ended in states if row.ended else not states <= ENDED_CODES
 
 
 def allows(wanted: JobFilter, body: bytes) -> bool:
@@ -101,6 +106,33 @@ def tells(wanted: JobFilter, spec: bytes) -> bool:
         and wanted.submitted_by in (None, fields.submitted_by)
         and all(fields.labels.get(name) == value for name, value in wanted.labels)
     )
+
+
+def asks_spec(wanted: JobFilter) -> bool:
+    """Returns whether `tells` has anything to check."""
+    return wanted.name is not None or bool(wanted.labels) or wanted.submitted_by is not None
+
+
+def asks_record(wanted: JobFilter) -> bool:
+    """Returns whether `fits` has anything to check."""
+    times = wanted.created_from, wanted.created_to, wanted.finished_from, wanted.finished_to
+    return any(at is not None for at in times) or bool(wanted.failures) or searches(wanted)
+
+
+def fits(wanted: JobFilter, record: JobRecord) -> bool:
+    """Returns whether a job's row passes the filters by time, failure and text."""
+    return (
+        _within(record.facts.created_at, wanted.created_from, wanted.created_to)
+        and _within(record.finished_at, wanted.finished_from, wanted.finished_to)
+        and (not wanted.failures or record.failure in wanted.failures)
+        and (not searches(wanted) or found_in(wanted, record))
+    )
+
+
+def _within(at: int | None, start: int | None, end: int | None) -> bool:
+    if start is None and end is None:
+        return True
+    return at is not None and (start is None or start <= at) and (end is None or at < end)
 
 
 def make_view(

@@ -1,55 +1,26 @@
-"""Showing jobs, the same way on every store: `ViewsRead` over a few reads that differ.
+"""Showing jobs, the same way on every store: `ViewsRead` over a few reads that differ."""
 
-A list is driven from the narrowest place that holds all wanted states: running jobs from
-`leases`, blocked ones from `waits`, failed ones from an index of their own. Whatever the
-filter, one call looks at `SCAN` rows at most and answers with a cursor, so a search
-through a million jobs never holds anybody up.
-"""
-
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import merge
 from typing import Final
 
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
+from windlass.domain.rows.records import Attempt, JobRecord, RateRow, Worker
 from windlass.domain.rows.views import (
     FleetRow,
-    JobFilter,
-    JobPage,
+    JobMoment,
     WaitingJob,
     WorkerView,
     accepted_attempt,
 )
-from windlass.store.job_filters import (
-    ACTIVE_CODES,
-    BAD_CODES,
-    BLOCKED,
-    COMPLETED,
-    QUEUED,
-    RETRYING,
-    SUSPENDED,
-    Candidate,
-    Source,
-    Standing,
-    allows,
-    decode_shape,
-    make_view,
-    may_match,
-    states_of,
-    tells,
-)
+from windlass.store.job_filters import make_view
+from windlass.store.job_lists import JobLists
 
-SCAN: Final = 5_000  # rows that one call looks at
-CHUNK: Final = 500  # rows that are read at once
 BESIDE: Final = 50  # shapes that are counted at once
-FIRST: Final = 2**62  # above every id
-
-_DEPTH: Final = "depth:"
 
 
-class Views(ABC):
+class Views(JobLists):
     """`ViewsRead`; each store adds how it reads. Answers by id leave out unknown ids."""
 
     async def job(self, job: int) -> JobRecord | None:
@@ -73,35 +44,12 @@ class Views(ABC):
     async def some(self, ids: Sequence[int]) -> list[JobRecord]:
         return await self._views(ids)
 
-    async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
-        shapes = await self._shapes_of(wanted)
-        below = cursor or FIRST
-        if wanted.key is not None:
-            ids = await self._keyed(wanted)
-            ids = sorted((job for job in ids if job < below), reverse=True)
-            return JobPage(await self._matching(wanted, shapes, await self._light(ids)), 0)
-        found: list[JobRecord] = []
-        sources = await self._sources(wanted)
-        scanned = 0
-        while scanned < SCAN:
-            rows = await self._next(sources, wanted, below)
-            if not rows:
-                return JobPage(found, 0)
-            found += await self._matching(wanted, shapes, rows)
-            if len(found) >= limit:
-                found = found[:limit]
-                return JobPage(found, found[-1].facts.id)
-            scanned += len(rows)
-            below = rows[-1].job
-        return JobPage(found, below)
-
     async def workers_with_counts(self) -> list[WorkerView]:
         counts = await self._lease_counts()
         return [WorkerView(row, counts.get(row.id, 0)) for row in await self._workers()]
 
-    async def queue_depths(self) -> dict[str, int]:
-        found = await self._counters()
-        return {n.removeprefix(_DEPTH): v for n, v in found.items() if n.startswith(_DEPTH)}
+    @abstractmethod
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]: ...
 
     # What explains a wait
 
@@ -133,65 +81,13 @@ class Views(ABC):
     @abstractmethod
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]: ...
 
-    # What a list is driven from
+    @abstractmethod
+    async def worker_events(
+        self, worker: int, after: int, until: int, most: int
+    ) -> list[Event]: ...
 
-    async def _sources(self, wanted: JobFilter) -> tuple[Source, ...] | list[int]:
-        """Returns the places that hold all wanted jobs, or their ids where those are few."""
-        if wanted.workflow is not None:
-            return (Source.WORKFLOW,)
-        states = states_of(wanted)
-        if states == {QUEUED}:
-            few = await self._few_queued(SCAN)
-            if few is not None:
-                return sorted(few, reverse=True)
-        if not states or states & {QUEUED, COMPLETED}:
-            return (Source.JOBS,)
-        drive = {
-            Source.LEASES: ACTIVE_CODES,
-            Source.WAITS: {BLOCKED},
-            Source.DUE: {RETRYING, SUSPENDED},
-            Source.BAD: BAD_CODES,
-        }
-        return tuple(source for source, holds in drive.items() if states & holds)
-
-    async def _next(
-        self, sources: tuple[Source, ...] | list[int], wanted: JobFilter, below: int
-    ) -> list[Candidate]:
-        """Returns the next candidates below an id, descending."""
-        if isinstance(sources, list):
-            return await self._light([job for job in sources if job < below][:CHUNK])
-        found = [await self._scan(source, below, CHUNK, wanted.workflow) for source in sources]
-        if len(found) == 1:
-            return found[0]
-        merged = merge(*found, key=lambda row: row.job, reverse=True)
-        # A blocked job that still runs is in two of them.
-        return list({row.job: row for row in merged}.values())[:CHUNK]
-
-    async def _shapes_of(self, wanted: JobFilter) -> frozenset[int] | None:
-        """Returns the shapes that the filter allows, None for all."""
-        if wanted.namespaces is None and wanted.queue is None and wanted.task is None:
-            return None
-        return frozenset(row.id for row in await self._shapes() if allows(wanted, row.body))
-
-    async def _keyed(self, wanted: JobFilter) -> list[int]:
-        namespaces = wanted.namespaces
-        if namespaces is None:
-            known = {decode_shape(row.body).namespace for row in await self._shapes()}
-            namespaces = tuple(sorted(known))
-        return await self._jobs_of_key(namespaces, wanted.key or "")
-
-    async def _matching(
-        self, wanted: JobFilter, shapes: frozenset[int] | None, rows: Sequence[Candidate]
-    ) -> list[JobRecord]:
-        states = states_of(wanted)
-        ids = [row.job for row in rows if may_match(row, states, shapes)]
-        if wanted.name is not None or wanted.labels or wanted.submitted_by is not None:
-            specs = await self._specs(ids)
-            ids = [job for job in ids if job in specs and tells(wanted, specs[job])]
-        views = await self._views(ids)
-        if wanted.dead or wanted.current:
-            views = [view for view in views if not view.facts.superseded_by]
-        return [view for view in views if not states or view.state in states]
+    @abstractmethod
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]: ...
 
     # Bringing rows together
 
@@ -219,39 +115,6 @@ class Views(ABC):
         ]  # fmt: skip
 
     @abstractmethod
-    async def _scan(
-        self, source: Source, below: int, count: int, workflow: int | None
-    ) -> list[Candidate]:
-        """Returns the next jobs of a source below an id, descending."""
-
-    @abstractmethod
-    async def _light(self, ids: Sequence[int]) -> list[Candidate]:
-        """Returns these jobs, descending."""
-
-    @abstractmethod
-    async def _few_queued(self, most: int) -> list[int] | None:
-        """Returns the queued jobs in any order; None if there may be more than `most`."""
-
-    @abstractmethod
-    async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]: ...
-
-    @abstractmethod
-    async def _shapes(self) -> Iterable[ShapeRow]: ...
-
-    @abstractmethod
-    async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]: ...
-
-    @abstractmethod
-    async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]: ...
-
-    @abstractmethod
-    async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]: ...
-
-    @abstractmethod
-    async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
-        """Returns where those of these jobs stand that are in `waits` or `due`."""
-
-    @abstractmethod
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]: ...
 
     @abstractmethod
@@ -274,6 +137,3 @@ class Views(ABC):
 
     @abstractmethod
     async def _lease_counts(self) -> Mapping[int, int]: ...
-
-    @abstractmethod
-    async def _counters(self) -> Mapping[str, int]: ...

@@ -42,7 +42,7 @@ def _explain(state: str, message: str) -> WindlassError | None:
             f"submissions in transactions; {UPGRADE}",
         )
     if state == NOT_ALLOWED:
-        allow = "the owner of the schema runs `SELECT windlass.allow_submit('ROLE')`"
+        allow = "the owner of the schema runs `windlass db allow-submit ROLE --namespace default`"
         more = "" if "may not submit" in message else f"; {allow}"
         return Conflict("not_allowed", f"{message}{more}")
     return None

@@ -14,12 +14,18 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import Validator, check_workflow_options
 from windlass.domain.rows.inbox import MOST_JOBS
 from windlass.domain.tasks.built_in import KINDS
+from windlass.domain.tasks.references import results_in
 from windlass.domain.values.errors import InvalidInput
+from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import with_ids
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
 from windlass.wire.reactions import parse_reactions
 
 ANY_NAMESPACE = "*"
+NO_FILES = (
+    "no local files in a transaction, which sends none; upload them first: "
+    "`file = client.upload(path)`, and pass `file`"
+)
 SUBMITTER = Identity(0, "", Role.SUBMITTER)
 
 
@@ -61,6 +67,7 @@ def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) 
     """Returns the submission; raises `InvalidInput` for what a server would refuse."""
     if not 1 <= len(jobs) <= MOST_JOBS:
         raise InvalidInput("jobs", f"from 1 to {MOST_JOBS} in one submission", len(jobs))
+    refuse_files(jobs, NO_FILES)
     own = [with_ids(job) for job in jobs]
     for number, job in enumerate(own):
         if job.submitted_by is not None:
@@ -82,6 +89,10 @@ def _check_workflow(workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> None:
     check_workflow_options(
         workflow.name, namespace, workflow.key, workflow.priority, workflow.labels
     )
+    names = {job.name for job in jobs}
+    for source in results_in(workflow.outputs, "workflow.outputs"):
+        if source not in names:
+            raise InvalidInput("workflow.outputs", "about jobs of the workflow, by name", source)
     for name in ("on_success", "on_failure", "on_end"):
         parse_reactions(getattr(workflow, name), f"workflow.{name}")
     for number, job in enumerate(jobs):

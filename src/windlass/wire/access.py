@@ -57,11 +57,38 @@ class LoginSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WhoAmI(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller as the server sees it. `namespaces` empty: all."""
+    """The caller as the server sees it. `namespaces` empty: all.
+
+    `actions` are those it may do somewhere: in its namespaces, or everywhere.
+    """
 
     name: str
     role: str
     namespaces: tuple[str, ...]
+    actions: tuple[str, ...] = ()
+
+
+class SignInWays(msgspec.Struct, frozen=True, kw_only=True):
+    """How people sign in on the page: always with a token, with `oidc` at their provider too."""
+
+    oidc: bool
+
+
+class SessionRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What opens a session: a token, or the code of a sign-in link."""
+
+    token: str | None = None
+    code: str | None = None
+
+
+class LinkCreated(msgspec.Struct, frozen=True, kw_only=True):
+    """A link that signs in once: the server's address, then `path`. The code is never sent to it.
+
+    Browsers keep what follows `#` to themselves; the page sends it as the body of a request.
+    """
+
+    path: str
+    expires_at: str
 
 
 class CodeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,6 +24,13 @@ class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     workflow: Id | None = None
     submitted_by: str | None = None
     dead: bool = False
+    failure: list[str] = []
+    text: str | None = None
+    regex: str | None = None
+    created_from: str | None = None
+    created_to: str | None = None
+    finished_from: str | None = None
+    finished_to: str | None = None
 
 
 class BulkRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,3 +60,24 @@ class BulkReply(msgspec.Struct, frozen=True, kw_only=True):
     refusals: int = 0
     refused: list[RefusedJob] = []
     next: int | None = None
+
+
+class PreviewRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Asks how many jobs an action on `where` would be about."""
+
+    action: Action
+    where: Where
+
+
+class PreviewReply(msgspec.Struct, frozen=True, kw_only=True):
+    """How many jobs an action would be about, and how sure that is: see `JobCount`.
+
+    `only_own` means that the caller may change only jobs that it submitted, and that only these
+    are counted.
+    """
+
+    count: int
+    exact: bool
+    looked: int
+    estimate: int | None = None
+    only_own: bool = False

@@ -14,6 +14,52 @@ class LogInfo(msgspec.Struct, frozen=True):
     bytes: int
 
 
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a log. A long one is cut: it has `size` bytes. `at`: when the server got it."""
+
+    number: int
+    offset: int
+    text: str
+    size: int
+    is_cut: bool = False
+    at: str | None = None
+
+
+class LogLines(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of the log of one attempt, which has `bytes` in `total` lines so far.
+
+    `is_over` says that no more can come.
+    """
+
+    attempt: int
+    state: LogState
+    bytes: int
+    total: int
+    is_over: bool
+    lines: tuple[LogLine, ...]
+
+
+class LogMatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that matches: the first match in it at `offset`, and the text around it."""
+
+    line: int
+    offset: int
+    before: str
+    match: str
+    after: str
+
+
+class LogMatches(msgspec.Struct, frozen=True, kw_only=True):
+    """Matching lines, in the order of the search.
+
+    One call looks at `scanned` bytes at most; the search goes on from `next`. null: it is over.
+    """
+
+    matches: tuple[LogMatch, ...]
+    next: int | None
+    scanned: int
+
+
 class LogNext(msgspec.Struct, frozen=True):
     """Where the next bytes of a log go."""
 
@@ -24,6 +70,40 @@ class LogEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes: int
     state: Literal["committed", "lost"]
     peak_memory: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0  # bytes; 0: not measured
+
+
+class StackFrame(msgspec.Struct, frozen=True):
+    """A place in the code: a call, or where the innermost one is."""
+
+    file: str
+    line: int
+    function: str
+    code: str = ""
+
+
+class StackThread(msgspec.Struct, frozen=True):
+    """The calls of one thread or task, the outermost first."""
+
+    name: str
+    frames: tuple[StackFrame, ...]
+
+
+class StackReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A worker's answer to `StackWanted`; `problem` says why there is no stack."""
+
+    request: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+    threads: tuple[StackThread, ...] = ()
+    problem: str | None = None
+
+
+class Stack(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the function of a running attempt is; the function's own thread or task is first."""
+
+    job: int
+    attempt: int
+    worker: str
+    at: str
+    threads: tuple[StackThread, ...]
 
 
 class ArtifactInfo(msgspec.Struct, frozen=True):

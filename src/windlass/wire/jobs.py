@@ -22,7 +22,8 @@ class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     `priority` is the base of its jobs that name none. While another workflow has this `key`, it
     is answered instead of making one: until it ends, or as long as its `key_for` says, a duration
     or “forever”. `template` is “name@version”.
-    Reactions are those of `wire/reactions.py`.
+    Reactions are those of `wire/reactions.py`. `outputs` are results of its jobs, by name:
+    `{"version": {"$result": {"job": "plan", "output": "version"}}}`.
     """
 
     name: str
@@ -37,6 +38,7 @@ class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     on_success: list[dict[str, Any]] = []
     on_failure: list[dict[str, Any]] = []
     on_end: list[dict[str, Any]] = []
+    outputs: dict[str, Any] = {}
 
 
 class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -221,15 +223,34 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 # The filters of a list of jobs, as the route takes them.
 JOB_FILTERS: Final = (
     "state", "queue", "namespace", "task", "name", "label", "workflow", "submitted_by", "key",
-    "dead",
+    "dead", "failure", "text", "regex", "created_from", "created_to", "finished_from",
+    "finished_to", "sort",
 )  # fmt: skip
 
 
 class JobList(msgspec.Struct, frozen=True):
-    """One page; `next` is the cursor of the following one."""
+    """One page; `next` is the cursor of the following one.
+
+    A call looks at a bounded number of rows: `looked` says at how many. A page may therefore be
+    short, or empty, and have a `next`.
+    """
 
     jobs: list[Job]
     next: str | None = None
+    looked: int = 0
+
+
+class JobCount(msgspec.Struct, frozen=True):
+    """How many jobs match a filter.
+
+    With `exact` there are `count`; otherwise there are at least so many among the `looked` newest
+    rows, and `estimate`, if there is one, says how many in all if the rest is like them.
+    """
+
+    count: int
+    exact: bool
+    looked: int
+    estimate: int | None = None
 
 
 class WaitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

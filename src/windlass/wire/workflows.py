@@ -33,6 +33,7 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True):
     on_end: list[Any]
     supersedes: int | None
     reason: str | None
+    outputs: dict[str, Any] = {}  # those known so far; empty in lists
 
 
 class WorkflowList(msgspec.Struct, frozen=True):

@@ -26,6 +26,7 @@ from windlass.engine.loops.inbox import InboxLoop
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.loops.series import SeriesLoop
 from windlass.engine.loops.standby import LoopGroup, Standby
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.loops.ticker import Loop, Ticker
@@ -52,6 +53,7 @@ class ServerOptions(NamedTuple):
     stopped: Callable[[], bool] = lambda: False  # whether to end although it waits for the store
     log_level: Level = Level.OFF  # of the events that go to its log
     sign_in: SignIn = SignIn()
+    fuzz: tuple[str, ...] = ()  # files of solvers whose fuzzing it shows
 
 
 class Backend(NamedTuple):
@@ -101,6 +103,7 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
             ReactionsLoop(engine, reactions),
             WebhooksLoop(engine, reactions),
             StatisticsLoop(engine),
+            SeriesLoop(engine),
             CapabilityLoop(engine),
             InboxLoop(engine, inbox),
         )

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from windlass.api.fleet.services import fleet_services
+from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
 from windlass.api.steps.signals import Signals
@@ -25,6 +27,7 @@ from windlass.engine.loops.ticker import Ticker
 from windlass.engine.loops.token_uses import TokenUses
 from windlass.engine.pools.pools import Pools
 from windlass.ports.clock import Clock
+from windlass.ports.fuzzing import FuzzingReader, NoFuzzing
 from windlass.providers import make_provider
 from windlass.server.audit.log import AuditLog
 from windlass.server.event_log import write_line
@@ -66,17 +69,20 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
             tickers.append(Ticker(ServerHeartbeat(engine), clock, counters))
         callers = SignedCallers(options.sign_in, clock)
         access = Access(engine, RealSecrets(), callers if options.sign_in.is_on else None)
+        sign_ins = SignInRate(options.config.http.sign_ins_per_minute, meters.refuse, clock)
         audit = AuditLog(engine.store, clock, RealSecrets().secret())
         tickers += [Ticker(audit, clock, counters), Ticker(TokenUses(access), clock, counters)]
         for ticker in tickers:
             ticker.start()
         try:
             queries = Queries(engine, backend.inbox)
+            jobs = Jobs(engine, queries)
             yield Services(
                 engine=engine,
                 queries=queries,
-                jobs=Jobs(engine, queries),
+                jobs=jobs,
                 workflows=Workflows(engine),
+                graphs=WorkflowGraphs(engine),
                 signals=Signals(engine, queries, RealSecrets().secret),
                 files=backend.files,
                 access=access,
@@ -93,7 +99,9 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 stopping=asyncio.Event(),
                 callers=callers,
                 audit=audit,
-                code_flow=_code_flow(callers, engine, meters, clock),
+                fleet=fleet_services(engine, jobs, clock, _fuzzing(options, clock)),
+                sign_ins=sign_ins,
+                code_flow=_code_flow(callers, engine, sign_ins, clock),
             )
         finally:
             for ticker in tickers:
@@ -106,8 +114,17 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 await feed.run_once(clock.now_ms())  # what happened while it stopped
 
 
+def _fuzzing(options: ServerOptions, clock: Clock) -> FuzzingReader:
+    """Returns what reads commit fuzzing; most servers show none, and do not load it."""
+    if not options.fuzz:
+        return NoFuzzing()
+    from windlass.wiring.fuzzing import BucketReader
+
+    return BucketReader(options.fuzz, options.data, clock)
+
+
 def _code_flow(
-    callers: SignedCallers, engine: Engine, meters: Meters, clock: Clock
+    callers: SignedCallers, engine: Engine, rate: SignInRate, clock: Clock
 ) -> CodeFlow | None:
     """Returns the sign-in of browsers, if they know where the server is."""
     oidc = callers.oidc
@@ -115,7 +132,6 @@ def _code_flow(
         return None
     secrets = RealSecrets()
     states = States(lambda: engine.run(partial(shared_key, secrets=secrets)), secrets, clock)
-    rate = SignInRate(engine.config.http.sign_ins_per_minute, meters.refuse, clock)
     return CodeFlow(callers, oidc, states=states, rate=rate, secrets=secrets, clock=clock)
 
 

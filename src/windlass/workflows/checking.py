@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from windlass.domain.values.suggest import did_you_mean
-from windlass.workflows.nodes import Misdescribed, Node, UnknownKey, together
+from windlass.workflows.nodes import (
+    Faults,
+    Misdescribed,
+    Node,
+    UnknownKey,
+    mapping,
+    sequence,
+    together,
+)
 from windlass.workflows.schema import Schema, resolve
 
 _KINDS: Final = {
@@ -27,6 +35,43 @@ def check(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
     errors = list(_errors(node, schema, definitions, field))
     if errors:
         raise together(errors)
+
+
+def fitting(
+    node: Node, schema: Schema, definitions: Mapping[str, Any], field: str, faults: Faults
+) -> Node | None:
+    """Notes all values that do not fit; returns the node without them, None if nothing is left."""
+    errors = list(_errors(node, schema, definitions, field))
+    faults.errors += errors
+    return _without_errors(node, schema, definitions, field) if errors else node
+
+
+def _without_errors(
+    node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
+) -> Node | None:
+    schema = resolve(schema, definitions)
+    options = schema.get("anyOf")
+    if options is not None:
+        known = [resolve(option, definitions) for option in options]
+        found = next((option for option in known if _fits(node, option)), None)
+        return None if found is None else _without_errors(node, found, definitions, field)
+    if not _fits(node, schema):
+        return None
+    if isinstance(node.value, list) and "items" in schema:
+        parts = [_without_errors(part, schema["items"], definitions, field) for part in node.value]
+        return sequence([part for part in parts if part is not None], node.place)
+    if not isinstance(node.value, dict):
+        return node
+    left: dict[str, Node] = {}
+    others = schema.get("additionalProperties", True)
+    for name, child in node.entries().items():
+        inner = schema.get("properties", {}).get(name, others)
+        kept = child if inner is True else None
+        if isinstance(inner, Mapping):
+            kept = _without_errors(child, inner, definitions, field)
+        if kept is not None:
+            left[name] = kept
+    return mapping(left, node.place, node.keys)
 
 
 def _errors(

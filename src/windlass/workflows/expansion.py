@@ -5,7 +5,7 @@ names in `after` become those of jobs. Sizes are checked before anything is made
 a few lines can describe more jobs than there is memory for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,8 +14,8 @@ import msgspec
 
 from windlass.domain.job.job import JobSpec
 from windlass.wire.jobs import NewWorkflow
-from windlass.workflows.checking import check
-from windlass.workflows.expressions.conditions import holds
+from windlass.workflows.checking import check, fitting
+from windlass.workflows.expressions.conditions import Condition
 from windlass.workflows.expressions.substitution import (
     Scope,
     substitute,
@@ -23,10 +23,19 @@ from windlass.workflows.expressions.substitution import (
     substitute_text,
 )
 from windlass.workflows.files import Files, LocalFiles, NoFiles
-from windlass.workflows.format import OF_SUBWORKFLOWS
-from windlass.workflows.jobs import check_job, check_job_name, make_job, place_in
+from windlass.workflows.format import OF_COMMANDS, OF_SUBWORKFLOWS, WITH_OUTPUTS
+from windlass.workflows.jobs import check_job_name, make_job, place_in
 from windlass.workflows.matrix import Combination, combinations, named, scope_of
-from windlass.workflows.nodes import Misdescribed, Node, Place, mapping, of_plain, plain, together
+from windlass.workflows.nodes import (
+    Consequence,
+    Misdescribed,
+    Node,
+    Place,
+    mapping,
+    of_plain,
+    plain,
+    together,
+)
 from windlass.workflows.parameters import bind, values
 from windlass.workflows.references import Entry, Instance, Made, link, refuse_cycles
 from windlass.workflows.schema import JOB, RELAXED, ROOT, STRICT
@@ -71,10 +80,13 @@ def expand_tree(
     """Expands a parsed document; `file` names it in errors and references."""
     made = Made()
     given = {name: of_plain(value) for name, value in parameters.items()}
-    level = _Level(tree, given, "", files, (file,), made)
-    workflow = level.workflow()
-    level.expand()
-    refuse_cycles(made)
+    with files.faults:
+        level = _Level(tree, given, "", files, (file,), made)
+        workflow = level.workflow()
+        level.expand()
+        refuse_cycles(made)
+        workflow = msgspec.structs.replace(workflow, outputs=level.outputs)
+    files.faults.tell()
     return Expansion(workflow, made.requests(workflow.namespace), made.nodes, tree)
 
 
@@ -93,11 +105,20 @@ class _Level:
         forgiving: bool = False,
         env: Mapping[str, Node] = MappingProxyType({}),
     ) -> None:
-        check(tree, RELAXED[ROOT], RELAXED, "")
-        self._tree = tree
-        self._bound = bind(tree.get("parameters"), given, tree.place)
+        self._faults = files.faults
+        before = len(self._faults.errors)
+        fits = fitting(tree, RELAXED[ROOT], RELAXED, "", self._faults)
+        if fits is None or not isinstance(fits.get("jobs"), Node):
+            raise together(self._faults.errors)
+        self._tree = fits
+        self._misfit = _entries_with(self._faults.errors[before:], tree)
+        declared = fits.get("parameters")
+        self._bound = bind(declared, given, tree.place, self._faults)
         named_values = {f"parameters.{n}": node for n, node in self._bound.items()}
-        self._scope = Scope(named_values, made.budget)
+        wrong = frozenset() if declared is None else declared.entries().keys() - self._bound.keys()
+        unknown = frozenset(f"parameters.{name}" for name in wrong)
+        self._scope = Scope(named_values, made.budget, unknown)
+        self.outputs: dict[str, Any] = {}
         self._prefix = prefix
         self._files = files
         self._chain = chain
@@ -108,25 +129,27 @@ class _Level:
         self._env = {**env, **({} if own is None else self._variables(own))}
 
     def _variables(self, env: Node) -> Mapping[str, Node]:
-        settled = substitute(env, self._scope, "env")
-        check(settled, STRICT[ROOT]["properties"]["env"], STRICT, "env")
-        return settled.entries()
+        with self._faults:
+            settled = substitute(env, self._scope, "env")
+            check(settled, STRICT[ROOT]["properties"]["env"], STRICT, "env")
+            return settled.entries()
+        return {}
 
     def workflow(self) -> NewWorkflow:
         """Returns the workflow itself."""
         tree = self._tree.entries()
-        given = {
-            name: substitute(tree[name], self._scope, name)
-            for name in (*PLAIN, "labels", *REACTIONS)
-            if name in tree and tree[name].value is not None
-        }
-        for name, node in given.items():
-            check(node, STRICT[ROOT]["properties"][name], STRICT, name)
-        plainly = {name: plain(node) for name, node in given.items()}
+        given: dict[str, Node] = {}
+        for name in (*PLAIN, "labels", *REACTIONS):
+            if name in tree and tree[name].value is not None:
+                with self._faults:
+                    node = substitute(tree[name], self._scope, name)
+                    check(node, STRICT[ROOT]["properties"][name], STRICT, name)
+                    given[name] = node
+        plainly = {"name": "workflow", **{name: plain(node) for name, node in given.items()}}
         if "labels" in given:
             plainly["labels"] = {n: node.text for n, node in given["labels"].entries().items()}
         new = NewWorkflow(**plainly, parameters=values(self._bound))
-        check_workflow(new, mapping(given, self._tree.place, self._tree.keys))
+        check_workflow(new, mapping(given, self._tree.place, self._tree.keys), self._faults)
         return new
 
     def expand(self) -> None:
@@ -134,23 +157,33 @@ class _Level:
         entries: dict[str, Entry] = {}
         chosen: dict[str, list[Combination]] = {}
         jobs = self._tree.entries()["jobs"]
-        errors: list[Misdescribed] = []
-        for written, node in jobs.entries().items():
-            try:
+        for written, fits in jobs.entries().items():
+            node = _completed(fits) if written in self._misfit else fits
+            with self._faults:
                 name = self._name(written, jobs.place_of(written), entries)
-                entries[name] = entry = Entry(name, node, f"jobs.{name}")
+                entries[name] = entry = Entry(name, node, f"jobs.{name}", faulty=True)
                 chosen[name] = self._combinations(entry)
                 self._reserve(sum(map(len, chosen.values())), node, entry.field)
-            except Misdescribed as error:
-                errors.append(error)
+                entry.faulty = written in self._misfit
         for name, values_of_jobs in chosen.items():
-            try:
-                self._fill(entries[name], values_of_jobs)
-            except Misdescribed as error:
-                errors.append(error)
-        if errors:
-            raise together(errors)
-        link(entries, self._prefix, self._made)
+            entry, before = entries[name], len(self._faults.errors)
+            with self._faults:
+                self._fill(entry, values_of_jobs)
+            if entry.faulty and "matrix" in self._misfit.get(name, ()):
+                del self._faults.errors[before:]  # They follow from what was told already.
+            entry.faulty = entry.faulty or len(self._faults.errors) > before
+        outputs = self._named_outputs() if not self._prefix else {}
+        self.outputs = link(entries, self._prefix, self._made, self._faults, outputs)
+
+    def _named_outputs(self) -> dict[str, Node]:
+        """Returns the outputs of the workflow, with the names of jobs as they are written."""
+        written = self._tree.get("outputs")
+        scope = self._scope.with_outputs()
+        found: dict[str, Node] = {}
+        for name, node in ({} if written is None else written.entries()).items():
+            with self._faults:
+                found[name] = substitute(node, scope, f"outputs.{name}")
+        return found
 
     def _combinations(self, entry: Entry) -> list[Combination]:
         matrix = self._own(entry.node, "matrix", entry.field)
@@ -168,21 +201,30 @@ class _Level:
     def _fill(self, entry: Entry, chosen: list[Combination]) -> None:
         settled: Node | None = None
         differs = False
-        condition = entry.node.get("if")
+        written = entry.node.get("if")
+        given = written is not None and written.value is not None
+        condition = Condition(written, f"{entry.field}.if") if written and given else None
+        refers, told = False, len(self._faults.errors)
         for combination in chosen:
-            if condition is not None and condition.value is not None:
+            if len(self._faults.errors) > told:
+                break  # The others have the same faults.
+            later = None
+            if condition is not None:
                 scope = self._scope.with_values(scope_of(combination))
-                if not holds(condition, scope, f"{entry.field}.if"):
+                if condition.is_about_jobs:
+                    later = condition.for_later(scope, self._prefix.__add__)
+                elif not condition.holds(scope):
                     entry.leave_out(Instance(combination, entry.node, [], []))
                     continue
             if settled is None or differs:
                 scope = self._scope.with_values(scope_of(combination))
                 settled = self._settle(entry.node, scope, entry.field)
-                differs = scope.uses_more_than(self._scope)
+                differs, refers = scope.uses_more_than(self._scope), scope.refers
             if settled.entries().get("workflow") is None:
                 instance = self._job(entry, combination, settled)
             else:
                 instance = self._inside(entry, combination, settled, len(chosen))
+            instance.run_if, instance.refers = later, refers
             entry.add(instance)
 
     def _own(self, node: Node, part: str, field: str) -> Node | None:
@@ -200,16 +242,21 @@ class _Level:
         inner = parts.get("workflow")
         kept = inner if inner is not None and isinstance(inner.value, dict) else None
         settled: dict[str, Node] = {}
+        told = len(self._faults.errors)
         for name, part in parts.items():
-            settled[name] = part
-            if part.live and part is not kept:
+            if not part.live or part is kept:
+                settled[name] = part
+            else:
                 where = f"{field}.{name}"
                 is_line = name == "run" and isinstance(part.value, str)
-                settled[name] = (substitute_line if is_line else substitute)(part, scope, where)
-                check(settled[name], STRICT[JOB]["properties"][name], STRICT, where)
+                scope.outputs = name in WITH_OUTPUTS
+                with self._faults:
+                    filled = (substitute_line if is_line else substitute)(part, scope, where)
+                    check(filled, STRICT[JOB]["properties"][name], STRICT, where)
+                    settled[name] = filled
         made = Node(settled, node.place)
         made.keys = node.keys
-        return made
+        return made if len(self._faults.errors) == told else _completed(made)
 
     def _job(self, entry: Entry, combination: Combination, node: Node) -> Instance:
         name = self._prefix + named(entry.name, combination)
@@ -221,7 +268,6 @@ class _Level:
             request = make_job(name, node, entry.field, self._priority, self._env)
             if self._forgiving:
                 request = msgspec.structs.replace(request, allow_failure=True)
-            check_job(request, node, entry.field)
         number = self._made.add(request, node)
         return Instance(combination, node, [number], [number])
 
@@ -240,7 +286,7 @@ class _Level:
         if self._made.nested > NESTED_LIMIT:
             expected = f"within the {NESTED_LIMIT} nested workflows of a workflow"
             raise node.refuse(entry.field, expected, "more")
-        before = len(self._made.nodes)
+        before, told = len(self._made.nodes), len(self._faults.errors)
         level = _Level(
             tree, given.entries() if given is not None else {},
             f"{self._prefix}{named(entry.name, combination)}/",
@@ -249,6 +295,8 @@ class _Level:
         )  # fmt: skip
         level.expand()
         size = len(self._made.nodes) - before
+        if not size and len(self._faults.errors) > told:
+            raise Consequence(inner.place, entry.field, "a workflow with jobs", "none")
         if not size:
             raise inner.refuse(f"{entry.field}.workflow", "a workflow with jobs", "none")
         if not entry.instances:
@@ -270,3 +318,23 @@ class _Level:
     def _reserve(self, more: int, node: Node, field: str) -> None:
         if len(self._made.nodes) + more > JOB_LIMIT:
             raise node.refuse(field, f"within the {JOB_LIMIT} jobs of a workflow", "more")
+
+
+def _entries_with(errors: Sequence[Misdescribed], tree: Node) -> dict[str, set[str]]:
+    """Returns the jobs that some of these errors are about, with the fields that are."""
+    found: dict[str, set[str]] = {}
+    for name in tree.entries()["jobs"].entries():
+        start = f"jobs.{name}."
+        about = [f"{error.field}." for error in errors if f"{error.field}.".startswith(start)]
+        if about:
+            found[name] = {field.removeprefix(start).partition(".")[0] for field in about}
+    return found
+
+
+def _completed(node: Node) -> Node:
+    """Returns a job without its faults as one that can be looked at further: it does something."""
+    given = node.entries()
+    if any(given.get(name) is not None for name in ("run", "task", "workflow")):
+        return node
+    name = "run" if any(part in given for part in OF_COMMANDS) else "task"
+    return mapping({**given, name: Node("unknown", node.place, "unknown")}, node.place, node.keys)

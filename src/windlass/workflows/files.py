@@ -5,14 +5,16 @@ import sys
 from pathlib import Path
 from typing import Final, Protocol
 
-from windlass.workflows.nodes import Misdescribed, Node, Place
+from windlass.workflows.nodes import Faults, Misdescribed, Node, Place
 from windlass.workflows.reading import SIZE_LIMIT, read_text
 
 STANDARD_INPUT: Final = "-"
 
 
 class Files(Protocol):
-    """Finds the file that `workflow:` names."""
+    """Finds the file that `workflow:` names; `faults` are what was wrong in files read so far."""
+
+    faults: Faults
 
     def find(self, name: Node, field: str) -> tuple[str, Node]:
         """Returns the file's identity and its document."""
@@ -24,6 +26,7 @@ class LocalFiles:
 
     def __init__(self) -> None:
         self._read: dict[str, Node] = {}
+        self.faults = Faults()
 
     def find(self, name: Node, field: str) -> tuple[str, Node]:
         text = str(name.value)
@@ -38,7 +41,8 @@ class LocalFiles:
     def open(self, path: Path) -> tuple[str, Node]:
         """Opens the file to submit; `-` is standard input."""
         if str(path) == STANDARD_INPUT:
-            return STANDARD_INPUT, read_text(sys.stdin.buffer.read(SIZE_LIMIT + 1), "stdin")
+            content = sys.stdin.buffer.read(SIZE_LIMIT + 1)
+            return STANDARD_INPUT, read_text(content, "stdin", self.faults)
         named = Node(str(path), Place(str(path)))
         real = os.path.realpath(path)
         self._read[real] = self._load(str(path), named, "the file")
@@ -51,11 +55,14 @@ class LocalFiles:
         except OSError as error:
             expected = f"a readable file ({error.strerror or 'it is not'})"
             raise Misdescribed(named.place, field, expected, path) from None
-        return read_text(content, path)
+        return read_text(content, path, self.faults)
 
 
 class NoFiles:
     """Implements `Files` for descriptions that came as data: the workflow is in the job itself."""
+
+    def __init__(self) -> None:
+        self.faults = Faults()
 
     def find(self, name: Node, field: str) -> tuple[str, Node]:
         raise name.refuse(field, "a workflow, not the name of a file")

@@ -45,6 +45,7 @@ class _JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     env: dict[str, Scalar] = {}
     inputs: list[InputFile] = []
     artifacts: list[str] = []
+    outputs: list[str] = []
     matrix: dict[str, list[Scalar | dict[str, Scalar]]] | None = None
     count: int | None = None
 
@@ -84,6 +85,7 @@ class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     labels: dict[str, Scalar] = {}
     parameters: dict[str, ParameterFile] = {}
     env: dict[str, Scalar] = {}
+    outputs: dict[str, Scalar] = {}
     on_success: list[dict[str, Any]] = []
     on_failure: list[dict[str, Any]] = []
     on_end: list[dict[str, Any]] = []
@@ -94,5 +96,7 @@ OF_SUBWORKFLOWS: Final = frozenset(
     {"workflow", "parameters", "after", "after_any", "allow_failure", "priority", "matrix",
      "count", "if"}
 )  # fmt: skip
+# Where outputs of other jobs can stand.
+WITH_OUTPUTS: Final = frozenset({"run", "env", "args"})
 # What the `shell` task of `run` takes beside the words of its command.
 OF_COMMANDS: Final = ("env", "inputs", "artifacts")

@@ -27,6 +27,7 @@ _COLOURS: Final = {
     "timed_out": "#f2b8b5",
     "aborted": "#e8cfce",
     "canceled": "#d7dde2",
+    "skipped": "#eceff1",
 }
 
 
@@ -157,7 +158,8 @@ def _label(box: Box, line: str) -> str:
 def _worst(states: Mapping[str, int]) -> str:
     """Returns the state that gives a box its colour."""
     order = ("failed", "rejected", "timed_out", "aborted", "running", "assigned", "canceling",
-             "retrying", "queued", "suspended", "blocked", "canceled", "completed")  # fmt: skip
+             "retrying", "queued", "suspended", "blocked", "canceled", "skipped",
+             "completed")  # fmt: skip
     return next((state for state in order if state in states), "")
 
 

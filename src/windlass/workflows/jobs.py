@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from windlass.domain.config import Config
 from windlass.domain.job.forms import LABELS, Form
 from windlass.domain.job.job import OPTIONS, JobSpec, canonical_options
@@ -12,12 +14,13 @@ from windlass.domain.tasks.ffmpeg import FfmpegTask
 from windlass.domain.tasks.gstreamer import GstreamerTask
 from windlass.domain.tasks.media import MediaTask
 from windlass.domain.tasks.python import PythonTask
+from windlass.domain.tasks.references import TEXT
 from windlass.domain.tasks.shell import ShellTask
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
 from windlass.workflows.expressions.substitution import SHELL
 from windlass.workflows.format import OF_COMMANDS
-from windlass.workflows.nodes import Misdescribed, Node, Place, plain
+from windlass.workflows.nodes import Faults, Misdescribed, Node, Place, Referring, plain
 
 _REFERENCES: Final = ("after", "after_any")  # `references.py` finds the jobs
 _KEYS: Final = frozenset(n for n, o in OPTIONS.items() if o.in_files and n not in _REFERENCES)
@@ -32,7 +35,12 @@ def make_job(
     `env` holds the variables of the workflow, which a command gets unless it has its own.
     """
     given = {n: part for n, part in node.entries().items() if part.value is not None}
-    fields = {n: _value(part, OPTIONS[n].form) for n, part in given.items() if n in _KEYS}
+    faults = Faults()
+    fields: dict[str, Any] = {}
+    for option, part in given.items():
+        if option in _KEYS:
+            with faults:
+                fields |= _canonical(option, part, node, field)
     if "run" in given:
         fields |= _command(given, node, field, env)
     elif "task" not in given:
@@ -42,8 +50,24 @@ def make_job(
     _refuse_parts(given, node, field, ("parameters",), "workflow")
     if priority is not None and "priority" not in given:
         fields["priority"] = plain(priority)
+    job = JobSpec(name=name, **canonical_options({"task": "", **fields}))
+    for _ in range(len(given)):
+        try:
+            check_job(job, node, field)
+            break
+        except Misdescribed as error:
+            faults.errors.append(error)
+            option = error.field.removeprefix(f"{field}.").partition(".")[0].partition("[")[0]
+            if option not in OPTIONS or option == "task" or option not in given:
+                break
+            job = msgspec.structs.replace(job, **{option: OPTIONS[option].default})
+    faults.tell()
+    return job
+
+
+def _canonical(option: str, part: Node, node: Node, field: str) -> dict[str, Any]:
     try:
-        return JobSpec(name=name, **canonical_options(fields))
+        return canonical_options({option: _value(part, OPTIONS[option].form)})
     except InvalidInput as error:
         raise _in_file(error, node, field) from None
 
@@ -110,16 +134,26 @@ def _command(
 ) -> dict[str, Any]:
     _refuse_parts(given, node, field, ("task", "args"), None)
     line = given["run"]
-    words = [word.text for word in line.items()]
+    words = [_text(word) for word in line.items()]
     args: dict[str, Any] = {"argv": words if isinstance(line.value, list) else [*SHELL, *words]}
     variables = {**env, **(given["env"].entries() if "env" in given else {})}
     if variables:
-        args["env"] = {name: part.text for name, part in variables.items()}
+        args["env"] = {name: _text(part) for name, part in variables.items()}
     if "inputs" in given:
         args["inputs"] = [_input(item, field) for item in given["inputs"].items()]
     if "artifacts" in given:
         args["artifacts"] = plain(given["artifacts"])
+    if "outputs" in given:
+        args["outputs"] = plain(given["outputs"])
     return {"task": "shell", "args": args}
+
+
+def _text(node: Node) -> Any:
+    """Returns a value as text; one with outputs of jobs becomes text when the job is assigned."""
+    if not isinstance(node.value, Referring):
+        return node.text
+    reference = node.value.reference
+    return reference if TEXT in reference else {TEXT: [reference]}
 
 
 def _input(item: Node, field: str) -> dict[str, Any]:

@@ -52,6 +52,25 @@ class UnknownKey(Misdescribed):
         return f"{self.place}unknown key {shorten(self.got)} in {self.field}{end}"
 
 
+class Consequence(Misdescribed):
+    """An error that follows from another one, which is told instead."""
+
+
+class Referring(str):
+    """A text in which outputs of jobs stand; `reference` is how arguments name them."""
+
+    __slots__ = ("reference",)
+
+    reference: dict[str, Any]
+
+    @classmethod
+    def of(cls, text: str, reference: dict[str, Any]) -> "Referring":
+        """Returns the text with its reference."""
+        made = cls(text)
+        made.reference = reference
+        return made
+
+
 MOST_SHOWN: Final = 20
 
 
@@ -79,8 +98,32 @@ def together(errors: Iterable[Misdescribed]) -> Misdescribed:
     for error in errors:
         for one in error.errors if isinstance(error, ManyMisdescribed) else (error,):
             single.setdefault(one.message, one)
-    ordered = sorted(single.values(), key=lambda error: error.place)
+    causes = [error for error in single.values() if not isinstance(error, Consequence)]
+    ordered = sorted(causes or single.values(), key=lambda error: error.place)
     return ordered[0] if len(ordered) == 1 else ManyMisdescribed(ordered)
+
+
+class Faults:
+    """Collects errors, so that all of them are told at once."""
+
+    def __init__(self) -> None:
+        self.errors: list[Misdescribed] = []
+
+    def __enter__(self) -> None:
+        """Begins a part whose error does not stop the others."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> bool:
+        if not isinstance(error, Misdescribed):
+            return False
+        self.errors.append(error)
+        return True
+
+    def tell(self) -> None:
+        """Raises what was collected, if anything was."""
+        if self.errors:
+            raise together(self.errors)
 
 
 class Node:
@@ -144,7 +187,7 @@ def plain(node: Node) -> Any:
         return {name: plain(child) for name, child in value.items()}
     if isinstance(value, list):
         return [plain(child) for child in value]
-    return value
+    return value.reference if isinstance(value, Referring) else value
 
 
 def of_plain(value: Any, place: Place = NOWHERE) -> Node:

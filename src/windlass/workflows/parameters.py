@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
-from windlass.workflows.nodes import Node, Place, UnknownKey, plain, sequence
+from windlass.workflows.nodes import Faults, Node, Place, UnknownKey, plain, sequence
 from windlass.workflows.reading import scalar_of
 
 _EXPECTED: Final = {
@@ -17,17 +17,21 @@ _EXPECTED: Final = {
 }
 
 
-def bind(declared: Node | None, given: Mapping[str, Node], at: Place) -> dict[str, Node]:
-    """Returns a value for every parameter; raises `Misdescribed` if one is missing or misfits."""
+def bind(
+    declared: Node | None, given: Mapping[str, Node], at: Place, faults: Faults
+) -> dict[str, Node]:
+    """Returns a value for every parameter; notes those that are missing, unknown or misfit."""
     entries = declared.entries() if declared is not None else {}
     for name, node in given.items():
         if name not in entries:
             place = node.place if node.place.line else at
-            hint = did_you_mean(name, entries)
-            raise UnknownKey(place, "parameters", f"one of {listed(entries)}", name, hint)
-    return {
-        name: _value(name, declaration, given.get(name)) for name, declaration in entries.items()
-    }
+            hint, expected = did_you_mean(name, entries), f"one of {listed(entries)}"
+            faults.errors.append(UnknownKey(place, "parameters", expected, name, hint))
+    bound: dict[str, Node] = {}
+    for name, declaration in entries.items():
+        with faults:
+            bound[name] = _value(name, declaration, given.get(name))
+    return bound
 
 
 def values(bound: Mapping[str, Node]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from windlass.workflows.nodes import Misdescribed, Node, Place, mapping, sequence
+from windlass.workflows.nodes import Faults, Misdescribed, Node, Place, mapping, sequence
 
 SIZE_LIMIT: Final = 4 * 1024 * 1024
 DEPTH_LIMIT: Final = 50
@@ -32,14 +32,17 @@ _PAIR: Final = re.compile(
 )
 
 
-def read_text(content: bytes | str, file: str) -> Node:
-    """Reads the document in a file; `file` names it in errors."""
+def read_text(content: bytes | str, file: str, faults: Faults | None = None) -> Node:
+    """Reads the document in a file; `file` names it in errors.
+
+    With `faults`, what is wrong besides the syntax is noted there, and reading goes on.
+    """
     if len(content) > SIZE_LIMIT:
         raise _refuse(file, 0, f"at most {SIZE_LIMIT} bytes", f"{len(content)} bytes")
     text = _decode(content, file)
     if PurePath(file).suffix == ".json":
         text = _checked_json(text, file)
-    builder = _Builder(file)
+    builder = _Builder(file, Faults() if faults is None else faults)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
@@ -51,6 +54,8 @@ def read_text(content: bytes | str, file: str) -> Node:
         raise _refuse(file, 0, "valid YAML", str(error).partition("\n")[0]) from None
     if builder.document is None:
         raise _refuse(file, 1, "a mapping with name and jobs", "an empty file")
+    if faults is None:
+        builder.faults.tell()
     return builder.document
 
 
@@ -99,8 +104,9 @@ class _Open:
 class _Builder:
     """Turns events into nodes and refuses what a description has no use for."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, faults: Faults) -> None:
         self.document: Node | None = None
+        self.faults = faults
         self._file = file
         self._open: list[_Open] = []
         self._anchors: dict[str, Node | None] = {}
@@ -124,7 +130,7 @@ class _Builder:
 
     def _begin(self, event: Any, line: int) -> None:
         if event.tag is not None:
-            raise _refuse(self._file, line, "free of tags", event.tag)
+            self.faults.errors.append(_refuse(self._file, line, "free of tags", event.tag))
         if isinstance(event, yaml.ScalarEvent):
             node = _scalar(event, Place(self._file, line))
             self._count(1, line)
@@ -176,7 +182,9 @@ class _Builder:
                 continue
             if key.text in entries:
                 expected = f"named once (first on line {keys[key.text].line})"
-                raise Misdescribed(key.place, key.text, expected, "the same name again")
+                again = Misdescribed(key.place, key.text, expected, "the same name again")
+                self.faults.errors.append(again)
+                continue
             entries[key.text] = node
             keys[key.text] = key.place
         for other in merged:

@@ -13,13 +13,15 @@ import msgspec
 
 from windlass.domain.job.dependency_graph import put_in_order
 from windlass.domain.job.job import JobSpec
+from windlass.domain.job.run_if import check
 from windlass.domain.job.validation import DEPENDENCY_LIMIT
 from windlass.domain.tasks.references import LITERAL, RESULT, replaced
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.expressions.substitution import Budget
 from windlass.workflows.matrix import Combination, named
-from windlass.workflows.nodes import MARK, Misdescribed, Node, plain, together
+from windlass.workflows.nodes import MARK, Consequence, Faults, Node, Place, plain
 
 EDGE_LIMIT: Final = 2_500_000  # of a whole workflow
 MATCHING: Final = "[*]"
@@ -66,6 +68,11 @@ class Made:
         job = self._jobs[number]
         self._jobs[number] = msgspec.structs.replace(job, args={**job.args, argument: value})
 
+    def set_condition(self, number: int, condition: str) -> None:
+        """Lets a job run only if this holds when the jobs it waits for have ended."""
+        job = msgspec.structs.replace(self._jobs[number], run_if=condition)
+        self._jobs[number] = job
+
     def give_all(self, number: int, args: object) -> None:
         """Changes all arguments of a job."""
         self._jobs[number] = msgspec.structs.replace(self._jobs[number], args=args)
@@ -82,6 +89,10 @@ class Made:
         known += [self._names[number] for number in numbers]
         self._waits[job].append(numbers)
         self._awaited.update(numbers)
+
+    def waited(self, job: int) -> list[int | str]:
+        """Returns what a job waits for, in whichever way."""
+        return [name for names in self._after[job].values() for name in names]
 
     def wait_for_existing(self, job: int, other: int, field: str) -> None:
         """Lets a job wait for one that was submitted before."""
@@ -116,7 +127,7 @@ class Made:
 class Instance:
     """One of an entry's jobs, or the jobs of a workflow that stand for it."""
 
-    __slots__ = ("combination", "ends", "node", "starts")
+    __slots__ = ("combination", "ends", "node", "refers", "run_if", "starts")
 
     def __init__(
         self, combination: Combination, node: Node, starts: list[int], ends: list[int]
@@ -125,12 +136,15 @@ class Instance:
         self.node = node
         self.starts = starts
         self.ends = ends
+        self.run_if: str | None = None  # what decides whether it runs, once others have ended
+        self.refers = False  # it gets outputs of other jobs
 
 
 class Entry:
     """What one name of a file stands for."""
 
-    def __init__(self, name: str, node: Node, field: str) -> None:
+    def __init__(self, name: str, node: Node, field: str, faulty: bool = False) -> None:
+        self.faulty = faulty  # something is wrong with it, which was told
         self.name = name
         self.node = node
         self.field = field
@@ -174,19 +188,30 @@ class Entry:
         return index.get(_on(axes, combination), [])
 
 
-def link(entries: Mapping[str, Entry], prefix: str, made: Made) -> None:
-    """Lets the jobs of one workflow wait for each other as their entries say."""
+def link(
+    entries: Mapping[str, Entry],
+    prefix: str,
+    made: Made,
+    faults: Faults,
+    outputs: Mapping[str, Node],
+) -> dict[str, Any]:
+    """Lets the jobs of one workflow wait for each other as their entries say.
+
+    Returns the outputs of the workflow, as references to its jobs.
+    """
     linker = _Linker(entries, prefix, made)
-    errors: list[Misdescribed] = []
     for entry in entries.values():
-        for instance in entry.instances:
-            try:
-                linker.link(entry, instance)
-            except Misdescribed as error:
-                errors.append(error)
+        # One without jobs has a fault; the names in it are looked at all the same.
+        for instance in entry.instances or [Instance({}, entry.node, [], [])]:
+            before = len(faults.errors)
+            linker.link(entry, instance, faults)
+            if len(faults.errors) > before:
                 break  # Its other jobs have the same names.
-    if errors:
-        raise together(errors)
+    found: dict[str, Any] = {}
+    for name, node in outputs.items():
+        with faults:
+            found[name] = linker.output(node, f"outputs.{name}")
+    return found
 
 
 def refuse_cycles(made: Made) -> None:
@@ -209,36 +234,112 @@ class _Linker:
         self._made = made
         self._inside: set[str] = set()  # entries with jobs left out that are being resolved
 
-    def link(self, entry: Entry, instance: Instance) -> None:
+    def link(self, entry: Entry, instance: Instance, faults: Faults) -> None:
         """Links one of an entry's jobs to others."""
         before: set[int] = set()
         for field in ("after", "after_any"):
             found = instance.node.get(field)
             if found is not None and found.value is not None:
-                before |= self._wait(entry, instance, found, field)
+                before |= self._wait(entry, instance, found, field, faults)
         args = instance.node.get("args")
         if args is not None:
-            self._give_results(entry, instance, list(_results_in(args)))
+            with faults:
+                self._give_results(entry, instance, list(_results_in(args)))
+        if instance.refers:
+            with faults:
+                self._give_outputs(entry, instance, before)
         inputs = instance.node.get("inputs")
         if inputs is not None and inputs.value is not None:
-            self._take_in(entry, instance, inputs, before)
+            with faults:
+                self._take_in(entry, instance, inputs, before)
+        if instance.run_if is not None:
+            with faults:
+                self._decide(entry, instance, instance.run_if)
 
-    def _wait(self, entry: Entry, instance: Instance, refs: Node, field: str) -> set[int]:
-        where = f"{entry.field}.{field}"
+    def _wait(
+        self, entry: Entry, instance: Instance, refs: Node, field: str, faults: Faults
+    ) -> set[int]:
         before: set[int] = set()
         for ref in {node.value: node for node in refs.items()}.values():
-            if isinstance(ref.value, int):
-                if ref.value < 1:
-                    raise ref.refuse(where, "the name of a job, or the id of an existing one")
-                for job in instance.starts:
-                    self._made.wait_for_existing(job, ref.value, field)
-                continue
-            numbers = self._resolve(ref, entry, instance, where)
-            for job in instance.starts:
-                self._made.wait_for(job, numbers, field, (ref, where))
-            if "inputs" in instance.node.entries():
-                before.update(numbers)
+            with faults:
+                before |= self._wait_for(entry, instance, ref, field)
         return before
+
+    def _wait_for(self, entry: Entry, instance: Instance, ref: Node, field: str) -> set[int]:
+        where = f"{entry.field}.{field}"
+        if isinstance(ref.value, int):
+            if ref.value < 1:
+                raise ref.refuse(where, "the name of a job, or the id of an existing one")
+            for job in instance.starts:
+                self._made.wait_for_existing(job, ref.value, field)
+            return set()
+        if MARK in str(ref.value) and not instance.starts:
+            return set()  # It was never filled in.
+        numbers = self._resolve(ref, entry, instance, where)
+        for job in instance.starts:
+            self._made.wait_for(job, numbers, field, (ref, where))
+        kept = instance.refers or "inputs" in instance.node.entries()
+        return set(numbers) if kept else set()
+
+    def _decide(self, entry: Entry, instance: Instance, condition: str) -> None:
+        """Gives a job its condition, which may name jobs that it waits for."""
+        where = f"{entry.field}.if"
+        written = entry.node.entries()["if"]
+        for number in instance.starts:
+            waited = self._made.waited(number)
+            if not waited:
+                raise written.refuse(where, "beside after or after_any: it is about other jobs")
+            names = [name for name in waited if isinstance(name, str)]
+            try:
+                check(condition, where, names if len(names) == len(waited) else None)
+            except InvalidInput as error:
+                got = str(error.got).removeprefix(self._prefix)
+                raise written.refuse(where, error.expected, got, error.hint) from None
+            self._made.set_condition(number, condition)
+
+    def output(self, node: Node, field: str) -> Any:
+        """Returns an output of the workflow."""
+        value = plain(node)
+        return replaced(value, RESULT, lambda ref: self._reference(ref, node, None, field)[0])
+
+    def _give_outputs(self, entry: Entry, instance: Instance, before: set[int]) -> None:
+        """Names the jobs whose outputs are in the arguments, and lets it wait for them."""
+        node, field = instance.node, entry.field
+        for job in instance.starts:
+            used: list[int] = []
+
+            def named(reference: Any, used: list[int] = used) -> Any:
+                if not isinstance(reference, dict):
+                    return {RESULT: reference}
+                made, number = self._reference(reference, node, (entry, instance), field)
+                used.append(number)
+                return made
+
+            args = replaced(self._made.job(job).args, RESULT, named)
+            self._made.give_all(job, args)
+            more = sorted(set(used) - before)
+            self._made.wait_for(job, more, "after", (node, field))
+
+    def _reference(
+        self, reference: Any, node: Node, by: tuple[Entry, Instance] | None, field: str
+    ) -> tuple[dict[str, Any], int]:
+        """Returns a reference to an output with the whole name of its job, and its number."""
+        name, output = reference["job"], reference["output"]
+        at = _place_of(node, f"jobs.{name}.outputs.{output}")
+        ref = Node(name, at, name)
+        entry, instance = by or (Entry("", node, field), Instance({}, node, [], []))
+        numbers = self._resolve(ref, entry, instance, field)
+        if len(numbers) != 1:
+            if name in self._entries and self._entries[name].faulty:
+                raise Consequence(at, field, "a job", name)
+            raise ref.refuse(field, "the output of one job", f"{len(numbers)} jobs of {name}")
+        job = self._made.nodes[numbers[0]]
+        declared = job.get("outputs")
+        known = [item.text for item in declared.items()] if declared is not None else []
+        if output not in known and (known or job.get("run") is not None):
+            hint = did_you_mean(output, known)
+            raise ref.refuse(field, f"an output of {name} ({listed(known)})", output, hint)
+        return {RESULT: {"job": self._made.job(numbers[0]).name, "output": output}}, numbers[0]
 
     def _take_in(self, entry: Entry, instance: Instance, inputs: Node, before: set[int]) -> None:
         """Sets the job whose artifact an input is, as the server looks it up."""
@@ -281,6 +382,8 @@ class _Linker:
         text = str(ref.value)
         numbers: Numbers | None = None
         base = text.partition("[")[0]
+        if base in self._entries and self._entries[base].faulty:
+            return self._entries[base].ends
         if text in self._entries:
             numbers = self._with_left_out(self._entries[text].ends, self._entries[text], instance)
         elif text.endswith(MATCHING) and base in self._entries:
@@ -329,6 +432,21 @@ def _results_in(args: Node) -> Iterator[Node]:
     items = args.value if isinstance(args.value, list) else entries.values()
     for item in items:
         yield from _results_in(item)
+
+
+def _place_of(node: Node, name: str) -> Place:
+    """Returns where a text stands in a node."""
+    if isinstance(node.value, str):
+        return node.place
+    children = node.value if isinstance(node.value, list) else node.entries().values()
+    for child in children:
+        if isinstance(child.value, dict | list):
+            found = _place_of(child, name)
+            if found is not child.place:
+                return found
+        elif isinstance(child.value, str) and name in child.value:
+            return child.place
+    return node.place
 
 
 def _next(values: Iterator[Any], _: object) -> Any:

@@ -10,8 +10,9 @@ from windlass.domain.explain.waiting_time import (
     Cause,
     Interval,
     Span,
+    pieces,
     spans_of,
-    split,
+    sums_of,
     while_true,
     without,
 )
@@ -36,7 +37,7 @@ def test_the_parts_add_up_to_the_whole(
     now: int,
 ) -> None:
     spans = spans_of(moves, 0, now)
-    sums = split(spans, held, needs_end)
+    sums = sums_of(pieces(spans, held, needs_end))
     assert sum(sums.values()) == sum(span.end - span.start for span in spans)
     assert all(length > 0 for length in sums.values())
 
@@ -60,14 +61,14 @@ def test_each_queued_moment_goes_to_the_first_cause_that_held(
             (c for c in QUEUED_CAUSES if any(a <= moment < b for a, b in held.get(c, []))), "busy"
         )
         expected[cause] = expected.get(cause, 0) + 1
-    assert split([Span(span[0], span[1], QUEUED)], held) == expected
+    assert sums_of(pieces([Span(span[0], span[1], QUEUED)], held)) == expected
 
 
 def test_blocked_jobs_wait_for_an_operator_once_the_others_have_ended() -> None:
     blocked = Span(10, 50, State.BLOCKED.code)
-    assert split([blocked], {}, 30) == {"dependencies": 20, "operator": 20}
-    assert split([blocked], {}, 5) == {"operator": 40}
-    assert split([blocked], {}, None) == {"dependencies": 40}
+    assert sums_of(pieces([blocked], {}, 30)) == {"dependencies": 20, "operator": 20}
+    assert sums_of(pieces([blocked], {}, 5)) == {"operator": 40}
+    assert sums_of(pieces([blocked], {}, None)) == {"dependencies": 40}
 
 
 def test_holes_are_cut_out_of_pieces() -> None:

@@ -11,9 +11,11 @@ from cyclopts import App
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.domain.job.equivalent_texts import evaluated, typed
 from windlass.cli.options.job import FLAGS, PLAIN, JobOptions, named_by_flags
 from windlass.cli.reference import PAGES
 from windlass.domain.config import Config
+from windlass.domain.job.equivalents import command_line, python_code
 from windlass.domain.job.job import (
     KEYWORDS,
     OPTIONS,
@@ -158,6 +160,8 @@ def test_an_option_means_the_same_wherever_it_is_given(name: str, data: st.DataO
         if isinstance(flag, str):
             words = [option.flag, flag]
         assert by_flags(words or [option.flag]) == spec
+    assert typed(command_line(spec)) == spec
+    assert evaluated(python_code(spec)) == spec
     if option.in_files and name not in ("after", "after_any"):
         assert by_file(**{name: value}) == spec
 

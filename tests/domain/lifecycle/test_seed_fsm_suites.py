@@ -35,7 +35,7 @@ from windlass.domain.values.errors import InvalidTransition
 
 DESIGN = """
 (new)     | blocked, queued, rejected
-blocked   | queued, aborted, canceled
+blocked   | queued, aborted, canceled, skipped
 queued    | assigned, blocked, rejected, canceled
 assigned  | running, queued, retrying, timed_out, failed, canceled
 running   | completed, failed, timed_out, retrying, canceling, suspended
@@ -61,8 +61,8 @@ EVERY_PAIR = [(frm, to) for frm in (None, *State) for to in State]
 
 
 class TestStateTransitionValidation:
-    def test_there_are_thirteen_states_and_new(self) -> None:
-        assert len(EVERY_PAIR) == 14 * 13
+    def test_there_are_fourteen_states_and_new(self) -> None:
+        assert len(EVERY_PAIR) == 15 * 14
 
     @pytest.mark.parametrize(("frm", "to"), EVERY_PAIR)
     def test_every_pair(self, frm: State | None, to: State) -> None:
@@ -100,8 +100,8 @@ class TestTerminalStateDetection:
     def test_a_state_is_terminal_exactly_if_nothing_follows(self, state: State) -> None:
         assert is_terminal(state) is not any(frm is state for frm, _ in ALLOWED)
 
-    def test_the_five_ends(self) -> None:
-        ends = {"completed", "failed", "canceled", "aborted", "rejected"}
+    def test_the_six_ends(self) -> None:
+        ends = {"completed", "failed", "canceled", "aborted", "rejected", "skipped"}
         assert {state.value for state in State if is_terminal(state)} == ends
         assert {state.value for state in TERMINAL} == ends
 

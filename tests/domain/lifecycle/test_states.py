@@ -34,6 +34,7 @@ def test_names_and_codes_never_change() -> None:
         ("aborted", 11),
         ("rejected", 12),
         ("suspended", 13),
+        ("skipped", 14),
     ]
 
 
@@ -59,7 +60,7 @@ def test_a_state_survives_json_and_pickle() -> None:
 def test_the_codes_of_transitions_are_those_of_the_table() -> None:
     decoded = {(STATE_BY_CODE[frm], STATE_BY_CODE[to]) for frm, to in TRANSITION_CODES}
     assert decoded == {(frm, to) for frm, allowed in TRANSITIONS.items() for to in allowed}
-    assert len(TRANSITION_CODES) == 36
+    assert len(TRANSITION_CODES) == 37
 
 
 def test_no_state_may_become_itself() -> None:
@@ -89,7 +90,8 @@ def test_an_invalid_transition_names_both_states_and_the_way_out() -> None:
     with pytest.raises(InvalidTransition) as caught:
         validate_transition(State.BLOCKED, State.RUNNING)
     assert str(caught.value) == (
-        "invalid transition from blocked to running: blocked may become queued, canceled, aborted"
+        "invalid transition from blocked to running: "
+        "blocked may become queued, canceled, aborted, skipped"
     )
     assert (caught.value.frm, caught.value.to) == (State.BLOCKED, State.RUNNING)
 
@@ -109,4 +111,5 @@ def test_a_retry_by_hand_takes_what_ended_badly() -> None:
         State.CANCELED,
         State.ABORTED,
         State.REJECTED,
+        State.SKIPPED,
     }

@@ -36,6 +36,24 @@ async def test_a_job_whose_workers_are_busy(rig: Rig) -> None:
     assert await parts(rig, job) == {"busy": 10, "running": 3}
 
 
+async def test_each_segment_with_a_worker_names_its_attempt(rig: Rig) -> None:
+    agent = await rig.agent(slots=1)
+    job = await rig.submit(retries=1)
+    await rig.advance(2 * SECOND)
+    first = await agent.take_one()
+    await rig.advance(3 * SECOND)
+    await agent.fail(first, FailureClass.NETWORK)
+    await rig.advance(10 * MINUTE)
+    await rig.engine.due_jobs.move()
+    await agent.take_one()
+    await rig.advance(4 * SECOND)
+    found = (await rig.engine.explain.time_spent(job)).segments
+    assert [(one.cause, one.attempt) for one in found if one.cause != "busy"] == [
+        ("running", 1), ("backoff", None), ("running", 2)
+    ]  # fmt: skip
+    assert found[-1].seconds == 4
+
+
 async def test_a_fleet_without_a_capable_worker(rig: Rig) -> None:
     plain = await rig.agent("plain")
     job = await rig.submit(requires=("zone==eu",))

@@ -94,6 +94,13 @@ class Play:
         assert all(part.seconds > 0 for part in found.parts)
         assert {part.cause for part in found.parts}.isdisjoint({"unknown"})
         assert found.notes == ()
+        ends = [found.since, *(segment.end for segment in found.segments)]
+        assert [segment.start for segment in found.segments] == ends[:-1]
+        assert not found.segments or ends[-1] == found.until
+        for cause in {segment.cause for segment in found.segments}:
+            (part,) = [part for part in found.parts if part.cause == cause]
+            shown = sum(one.seconds for one in found.segments if one.cause == cause)
+            assert shown == pytest.approx(part.seconds)
 
 
 @pytest.mark.parametrize(("kind", "histories"), [("memory", 40), ("sqlite", 15)])

@@ -48,7 +48,7 @@ async def test_the_graph_of_a_workflow_follows_a_retry(rig: Rig) -> None:
     )
     await fail_one(rig)
     await rig.engine.jobs.retry(made.ids[0])
-    listed = await Queries(rig.engine).jobs(JobFilter(workflow=made.workflow), 0, 10)
+    listed = await Queries(rig.engine).jobs(JobFilter(workflow=made.workflow), None, 10)
     drawn = graph_of_jobs("w", listed.jobs)
     assert drawn.edges == [Edge("a", "b", True)]
     assert sorted(box.name for box in drawn.boxes) == ["a", "b"]
@@ -94,9 +94,9 @@ async def test_dead_letters_that_were_retried_are_gone(rig: Rig) -> None:
     await fail_one(rig)
     dead = JobFilter(dead=True)
     queries = Queries(rig.engine)
-    assert [one.id for one in (await queries.jobs(dead, 0, 10)).jobs] == [job]
+    assert [one.id for one in (await queries.jobs(dead, None, 10)).jobs] == [job]
     assert (await rig.engine.bulk.retry(dead, 0, "me", nobody)).applied == 1
-    assert (await queries.jobs(dead, 0, 10)).jobs == []
+    assert (await queries.jobs(dead, None, 10)).jobs == []
     again = await rig.engine.bulk.retry(dead, 0, "me", nobody)
     assert (again.matched, again.applied) == (0, 0)
     failed = await rig.engine.bulk.retry(JobFilter(queue="default"), 0, "me", nobody)

@@ -13,7 +13,8 @@ from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.support.running import run
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.fuzzing.findings.issues import IssueOptions, IssueTracker, issue_options
-from windlass.fuzzing.findings.record import Finding, mark_closed, seen_again
+from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.sightings import mark_closed, seen_again
 from windlass.fuzzing.findings.store import FindingStore
 
 PAGE = 2

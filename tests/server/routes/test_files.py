@@ -37,6 +37,59 @@ async def _finish(worker: FakeWorker, holder: Holder) -> None:
     await worker.sync(finished=(Finished(holder.job, holder.attempt, "completed", 0),))
 
 
+def test_a_log_is_read_by_lines_and_searched_while_it_grows() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            path = f"/api/v1/jobs/{holder.job}/log"
+            viewer = await server.role(Role.VIEWER)
+            empty = (await viewer.get(f"{path}/lines")).json()
+            assert (empty["total"], empty["lines"], empty["is_over"]) == (0, [], False)
+            text = b"".join(b"line %d\n" % number for number in range(1, 301)) + b"\xff open"
+            await worker.gateway.append_log(holder, 0, text)
+            last = (await viewer.get(f"{path}/lines", params={"count": 2})).json()
+            assert (last["total"], last["bytes"]) == (301, len(text))
+            assert [line["text"] for line in last["lines"]] == ["line 300", "\ufffd open"]
+            first = (await viewer.get(f"{path}/lines", params={"line": 1, "count": 1})).json()
+            assert first["lines"][0] | {"at": ""} == {
+                "number": 1, "offset": 0, "text": "line 1", "size": 6, "is_cut": False, "at": ""
+            }  # fmt: skip
+            at = text.index(b"line 150") + 3
+            inside = (await viewer.get(f"{path}/lines", params={"offset": at, "count": 1})).json()
+            assert inside["lines"][0]["text"] == "line 150"
+            waiting = {"wait": 20, "beyond": len(text), "count": 1}
+            more = asyncio.create_task(viewer.get(f"{path}/lines", params=waiting))
+            await worker.gateway.append_log(holder, len(text), b"ed\n")
+            assert (await more).json()["lines"][0]["text"] == "\ufffd opened"
+            found = (
+                await viewer.get(
+                    f"{path}/search", params={"text": "LINE 3", "ignore_case": True, "limit": 2}
+                )
+            ).json()
+            assert [match["line"] for match in found["matches"]] == [3, 30]
+            on = (
+                await viewer.get(
+                    f"{path}/search", params={"text": "line 3", "start": found["next"], "limit": 1}
+                )
+            ).json()
+            assert on["matches"][0]["line"] == 31
+            back = (
+                await viewer.get(
+                    f"{path}/search",
+                    params={"text": "^line [12]$", "regex": True, "backwards": True},
+                )
+            ).json()
+            assert [match["line"] for match in back["matches"]] == [2, 1]
+            assert back["next"] is None
+            wrong = await viewer.get(f"{path}/search", params={"text": "(", "regex": True})
+            assert error_of(wrong)["code"] == "invalid_input"
+            await worker.gateway.end_log(holder, len(text) + 3, "committed")
+            await _finish(worker, holder)
+            assert (await viewer.get(f"{path}/lines")).json()["is_over"] is True
+
+    run(scenario())
+
+
 def test_a_log_is_written_at_offsets_and_read_with_its_state() -> None:
     async def scenario() -> None:
         async with running_server() as server:

@@ -33,11 +33,14 @@ def test_a_person_signs_in_and_has_the_rights_of_the_first_group_in_the_map(
             assert (reply.status_code, reply.headers["Location"]) == (302, "/jobs?x=1")
             (cookie,) = [c for c in reply.headers.get_list("set-cookie") if c.startswith(COOKIE)]
             assert "HttpOnly" in cookie
-            assert "SameSite=Lax" in cookie
+            assert "SameSite=Strict" in cookie
             assert "Path=/;" in cookie
             assert "Secure" not in cookie  # this server has no TLS
             who = (await browser.get(f"{server.address}/api/v1/whoami")).json()
+            actions = set(who.pop("actions"))
             assert who == {"name": "oidc:alice", "role": "operator", "namespaces": ["farm"]}
+            assert {"change-all-jobs", "read-jobs"} <= actions
+            assert not actions & {"manage-tokens", "manage-queues", "sync", "sign-in"}
             listed = (await server.admin.get("/api/v1/tokens")).json()["tokens"]
             (session,) = [row for row in listed if row["kind"] == "session"]
             assert session["name"] == "oidc:alice"

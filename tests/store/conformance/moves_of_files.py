@@ -15,7 +15,9 @@ STATES = [state.code for state in State]
 
 def add_token(dice: Dice, held: Snapshot) -> Move:
     name = f"t{len(held.tokens)}"
-    row = token(name, worker=dice.number(0, 2), incarnation=dice.number(0, 1))
+    row = token(
+        name, worker=dice.number(0, 2), incarnation=dice.number(0, 1), parent=dice.number(0, 1)
+    )
     return Move("access", "insert", (row._replace(namespaces=tuple(dice.some("abä"))),))
 
 
@@ -23,6 +25,7 @@ def use_access(dice: Dice, held: Snapshot) -> Move:
     return dice.one(
         [
             Move("access", "by_digest", (dice.one(["digest of t0", "digest of t1"]),)),
+            Move("access", "by_id", (dice.number(1, 3),)),
             Move("access", "all", ()),
             Move("access", "end_sessions", (dice.number(0, 3),)),
             Move("access", "lock", ()),
@@ -33,12 +36,14 @@ def use_access(dice: Dice, held: Snapshot) -> Move:
             Move("access", "touch", ({dice.number(1, 3): dice.one(TIMES)},)),
             Move("access", "trim_sessions", (dice.one(TIMES), dice.number(1, 2))),
             Move("access", "use_code", (dice.one("abc"), dice.one(TIMES))),
+            Move("access", "use_link", (dice.one("abc"), dice.one(TIMES))),
         ]
     )
 
 
 def add_code(dice: Dice, held: Snapshot) -> Move:
-    return Move("access", "add_code", (code(dice.one("abc"), expires_at=dice.one(TIMES)),))
+    row = code(dice.one("abc"), expires_at=dice.one(TIMES), token=dice.number(0, 1))
+    return Move("access", "add_code", (row,))
 
 
 def put_files(dice: Dice, held: Snapshot) -> Move:

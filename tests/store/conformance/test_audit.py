@@ -21,6 +21,16 @@ def ids(
     return [row.id for row in rows]
 
 
+def test_recent_rows_come_newest_first_below_an_id(store: Driver) -> None:
+    fill(store)
+
+    def recent(before: int, count: int) -> list[int]:
+        return [row.id for row in store.read(lambda tx: tx.audit.recent(before, count))]
+
+    assert recent(0, 9) == [3, 2, 1]
+    assert (recent(3, 1), recent(1, 9), recent(0, 2)) == ([2], [], [3, 2])
+
+
 def test_rows_come_back_as_they_were_written_in_their_order(store: Driver) -> None:
     fill(store)
     rows = store.read(lambda tx: tx.audit.read(0, 0, (), 9))

@@ -72,6 +72,26 @@ def test_events_of_the_fleet_leave_out_those_of_jobs_and_workflows(store: Driver
     assert [row.seq for row in store.read(lambda tx: tx.views.fleet_events(0, 9, 2))] == [2, 4]
 
 
+def test_events_of_a_worker_and_of_pools_come_newest_first_within_bounds(store: Driver) -> None:
+    worker = Event(0, 1, EventKind.WORKER, 0, 0, 7, 8, 0, 0, "enrolled", None, None)
+    pool = Event(0, 2, EventKind.POOL, 0, 0, 0, 0, 0, 0, "asks", "pools", '{"pool":"p"}')
+    taken = event(4, to=QUEUED)._replace(worker=7)
+    other = worker._replace(worker=9)
+    store.transact(lambda tx: tx.log.append([taken, pool, worker, other, pool, taken]))
+
+    def of_worker(after: int, until: int, most: int) -> list[int]:
+        found = store.read(lambda tx: tx.views.worker_events(7, after, until, most))
+        assert all(one.worker == 7 for one in found)
+        return [one.seq for one in found]
+
+    def of_pools(after: int, until: int, most: int) -> list[int]:
+        return [e.seq for e in store.read(lambda tx: tx.views.pool_events(after, until, most))]
+
+    assert of_worker(0, 100, 10) == [6, 3, 1]
+    assert (of_worker(0, 100, 2), of_worker(1, 5, 10), of_worker(6, 9, 1)) == ([6, 3], [3], [])
+    assert (of_pools(0, 100, 10), of_pools(0, 100, 1), of_pools(2, 4, 9)) == ([5, 2], [5], [])
+
+
 def test_a_rate_that_was_never_used_is_not_made_by_looking(store: Driver) -> None:
     assert store.read(lambda tx: tx.views.rate("team", "api")) is None
     row = RateRow("team", "api", 2, "[5,6]")

@@ -160,6 +160,7 @@ HOT = {
     "read_keys": {"keys_pkey"},
     "read_events": {"events_pkey"},
     "events_of_job": {"events_job"},
+    "worker_events": {"events_pkey"},
     "token_by_digest": {"tokens_digest_key"},
     "logs_of_jobs": {"logs_pkey"},
     "artifacts_of_jobs": {"artifacts_pkey"},

@@ -22,6 +22,7 @@ STYLES: Final = {
     "suspended": "cyan",
     "failed": "red",
     "canceled": "dim",
+    "skipped": "dim",
     "aborted": "dim red",
     "rejected": "red",
     "canceling": "dim cyan",

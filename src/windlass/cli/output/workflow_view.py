@@ -11,7 +11,7 @@ from windlass.wire.jobs import Job
 from windlass.wire.workflows import Workflow
 
 FAILURES: Final = ("failed", "canceled", "aborted", "rejected")
-ENDED: Final = ("completed", *FAILURES)
+ENDED: Final = ("completed", "skipped", *FAILURES)
 
 
 def print_workflow(info: Workflow) -> None:
@@ -29,6 +29,7 @@ def print_workflow(info: Workflow) -> None:
         ("labels", ", ".join(f"{n}={v}" for n, v in info.labels.items()) or None),
         ("template", info.template),
         ("parameters", msgspec.json.encode(info.parameters).decode() if info.parameters else None),
+        ("outputs", msgspec.json.encode(info.outputs).decode() if info.outputs else None),
         ("submitted by", info.submitted_by),
         ("created", info.created_at),
         ("finished", info.finished_at),

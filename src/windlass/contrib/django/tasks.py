@@ -48,6 +48,7 @@ _STATUS: Final = {
     "failed": "FAILED",
     "canceled": "FAILED",
     "aborted": "FAILED",
+    "skipped": "FAILED",
     "rejected": "FAILED",
 }
 
@@ -133,7 +134,7 @@ class WindlassBackend(BaseTaskBackend):
 
 
 def _errors(job: Job | None) -> list[Any]:
-    if job is None or job.state not in ("failed", "canceled", "aborted", "rejected"):
+    if job is None or job.state not in ("failed", "canceled", "aborted", "rejected", "skipped"):
         return []
     why = (job.failure and job.failure.message) or job.reason or job.state
     return [TaskError(exception_class_path="windlass.JobFailed", traceback=str(why))]

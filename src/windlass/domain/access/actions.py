@@ -27,6 +27,7 @@ class Action(StrEnum):
     READ_PLANS = "read-plans"
     READ_FLEET = "read-fleet"
     READ_METRICS = "read-metrics"
+    READ_FUZZING = "read-fuzzing"
 
     SUBMIT_JOBS = "submit-jobs"
     CHANGE_JOBS = "change-jobs"
@@ -112,6 +113,9 @@ RIGHTS: Final[dict[Action, Right]] = {
         Role.VIEWER, "list workers, queues, pools and costs, as far as namespaces show them"
     ),
     Action.READ_METRICS: _fleet(Role.VIEWER, "read the metrics"),
+    Action.READ_FUZZING: _fleet(
+        Role.VIEWER, "read the state, findings and coverage of commit fuzzing"
+    ),
     Action.SUBMIT_JOBS: _within(
         Role.SUBMITTER, "submit jobs and workflows, start templates, upload files for jobs"
     ),

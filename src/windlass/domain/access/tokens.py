@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from windlass.domain.values.errors import InvalidInput
 
 TOKEN_PREFIX: Final = "wl_"
+SESSION_PREFIX: Final = "wl_s_"  # of what browsers keep in a cookie
 MADE: Final = "token"  # by an admin, or for a worker
 SESSION: Final = "session"  # of a browser that signed in
 # Who acts is recorded by name: `job 7`, `worker w1`, `schedule nightly`, `windlass up`.
@@ -34,12 +35,14 @@ class Token(NamedTuple):
     incarnation: int = 0  # of the worker; 0: the secret with which it enrols, or a person's token
     last_used_at: int = 0
     kind: str = MADE
+    parent: int = 0  # the token that opened this session, which ends with it; 0: none
 
 
 class Code(NamedTuple):
     """A code with which one worker may enrol once, while `used_at` is 0.
 
-    With `takeover` it ends a worker of that name that is still alive.
+    With `takeover` it ends a worker of that name that is still alive. One of a `token` enrols
+    nobody: it is that of a link which opens a session of this token.
     """
 
     digest: str
@@ -48,6 +51,7 @@ class Code(NamedTuple):
     used_at: int
     takeover: int = 0  # 1: yes
     worker: str = ""  # the only name under which it enrols; empty: any
+    token: int = 0  # whose sessions it opens; 0: it enrols a worker
 
 
 def refuse_reserved(name: str) -> None:

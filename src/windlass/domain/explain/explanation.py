@@ -71,8 +71,21 @@ class LimitEntry(Struct, frozen=True, kw_only=True):
         return f"{what} {self.name}: {self.used} of {self.max} in use{held}"
 
 
+class Request(Struct, frozen=True, kw_only=True):
+    """A call of the API that carries out a step at once, and the right that it needs.
+
+    `namespace` is where the right is needed; without one, everywhere.
+    """
+
+    method: Literal["POST", "PATCH"]
+    path: str
+    body: dict[str, Any] | None = None
+    needs: str
+    namespace: str | None = None
+
+
 class Step(Struct, frozen=True, kw_only=True):
-    """One thing to do; `command` does it, if there is one."""
+    """One thing to do; `command` does it, if there is one, and so does `request`."""
 
     action: Action
     text: str
@@ -83,6 +96,7 @@ class Step(Struct, frozen=True, kw_only=True):
     until: str | None = None
     metadata: dict[str, Any] | None = None
     command: str | None = None
+    request: Request | None = None
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -117,6 +131,40 @@ class Explanation(Struct, frozen=True, kw_only=True):
     estimated_start: Estimate | None = None
     smallest_change: Change | None = None
     notes: tuple[str, ...] = ()
+
+
+class Column(Struct, frozen=True, kw_only=True):
+    """One thing that a worker must have for a job: a clause, or that it takes jobs now."""
+
+    clause: str
+    needs: str
+
+
+class Cell(Struct, frozen=True, kw_only=True):
+    """Whether workers meet a clause, and what they have. null: not looked at."""
+
+    met: bool | None
+    has: str | None = None
+
+
+class MatrixRow(Struct, frozen=True, kw_only=True):
+    """One worker, or workers that differ in nothing that matters to the job."""
+
+    worker: str | None = None
+    id: int | None = None
+    group: str | None = None
+    count: int = 1
+    runnable: bool
+    cells: tuple[Cell, ...]
+
+
+class Matrix(Struct, frozen=True, kw_only=True):
+    """Workers and what a job asks of them, the nearest first; `more` workers are not listed."""
+
+    job: int
+    columns: tuple[Column, ...]
+    rows: tuple[MatrixRow, ...]
+    more: int = 0
 
 
 class WorkEntry(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from windlass.domain.explain.explanation import Change, Step
+from windlass.domain.access.actions import Action
+from windlass.domain.explain.explanation import Change, Request, Step
 from windlass.domain.explain.reasons import Group, Matcher, Obstacle
 from windlass.domain.matching.clauses import Clause
 from windlass.domain.matching.functions import MISSING, VERSIONS
@@ -165,6 +166,10 @@ def _decide(shape: Shape, group: Group, clauses: Sequence[Obstacle]) -> Step:
     return Step(
         action="set_metadata", text=f"set what worker {group.names[0]} may run: {needs}",
         worker=group.names[0], metadata=wanted,
+        request=Request(
+            method="PATCH", path=f"/api/v1/workers/{group.ids[0]}/static", body=wanted,
+            needs=Action.MANAGE_WORKERS,
+        ),
     )  # fmt: skip
 
 
@@ -174,11 +179,16 @@ def _rouse(group: Group) -> Step:
     if group.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED):
         return Step(
             action="enable_worker", text=f"enable worker {name}", worker=name,
-            command=f"windlass workers enable {quoted}",
+            command=f"windlass workers enable {quoted}", request=_act(group, "enable"),
         )  # fmt: skip
     if group.status == WorkerStatus.PENDING_APPROVAL:
         return Step(
             action="approve_worker", text=f"approve worker {name}", worker=name,
-            command=f"windlass workers approve {quoted}",
+            command=f"windlass workers approve {quoted}", request=_act(group, "approve"),
         )  # fmt: skip
     return Step(action="start_worker", text=f"start worker {name} again", worker=name)
+
+
+def _act(group: Group, action: str) -> Request:
+    path = f"/api/v1/workers/{group.ids[0]}/{action}"
+    return Request(method="POST", path=path, needs=Action.MANAGE_WORKERS)

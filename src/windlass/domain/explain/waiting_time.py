@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import TERMINAL, State
 
 Cause = Literal[
     "dependencies", "operator", "not_before", "backoff", "restored", "paused", "limits",
@@ -52,6 +52,14 @@ class Span(NamedTuple):
     state: int
 
 
+class Piece(NamedTuple):
+    """A period with one cause."""
+
+    start: int
+    end: int
+    cause: Cause
+
+
 class Part(Struct, frozen=True, kw_only=True):
     """How many seconds one cause took."""
 
@@ -60,8 +68,21 @@ class Part(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+class Segment(Struct, frozen=True, kw_only=True):
+    """A period of a job's life with one cause; `attempt` if a worker held the job then."""
+
+    cause: Cause
+    start: str
+    end: str
+    seconds: float
+    attempt: int | None = None
+
+
 class TimeSpent(Struct, frozen=True, kw_only=True):
-    """A job's time by cause; the parts add up to the total. `waited` excludes running time."""
+    """A job's time by cause; the parts add up to the total. `waited` excludes running time.
+
+    `segments` are the same time in order. If there are many, `left_out` of the middle are missing.
+    """
 
     job: int
     state: str
@@ -70,6 +91,8 @@ class TimeSpent(Struct, frozen=True, kw_only=True):
     total: float
     waited: float
     parts: tuple[Part, ...]
+    segments: tuple[Segment, ...] = ()
+    left_out: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -86,40 +109,48 @@ def spans_of(moves: Iterable[tuple[int, int]], created_at: int, until: int) -> l
     return spans
 
 
-def split(
+def sums_of(found: Iterable[Piece]) -> dict[Cause, int]:
+    """Returns the milliseconds of each cause."""
+    sums: dict[Cause, int] = {}
+    for start, end, cause in found:
+        sums[cause] = sums.get(cause, 0) + end - start
+    return sums
+
+
+def pieces(
     spans: Iterable[Span], held: Mapping[Cause, Sequence[Interval]], needs_end: int | None = None
-) -> dict[Cause, int]:
-    """Returns the milliseconds of each cause; they add up to the length of all spans.
+) -> list[Piece]:
+    """Returns the time of all spans by cause, in order.
 
     `held` says when each cause held queued jobs back. A blocked job waits for others until
     `needs_end`, when the last of them ended, and then for an operator.
     """
-    sums: dict[Cause, int] = {}
-    for span in spans:
-        for cause, length in _of_span(span, held, needs_end):
-            if length:
-                sums[cause] = sums.get(cause, 0) + length
-    return sums
+    found = [piece for span in spans for piece in sorted(_of_span(span, held, needs_end))]
+    return [piece for piece in found if piece.end > piece.start]
 
 
 def _of_span(
     span: Span, held: Mapping[Cause, Sequence[Interval]], needs_end: int | None
-) -> Iterable[tuple[Cause, int]]:
+) -> Iterable[Piece]:
     if span.state == State.BLOCKED.code:
         until = span.end if needs_end is None else max(span.start, min(span.end, needs_end))
-        return (("dependencies", until - span.start), ("operator", span.end - until))
+        return (
+            Piece(span.start, until, "dependencies"), Piece(until, span.end, "operator")
+        )  # fmt: skip
     if span.state == State.QUEUED.code:
         return _of_queued(span, held)
-    return ((_BY_STATE.get(span.state, "unknown"), span.end - span.start),)
+    return (Piece(span.start, span.end, _BY_STATE.get(span.state, "unknown")),)
 
 
-def _of_queued(span: Span, held: Mapping[Cause, Sequence[Interval]]) -> Iterable[tuple[Cause, int]]:
+def _of_queued(span: Span, held: Mapping[Cause, Sequence[Interval]]) -> Iterable[Piece]:
     left: list[Interval] = [(span.start, span.end)]
     for cause in QUEUED_CAUSES:
-        before = _length(left)
-        left = without(left, held.get(cause, ()))
-        yield cause, before - _length(left)
-    yield "busy", _length(left)
+        rest = without(left, held.get(cause, ()))
+        for start, end in without(left, rest):
+            yield Piece(start, end, cause)
+        left = rest
+    for start, end in left:
+        yield Piece(start, end, "busy")
 
 
 def without(pieces: Iterable[Interval], holes: Iterable[Interval]) -> list[Interval]:
@@ -155,14 +186,7 @@ def while_true(changes: Iterable[tuple[int, bool]], until: int) -> list[Interval
     return found
 
 
-def _length(pieces: Iterable[Interval]) -> int:
-    return sum(end - start for start, end in pieces)
-
-
-_ENDED: Final = frozenset(
-    state.code
-    for state in (State.COMPLETED, State.FAILED, State.CANCELED, State.ABORTED, State.REJECTED)
-)
+_ENDED: Final = frozenset(state.code for state in TERMINAL)
 _BY_STATE: Final[Mapping[int, Cause]] = {
     State.ASSIGNED.code: "assigned",
     State.RUNNING.code: "running",

@@ -52,6 +52,7 @@ MANUAL: Final = 4
 LENDS: Final = 8  # what it waits for may have its rank from it
 PREEMPTIBLE: Final = 16
 KEY_BINDS: Final = 32  # its key binds for a time of its own
+CONDITIONAL: Final = 64  # whether it runs is decided once the jobs it waits for have ended
 
 LABEL_LIMIT: Final = 100
 DEFAULT_NAMESPACE: Final = "default"
@@ -178,6 +179,12 @@ class JobSpec(
             "Jobs that must end first, whether they complete or fail.", REFERENCES, "--after-any"
         ),
     ] = ()
+    run_if: Annotated[
+        str | None,
+        _option("Run it only if this holds once the jobs it waits for have ended, in whatever "
+                "state: success(), failure(), always(), state('NAME') == 'failed'. Else it is "
+                "skipped.", TEXT, "--run-if", file=False),
+    ] = None  # fmt: skip
     allow_failure: Annotated[
         bool,
         _option("Let dependents and the workflow go on if it fails.", SWITCH, "--allow-failure"),

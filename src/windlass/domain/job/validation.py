@@ -18,6 +18,7 @@ from windlass.domain.job.build_shape import build_shape
 from windlass.domain.job.forms import Duration, moment_ms
 from windlass.domain.job.job import (
     ALLOW_FAILURE,
+    CONDITIONAL,
     KEY_BINDS,
     MANUAL,
     OPTIONS,
@@ -31,6 +32,7 @@ from windlass.domain.job.job import (
 )
 from windlass.domain.job.key_window import canonical_window
 from windlass.domain.job.retry_options import check_retries
+from windlass.domain.job.run_if import waits_for_ends
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 from windlass.domain.matching.shapes import Shape, shape_digest
@@ -216,6 +218,10 @@ class Validator:
         now: int | None,
     ) -> ValidatedJob:
         """Validates a job that is not like the one before."""
+        if spec.run_if is not None:
+            same = planned is spec
+            spec = waits_for_ends(spec, field)
+            planned = spec if same else replace(planned, after=(), after_any=spec.after_any)
         if spec.submitted_by is not None:
             check_name(f"{field}.submitted_by", spec.submitted_by)
         own = normalise(spec, field)
@@ -255,6 +261,8 @@ class Validator:
         flags = ALLOW_FAILURE if spec.allow_failure else 0
         if spec.unblock == "manual":
             flags |= MANUAL
+        if spec.run_if is not None:
+            flags |= CONDITIONAL
         if spec.preemptible:
             flags |= PREEMPTIBLE
         if spec.key_for is not None:
@@ -345,6 +353,7 @@ def _is_plain(spec: JobSpec) -> bool:
     """Returns whether a job without a name needs no other job, limit or time to be written."""
     return (
         spec.unblock == "auto"
+        and spec.run_if is None
         and spec.not_before is None
         and spec.delay is None
         and spec.start_before is None

@@ -36,6 +36,7 @@ class State(StrEnum):
     ABORTED = "aborted", 11
     REJECTED = "rejected", 12
     SUSPENDED = "suspended", 13  # its function waits, and holds no slot meanwhile
+    SKIPPED = "skipped", 14  # its condition did not hold, so it was not to run
 
 
 NEW_CODE: Final = 0
@@ -45,7 +46,7 @@ STATE_BY_CODE: Final[tuple[State | None, ...]] = (None, *State)
 TRANSITIONS: Final[Mapping[State | None, frozenset[State]]] = MappingProxyType(
     {
         None: frozenset({State.BLOCKED, State.QUEUED, State.REJECTED}),
-        State.BLOCKED: frozenset({State.QUEUED, State.ABORTED, State.CANCELED}),
+        State.BLOCKED: frozenset({State.QUEUED, State.ABORTED, State.CANCELED, State.SKIPPED}),
         State.QUEUED: frozenset({State.ASSIGNED, State.BLOCKED, State.REJECTED, State.CANCELED}),
         State.ASSIGNED: frozenset(
             {
@@ -76,6 +77,7 @@ TRANSITIONS: Final[Mapping[State | None, frozenset[State]]] = MappingProxyType(
         State.CANCELED: frozenset(),
         State.ABORTED: frozenset(),
         State.REJECTED: frozenset(),
+        State.SKIPPED: frozenset(),
     }
 )
 

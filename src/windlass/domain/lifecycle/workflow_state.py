@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import TERMINAL, State
 
 FAIL_FAST: Final = 1  # flag: the first failure stops the workflow
 REACTS: Final = 2  # flag: the workflow has reactions
@@ -15,11 +15,7 @@ KEY_KEPT: Final = 4  # flag: its key is its own for a time, even if it ends befo
 FORGIVEN: Final = 0
 COUNTS: Final = len(State) + 1  # indexed by state code; element 0 counts forgiven failures
 
-_OPEN: Final = tuple(
-    s.code
-    for s in State
-    if s not in (State.COMPLETED, State.FAILED, State.CANCELED, State.ABORTED, State.REJECTED)
-)
+_OPEN: Final = tuple(state.code for state in State if state not in TERMINAL)
 _BAD: Final = tuple(s.code for s in (State.FAILED, State.REJECTED, State.CANCELED, State.ABORTED))
 _MOVING: Final = (
     State.ASSIGNED.code,
@@ -58,6 +54,11 @@ def next_state(state: WorkflowState, counts: Sequence[int]) -> WorkflowState:
     return WorkflowState.FAILED if unforgiven(counts) else WorkflowState.COMPLETED
 
 
+def ended_badly(state: int) -> bool:
+    """Returns True if a job in this state counts as failed, unless it was allowed to."""
+    return state in _BAD
+
+
 def unforgiven(counts: Sequence[int]) -> int:
     """Returns how many jobs failed without `allow_failure`."""
     return sum(counts[code] for code in _BAD) - counts[FORGIVEN]
@@ -89,6 +90,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_failure: list[Any] = []
     on_end: list[Any] = []
     supersedes: int | None = None
+    outputs: dict[str, Any] = {}  # references to results of its jobs, by id
     key_for: float | str | None = None  # how long it has its key; None: until it ends
 
     @property

@@ -12,6 +12,7 @@ START: Final = "functions:"
 MISSING: Final = "functions:missing"  # metadata: why it cannot run functions, by function
 VERSIONS: Final = "functions:versions"  # metadata: versions that functions declare, by function
 KNOWN: Final = "functions:known"  # metadata: functions it has imported, for people
+SCHEMAS: Final = "functions:schemas"  # metadata: what functions take, for people who call them
 VERSION_LIMIT: Final = 100
 VERSION_SIGN: Final = "=="
 
@@ -41,6 +42,11 @@ def why_not(key: str, metadata: Mapping[str, object]) -> str | None:
 def without_functions(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Returns metadata without what it says about functions."""
     return {key: value for key, value in metadata.items() if not key.startswith(START)}
+
+
+def without_schemas(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns metadata without what functions take: long, and shown as tasks."""
+    return {key: value for key, value in metadata.items() if key != SCHEMAS}
 
 
 def with_functions_of(metadata: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,7 @@ __all__ = [
     "mismatches",
     "parse_clause",
     "resource_key",
+    "shown_value",
     "target",
 ]
 
@@ -139,7 +140,7 @@ def amount_of(metadata: Mapping[str, object], resource: str) -> int:
 
 def _mismatch(clause: Clause, clause_text: str, metadata: Mapping[str, object]) -> Mismatch:
     value = metadata.get(clause.key)
-    needs, has = clause.needs, _shown(clause.key, value)
+    needs, has = clause.needs, shown_value(clause.key, value)
     if value is not None and is_size(clause.key) and needs.endswith(f" {has}"):
         # Rounded for display, the two would look the same.
         has = f"{value} bytes"
@@ -199,7 +200,8 @@ def _listed(key: str, names: Sequence[object]) -> str:
     return f"{key} {', '.join(str(name) for name in names) or '(empty)'}"
 
 
-def _shown(key: str, value: object) -> str:
+def shown_value(key: str, value: object) -> str:
+    """Returns what a worker has under a key, for people."""
     if value is None:
         return "only process" if key == OFFERED else f"no {short_key(key)}"
     if key.startswith(KEY_START):

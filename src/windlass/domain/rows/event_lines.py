@@ -43,6 +43,7 @@ _REASONS: Final[Mapping[State, str]] = {
     State.FAILED: "Failed on worker {worker}",
     State.CANCELED: "Canceled",
     State.ABORTED: "A dependency did not complete",
+    State.SKIPPED: "Its condition did not hold",
     State.REJECTED: "No worker can run it",
 }
 _SUBMITTED: Final[Mapping[State, str]] = {

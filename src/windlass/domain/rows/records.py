@@ -12,6 +12,7 @@ from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 # The values of `Wait.manual`.
 BY_OPERATOR: Final = 1  # one of the unmet conditions is an operator's approval
 KEPT_WHILE_RUNNING: Final = 2  # the job runs; one of its dependencies was superseded meanwhile
+DECIDES: Final = 3  # with its last condition met, `run_if` decides whether the job runs
 
 
 class Ticket(NamedTuple):
@@ -54,6 +55,11 @@ class Wait(NamedTuple):
     def is_running(self) -> bool:
         """Returns True if the job runs and the wait is kept for its return."""
         return self.manual == KEPT_WHILE_RUNNING
+
+    @property
+    def decides(self) -> bool:
+        """Returns True if the ends of other jobs decide whether the job runs."""
+        return self.manual == DECIDES
 
 
 class Due(NamedTuple):
@@ -333,6 +339,7 @@ class CascadeKind(IntEnum):
     STOP = 6  # the same, because one of them failed
     RETRY = 7  # supersede what failed in a workflow
     INHERIT = 9  # rank the jobs again that others wait for; `reason` lists the others
+    DECIDE = 10  # the job's own last condition was met: whether it runs depends on `run_if`
     FAIL = 8  # abort the dependents of the job, and satisfy those that accept any end
 
 

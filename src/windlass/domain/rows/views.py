@@ -1,5 +1,6 @@
 """How jobs and workers are shown: joined from the rows of several tables."""
 
+from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from windlass.domain.rows.records import JobFacts, JobRecord, Lease, Worker
@@ -8,8 +9,10 @@ from windlass.domain.rows.records import JobFacts, JobRecord, Lease, Worker
 class JobFilter(NamedTuple):
     """Which jobs a list shows; empty or None fields do not filter.
 
-    `states` are codes. `current` leaves out jobs that a retry took the place of. `dead` means
-    failed for good, quarantined or not, and not retried since.
+    `states` and `failures` are codes. `current` leaves out jobs that a retry took the place of.
+    `dead` means failed for good, quarantined or not, and not retried since. Times are from
+    `..._from` on and before `..._to`. `text` and `pattern` (of RE2) are looked for in the name, the
+    command or function, and what was said about the end; `text` also at the start of the id.
     """
 
     states: tuple[int, ...] = ()
@@ -23,17 +26,64 @@ class JobFilter(NamedTuple):
     key: str | None = None
     dead: bool = False
     current: bool = False
+    created_from: int | None = None
+    created_to: int | None = None
+    finished_from: int | None = None
+    finished_to: int | None = None
+    failures: tuple[int, ...] = ()
+    text: str | None = None
+    pattern: str | None = None
+
+
+class JobSort(StrEnum):
+    """The orders of a list, each of which a store reads without sorting all jobs.
+
+    `running` has those that run longest first, `priority` those that workers take next, and
+    `finished` those that ended last, as far back as the event log reaches.
+    """
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    RUNNING = "running"
+    PRIORITY = "priority"
+    FINISHED = "finished"
 
 
 class JobPage(NamedTuple):
     """Jobs, newest first. `next` is the cursor of the next page, 0 at the end.
 
     A page may hold fewer jobs than asked for, or none, and still have a `next`, since a call
-    reads a bounded number of rows.
+    reads a bounded number of rows. `looked` says how many it looked at.
     """
 
     jobs: list[JobRecord]
     next: int
+    looked: int = 0
+
+
+# Where a sorted list goes on: what it is sorted by, and a job.
+Place: TypeAlias = tuple[int, int]
+
+
+class SortedPage(NamedTuple):
+    """Jobs in some order. `next` is None at the end; otherwise as in `JobPage`."""
+
+    jobs: list[JobRecord]
+    next: Place | None
+    looked: int
+
+
+class JobCount(NamedTuple):
+    """How many jobs a filter finds among the `looked` newest rows that may match.
+
+    `is_whole` means that there are no others. Otherwise there are more, and `estimate` says how
+    many in all, if the rest is like what was looked at; None if nothing tells.
+    """
+
+    found: int
+    looked: int
+    is_whole: bool
+    estimate: int | None = None
 
 
 class WorkerView(NamedTuple):
@@ -60,6 +110,23 @@ class WaitingJob(NamedTuple):
     job: int
     since: int | None
     spec: bytes
+
+
+class JobMoment(NamedTuple):
+    """Where a job stands, and when its newest attempt started and ended; for graphs and lanes.
+
+    `manual` is that of `Wait`, 0 if the job does not wait for others.
+    """
+
+    job: int
+    state: int
+    attempt: int
+    worker: int | None
+    manual: int
+    unmet: int
+    created_at: int
+    started_at: int | None
+    finished_at: int | None
 
 
 # A worker and how many leases it holds, with only what `explain` needs, since there may be very

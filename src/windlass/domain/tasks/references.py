@@ -7,13 +7,18 @@ written; what is inside VALUE is looked at again.
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import msgspec
+
 from windlass.domain.values.errors import InvalidInput
 
-RESULT: Final = "$result"  # {"$result": JOB}: the result of a job, by id or name
+# {"$result": JOB}: the result of a job, by id or name; {"$result": {"job": JOB, "output": NAME}}:
+# one of its values.
+RESULT: Final = "$result"
+TEXT: Final = "$text"  # {"$text": [PART, …]}: texts and results of jobs, joined
 LOOKUP: Final = "$lookup"  # {"$lookup": NAME}: an artifact by its name
 FILE: Final = "$file"  # {"$file": …}: a file that was uploaded, or that a job has left
 LITERAL: Final = "$literal"
-RESERVED: Final = frozenset({RESULT, LOOKUP, FILE, LITERAL})
+RESERVED: Final = frozenset({RESULT, TEXT, LOOKUP, FILE, LITERAL})
 
 DIGEST: Final = "sha256"  # in a file: an upload
 MOST: Final = 2**62  # the highest id of a job
@@ -39,11 +44,45 @@ def references_in(value: object, kind: str) -> Iterator[Any]:
 
 def results_in(value: object, field: str) -> Iterator[int | str]:
     """Yields the jobs whose results a JSON value names; raises `InvalidInput` for none."""
-    for job in references_in(value, RESULT):
+    for reference in references_in(value, RESULT):
+        job = job_of(reference)
         if not (isinstance(job, str) and job) and not (type(job) is int and 1 <= job <= MOST):
             expected = f'{{"{RESULT}": JOB}}, with the id or the name of a job'
-            raise InvalidInput(field, expected, job)
+            raise InvalidInput(field, expected, reference)
         yield job
+
+
+def job_of(reference: Any) -> Any:
+    """Returns the job that a reference to a result names; None if it is no such reference."""
+    if not isinstance(reference, dict):
+        return reference
+    fits = set(reference) == {"job", "output"} and isinstance(reference["output"], str)
+    return reference["job"] if fits else None
+
+
+def with_job(reference: Any, job: int | str) -> dict[str, Any]:
+    """Returns the same reference to the result of another job."""
+    return {RESULT: {**reference, "job": job} if isinstance(reference, dict) else job}
+
+
+def output_of(result: Any, name: str) -> Any:
+    """Returns one value of a result; None if it has no such value."""
+    return result.get(name) if isinstance(result, dict) else None
+
+
+def joined(parts: Any, resolve: Replace) -> str:
+    """Returns the text of a `$text`; `resolve` returns what a reference to a result stands for."""
+    texts: list[str] = []
+    for part in parts if isinstance(parts, list) else [parts]:
+        refers = isinstance(part, dict) and len(part) == 1 and RESULT in part
+        texts.append(_as_text(resolve(part[RESULT]) if refers else part))
+    return "".join(texts)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else msgspec.json.encode(value).decode()
 
 
 def uploads_in(value: object) -> Iterator[str]:

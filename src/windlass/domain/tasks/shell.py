@@ -1,17 +1,21 @@
 """The task `shell`: a program with its arguments, never a line for a shell to interpret."""
 
+import re
 from typing import Any, Final
 
 import msgspec
 
 from windlass.domain.tasks.kind import TaskPlan
-from windlass.domain.tasks.references import FILE
+from windlass.domain.tasks.references import FILE, RESULT, TEXT, replaced
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
 
 MOST_WORDS: Final = 100_000
 MOST_FILES: Final = 1_000
+MOST_OUTPUTS: Final = 100
+OUTPUT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+OUTPUT_FORM: Final = "names of letters, digits, _ and -"
 PATH_LIMIT: Final = 1_000
 OWN_START: Final = "WINDLASS_"  # prefix of variables that only the worker sets
 
@@ -34,6 +38,9 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The arguments. `artifacts` are globs of files to keep; limits are per process.
 
+    `outputs` are values that the program writes as NAME=VALUE to the file $WINDLASS_OUTPUTS; they
+    become the job's result.
+
     `memory` is bytes or text ("512MiB"), `cpu_time` seconds or text ("90s").
     """
 
@@ -42,6 +49,7 @@ class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     stdin: str | None = None
     inputs: list[Input] = []
     artifacts: list[str] = []
+    outputs: list[str] = []
     memory: int | str | None = None
     cpu_time: float | str | None = None
 
@@ -52,8 +60,17 @@ class ShellTask:
     name = "shell"
 
     def check(self, args: object, field: str = "args") -> TaskPlan:
-        """Returns the arguments as `ShellArgs`; raises `InvalidInput` for a wrong one."""
-        return TaskPlan(read_args(args, field))
+        """Returns the arguments as `ShellArgs`; raises `InvalidInput` for a wrong one.
+
+        Results of other jobs may be words and variables; they come when the job is assigned.
+        """
+        try:
+            return TaskPlan(read_args(args, field))
+        except InvalidInput:
+            filled = _filled(args)
+            if filled == args:
+                raise
+            return TaskPlan(read_args(filled, field))
 
 
 def read_args(args: object, field: str = "args") -> ShellArgs:
@@ -68,9 +85,24 @@ def read_args(args: object, field: str = "args") -> ShellArgs:
         _check_inputs(shell.inputs, field)
     if shell.artifacts:
         _check_artifacts(shell.artifacts, field)
+    if shell.outputs:
+        _check_outputs(shell.outputs, field)
     memory_bytes(shell, field)
     cpu_seconds(shell, field)
     return shell
+
+
+def _filled(args: object) -> object:
+    """Returns arguments with a text in place of each reference to a result."""
+    return replaced(replaced(args, TEXT, lambda _: "-"), RESULT, lambda _: "-")
+
+
+def _check_outputs(names: list[str], field: str) -> None:
+    if len(names) > MOST_OUTPUTS:
+        raise InvalidInput(f"{field}.outputs", f"at most {MOST_OUTPUTS}", len(names))
+    for name in names:
+        if not OUTPUT_NAME.fullmatch(name):
+            raise InvalidInput(f"{field}.outputs", OUTPUT_FORM, name)
 
 
 def memory_bytes(shell: ShellArgs, field: str = "args") -> int:

@@ -1,4 +1,4 @@
-"""Logs as segments: objects whose keys say where they begin and how long they are.
+"""Logs as segments: objects whose keys say where they begin, how long they are, how many lines end.
 
 A segment never changes. If bytes are written again, whole or cut in another way, a second segment
 with the same bytes exists beside the first, and a reader takes the one that leads it farthest.
@@ -36,6 +36,18 @@ class LogPiece(NamedTuple):
     offset: int  # where the segment begins
     start: int
     end: int
+    newlines: int | None = None  # in these bytes; None: not known without reading them
+    modified_ms: int = 0
+
+
+class Segment(NamedTuple):
+    """An object with bytes of a log from `start` to `end`."""
+
+    key: str
+    start: int
+    end: int
+    newlines: int
+    modified_ms: int
 
 
 class LogPart(NamedTuple):
@@ -46,8 +58,10 @@ class LogPart(NamedTuple):
     next: int
 
 
-def segment_key(job: int, attempt: int, offset: int, size: int) -> str:
-    return f"{FOLDER}/{job}/{attempt}/{offset:020d}-{size}"
+def segment_key(job: int, attempt: int, offset: int, data: bytes | bytearray) -> str:
+    """Returns the key of a segment; its newlines are counted here, so nobody has to read them."""
+    newlines = data.count(b"\n")
+    return f"{FOLDER}/{job}/{attempt}/{offset:020d}-{len(data)}-{newlines}"
 
 
 def owner_of(key: str) -> tuple[int, int] | None:
@@ -93,7 +107,7 @@ class Logs:
         """Writes bytes of a log; they become part of it when its row says so."""
         if len(data) > SEGMENT_LIMIT:
             raise InvalidInput("log", f"at most {SEGMENT_LIMIT} bytes at once", len(data))
-        await self._blobs.put(segment_key(job, attempt, offset, len(data)), data)
+        await self._blobs.put(segment_key(job, attempt, offset, data), data)
 
     async def cut(self, row: LogRow, limit: int) -> None:
         """Removes the segments that lie completely in the cut middle of a log over its limit."""
@@ -101,7 +115,7 @@ class Logs:
         if not limit or row.gap_to <= half:
             return
         gone: list[str] = []
-        async for key, start, end in self._segments(row, half):
+        async for key, start, end, *_ in self._segments(row, half):
             if start >= row.gap_to:
                 break
             if start >= half and end <= row.gap_to:
@@ -115,8 +129,8 @@ class Logs:
         """Returns where the bytes from `offset` on are stored, at most `limit` of them."""
         position, left = offset, limit
         pieces: list[LogPiece] = []
-        async for key, start, end in self._segments(row, position - SEGMENT_LIMIT):
-            end = min(end, row.bytes)
+        async for key, start, last, count, at in self._segments(row, position - SEGMENT_LIMIT):
+            end = min(last, row.bytes)
             if end <= position:
                 continue
             if left <= 0:
@@ -125,7 +139,8 @@ class Logs:
                 pieces.append(LogPiece("", position, position, start))
                 position = start
             stop = min(end, position + left)
-            pieces.append(LogPiece(key, start, position, stop))
+            newlines = count if (position, stop) == (start, last) else None
+            pieces.append(LogPiece(key, start, position, stop, newlines, at))
             left -= stop - position
             position = stop
         if left > 0 and position < row.bytes:
@@ -138,7 +153,7 @@ class Logs:
         for piece in part.pieces:
             position = piece.start
             try:
-                async for chunk in self._read_piece(piece):
+                async for chunk in self.read_piece(piece):
                     position += len(chunk) if piece.key else 0
                     yield chunk
             except NotFound:
@@ -148,12 +163,13 @@ class Logs:
                     if other.start >= piece.end:
                         break  # Missing bytes do not count against a limit.
                     try:
-                        async for chunk in self._read_piece(other):
+                        async for chunk in self.read_piece(other):
                             yield chunk
                     except NotFound:
                         yield left_out(other.end - other.start)
 
-    async def _read_piece(self, piece: LogPiece) -> AsyncIterator[bytes]:
+    async def read_piece(self, piece: LogPiece) -> AsyncIterator[bytes]:
+        """Yields the bytes of one piece, or a line in place of missing ones; raises `NotFound`."""
         if not piece.key:
             yield left_out(piece.end - piece.start)
             return
@@ -179,10 +195,10 @@ class Logs:
             return
         data = bytearray()
         for piece in run:
-            async for chunk in self._read_piece(piece):
+            async for chunk in self.read_piece(piece):
                 data += chunk
         begin, end = run[0].start, run[-1].end
-        joined = segment_key(row.job, row.attempt, begin, end - begin)
+        joined = segment_key(row.job, row.attempt, begin, data)
         came = [(offset, ms) for offset, ms in await self.times(row) if begin <= offset < end]
         await self._blobs.put(joined + TIMES, msgspec.json.encode(came))
         await self._blobs.put(joined, bytes(data))
@@ -207,18 +223,26 @@ class Logs:
                 came[offset] = min(ms, came.get(offset, ms))
         return sorted(came.items())
 
-    async def _segments(self, row: LogRow, start: int) -> AsyncIterator[tuple[str, int, int]]:
-        """Yields key, start and end of the segments that begin at `start` or later, in order."""
+    async def times_of(self, piece: LogPiece) -> list[tuple[int, int]]:
+        """Returns from which byte on a piece came at which time in ms, in order."""
+        joined = await self._blobs.get(piece.key + TIMES)
+        if joined is None:
+            return [(piece.offset, piece.modified_ms)]
+        return msgspec.json.decode(joined, type=list[tuple[int, int]])
+
+    async def _segments(self, row: LogRow, start: int) -> AsyncIterator[Segment]:
+        """Yields the segments that begin at `start` or later, in order."""
         async for info, begin, end in self._objects(row, start):
             if not info.key.endswith(TIMES):
-                yield info.key, begin, end
+                newlines = int(info.key.rpartition("-")[2])
+                yield Segment(info.key, begin, end, newlines, info.modified_ms)
 
     async def _objects(self, row: LogRow, start: int) -> AsyncIterator[tuple[BlobInfo, int, int]]:
         """Yields the segments with their starts and ends, each before its times if it has any."""
         folder = f"{FOLDER}/{row.job}/{row.attempt}"
         async for info in self._blobs.list(folder, f"{folder}/{max(start, 0):020d}"):
             name = info.key.rpartition("/")[2].removesuffix(TIMES)
-            offset, _, size = name.partition("-")
+            offset, size, _ = name.split("-")
             yield info, int(offset), int(offset) + int(size)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.config import Config
-from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.explanation import Explanation, Matrix, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.rows.records import JobRecord
 from windlass.engine.explain.forecast import ActiveWorkers, Outlook, outlooks
@@ -37,6 +37,13 @@ class Explain:
         check_id("job", job)
         return await self._store.read(
             lambda tx: Explainer(tx, self._catalog, self._config, sees).explain(job)
+        )
+
+    async def matrix(self, job: int, sees: Sees = everything) -> Matrix:
+        """Returns which workers meet which clauses of a waiting job."""
+        check_id("job", job)
+        return await self._store.read(
+            lambda tx: Explainer(tx, self._catalog, self._config, sees).matrix(job)
         )
 
     async def worker(self, worker: int, sees: Sees = everything) -> WorkerExplanation:

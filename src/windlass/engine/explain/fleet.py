@@ -1,6 +1,6 @@
 """The fleet from one job's point of view: why each worker cannot take it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from windlass.domain.explain.reasons import (
@@ -172,6 +172,15 @@ class Fleet:
 
     def _row_of(self, worker: int) -> FleetRow | None:
         return next((row for row in self._rows if row[0] == worker), None)
+
+    def metadata_of(self, workers: Sequence[int]) -> list[Mapping[str, Any]]:
+        """Returns what these workers are like."""
+        wanted = set(workers)
+        return [
+            self._catalog.profile_by(static, dynamic).metadata
+            for worker, *_, static, dynamic in self._rows
+            if worker in wanted
+        ]
 
     def slots(self, workers: Sequence[int]) -> tuple[int, int]:
         """Returns how many slots these workers have, and how many of them are free."""

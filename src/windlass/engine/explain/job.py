@@ -7,10 +7,21 @@ claims use. If a dependency is waiting too, we follow it to the root cause.
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
+from urllib.parse import quote
 
+from windlass.domain.access.actions import Action as Permission
 from windlass.domain.config import Config
-from windlass.domain.explain.explanation import Cause, Estimate, Explanation, Step, Waiting
+from windlass.domain.explain.explanation import (
+    Cause,
+    Estimate,
+    Explanation,
+    Matrix,
+    Request,
+    Step,
+    Waiting,
+)
 from windlass.domain.explain.forecast import Line, forecast
+from windlass.domain.explain.matrix import matrix_of
 from windlass.domain.explain.reasons import Group, entries, list_names
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
@@ -81,6 +92,21 @@ class Explainer:
             notes=await self._notes(view, shape, reasons.groups),
         )
 
+    async def matrix(self, job: int) -> Matrix:
+        """Returns which workers meet which of the job's clauses; no rows unless it waits."""
+        view = await self._tx.views.job(job)
+        if view is None or not self._sees((await self._shape_of(view.facts)).namespace):
+            raise NotFound("job", job)
+        if not view.facts.is_open or view.lease is not None:
+            return Matrix(job=job, columns=(), rows=())
+        shape = await self._shape_of(view.facts)
+        queue = await self._queue(shape.queue)
+        asked = shape if queue is None else in_queue(shape, queue.isolation)
+        fleet = await self._read_fleet()
+        per_worker = 0 if queue is None else queue.max_per_worker
+        groups = await fleet.groups(asked, view.facts, per_worker)
+        return matrix_of(job, asked, groups, fleet.metadata_of)
+
     async def _notes(
         self, view: JobRecord, shape: Shape, groups: Sequence[Group]
     ) -> tuple[str, ...]:
@@ -138,7 +164,8 @@ class Explainer:
             text = f"{more:,} more unfinished jobs"
             parts.append(Reasons(waiting=(Waiting(kind="dependency", text=text),)))
         if found.manual:
-            parts.append(operator_asked(job))
+            shape = await self._shape_of(view.facts)
+            parts.append(operator_asked(job, shape.namespace))
         return together(parts)
 
     async def _need(self, fact: JobFacts) -> Reasons:
@@ -167,7 +194,9 @@ class Explainer:
         if root.state == BLOCKED:
             job = root.facts.id
             found = await what_blocks(self._tx, job)
-            return operator_asked(job) if found.manual and not found.needs else Reasons()
+            if not found.manual or found.needs:
+                return Reasons()
+            return operator_asked(job, shape.namespace)
         return await self._reasons(root, shape)
 
     # Time, queues, limits
@@ -264,6 +293,10 @@ def _paused(queue: QueueRow | None) -> Reasons:
     step = Step(
         action="resume_queue", text=f"resume queue {queue.name}", queue=queue.name,
         command=f"windlass queues resume {queue.name}",
+        request=Request(
+            method="POST", path=f"/api/v1/queues/{quote(queue.name, safe='')}/resume",
+            needs=Permission.MANAGE_QUEUES,
+        ),
     )  # fmt: skip
     return Reasons((Waiting(kind="paused", text=f"queue {queue.name}, which is paused"),), (step,))
 

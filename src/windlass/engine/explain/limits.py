@@ -1,8 +1,10 @@
 """The limits that apply to a job, and which of them hold it back: keys, queues, rates."""
 
 from typing import Final
+from urllib.parse import quote
 
-from windlass.domain.explain.explanation import LimitEntry, Step, Waiting
+from windlass.domain.access.actions import Action
+from windlass.domain.explain.explanation import LimitEntry, Request, Step, Waiting
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.rates import opens_at, read_starts, room_in
 from windlass.domain.matching.shapes import Shape
@@ -73,6 +75,10 @@ async def _by_queue(tx: ReadTx, queue: QueueRow | None) -> Reasons:
         text=f"wait for a job of queue {queue.name} to end, or let {most} run at once",
         queue=queue.name, max=most,
         command=f"windlass queues limit {queue.name} --max-running {most}",
+        request=Request(
+            method="POST", path=f"/api/v1/queues/{quote(queue.name, safe='')}/limits",
+            body={"max_running": most}, needs=Action.MANAGE_QUEUES,
+        ),
     )  # fmt: skip
     return Reasons((Waiting(kind="queue_limit", text=entry.text),), (step,), (entry,))
 

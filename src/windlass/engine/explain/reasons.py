@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.explain.explanation import LimitEntry, Step, Waiting
+from windlass.domain.access.actions import Action
+from windlass.domain.explain.explanation import LimitEntry, Request, Step, Waiting
 from windlass.domain.explain.forecast import Line
 from windlass.domain.explain.reasons import Group
 from windlass.domain.rows.statistics import Summary
@@ -38,11 +39,16 @@ def together(parts: Sequence[Reasons]) -> Reasons:
     )
 
 
-def operator_asked(job: int) -> Reasons:
+def operator_asked(job: int, namespace: str) -> Reasons:
     """Explains a job that waits for an operator."""
+    request = Request(
+        method="POST", path=f"/api/v1/jobs/{job}/unblock", body={}, needs=Action.UNBLOCK_JOBS,
+        namespace=namespace,
+    )  # fmt: skip
     step = Step(
-        action="unblock", text=f"accept job {job}", job=job, command=f"windlass unblock {job}"
-    )
+        action="unblock", text=f"accept job {job}", job=job, command=f"windlass unblock {job}",
+        request=request,
+    )  # fmt: skip
     return Reasons((Waiting(kind="operator", text="an operator to accept it", job=job),), (step,))
 
 

@@ -5,6 +5,7 @@ time. `limits_past.py` works out when limits were used up.
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -15,12 +16,16 @@ from windlass.domain.explain.waiting_time import (
     Cause,
     Interval,
     Part,
+    Piece,
+    Segment,
     TimeSpent,
+    pieces,
     spans_of,
-    split,
+    sums_of,
     while_true,
 )
 from windlass.domain.job.job import decode_spec
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape, can_run
@@ -42,6 +47,10 @@ FLEET_EVENTS: Final = 100_000  # the most events about workers and queues that w
 FIRST: Final = -(2**62)
 
 QUEUED: Final = State.QUEUED.code
+WITH_WORKER: Final = frozenset(
+    state.code for state in (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
+)
+HALF_SHOWN: Final = 250  # segments at each end
 
 
 Held = dict[Cause, list[Interval]]
@@ -82,7 +91,9 @@ class _TimeAccount:
             self._notes.append("the first events of the job have been removed from the log")
         moves = [(event.at, event.to) for event in self._moves]
         spans = spans_of(moves, facts.created_at, self._until)
-        sums = split(spans, await self._held(), await self._needs_end())
+        found = pieces(spans, await self._held(), await self._needs_end())
+        sums = sums_of(found)
+        segments = self._segments(found)
         total = sum(sums.values())
         if "running" in sums:
             await self._compare()
@@ -98,8 +109,27 @@ class _TimeAccount:
                 for cause in CAUSES
                 if cause in sums
             ),
+            segments=tuple(segments[:HALF_SHOWN] + segments[HALF_SHOWN:][-HALF_SHOWN:]),
+            left_out=max(0, len(segments) - 2 * HALF_SHOWN),
             notes=tuple(self._notes),
         )
+
+    def _segments(self, found: Sequence[Piece]) -> list[Segment]:
+        """Returns the pieces as they are shown, with the attempts that they belong to."""
+        at = [event.at for event in self._moves]
+        segments: list[Segment] = []
+        for start, end, cause in found:
+            number = bisect_right(at, start) - 1
+            move = self._moves[number] if number >= 0 else None
+            is_held = move is not None and move.to in WITH_WORKER
+            segments.append(
+                Segment(
+                    cause=cause, start=format_moment(start), end=format_moment(end),
+                    seconds=(end - start) / 1000,
+                    attempt=shown_attempt(move.attempt) if move is not None and is_held else None,
+                )
+            )  # fmt: skip
+        return segments
 
     async def _compare(self) -> None:
         """Notes what jobs of its kind take, if that is known."""

@@ -74,7 +74,7 @@ async def next_part(
             else 0
         )
         left_ms = int((deadline - clock.time()) * 1000)
-        is_over = row.bytes <= offset and await _is_over(engine, files, row, attempt)
+        is_over = row.bytes <= offset and await log_is_over(engine, files, row, attempt)
         if row.bytes > offset or is_over or left_ms <= 0 or engine.is_stopping:
             reading = await files.read_log(job, row.attempt, offset, limit)
             if timestamps and row.bytes > offset:
@@ -86,7 +86,9 @@ async def next_part(
             await engine.jobs.wait_ended(job, min(left_ms, RECHECK_MS))
 
 
-async def _is_over(engine: Engine, files: Files, row: LogRow, attempt: int | None) -> bool:
+async def log_is_over(
+    engine: Engine, files: Files, row: LogRow, attempt: int | None = None
+) -> bool:
     """Returns True if nothing more can come: the job has ended, and so has its log."""
     if row.state == LogState.STREAMING:
         return False

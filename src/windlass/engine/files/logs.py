@@ -1,8 +1,8 @@
 """The logs of attempts: written while they run or shortly after, read at any time."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Final, Literal, NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.rows.files import LogRow, LogState
@@ -20,14 +20,20 @@ from windlass.engine.attempts.attempt_files import (
 )
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, placed
 from windlass.engine.engine import Engine
+from windlass.engine.files.log_index import LineIndex
 from windlass.engine.files.log_lines import start_of_last, start_since, with_times
+from windlass.engine.files.log_pages import LogLine, read_page
+from windlass.engine.files.log_search import LogMatches, finder, search
 from windlass.engine.files.merge_segments import SegmentMerger
 from windlass.engine.transaction.arguments import check_id
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
 from windlass.ports.store import ReadTx
 
+Answer = TypeVar("Answer")
+
 LARGEST: Final = 2**53
+TRIES: Final = 3  # segments may be joined while they are read
 FOLLOW_SECONDS: Final = 0.5  # how often we check a log that another server writes
 
 
@@ -37,6 +43,25 @@ class LogReading(NamedTuple):
     row: LogRow
     next: int
     chunks: AsyncIterator[bytes]
+
+
+class LogPage(NamedTuple):
+    """Lines of a log, of which there are `total` so far."""
+
+    row: LogRow
+    total: int
+    lines: list[LogLine]
+
+
+class LogQuery(NamedTuple):
+    """What to look for in a log; from `start` on, or before it."""
+
+    text: str
+    is_regex: bool = False
+    ignore_case: bool = False
+    start: int | None = None
+    backwards: bool = False
+    limit: int = 100
 
 
 class LogFiles:
@@ -129,6 +154,46 @@ class LogFiles:
         if since_ms is not None:
             start = max(start, start_since(await self._logs.times(row), since_ms, row.bytes))
         return start
+
+    async def log_page(
+        self, job: int, attempt: int | None, count: int, line: int | None = None,
+        offset: int | None = None,
+    ) -> LogPage:  # fmt: skip
+        """Returns up to `count` lines: from a line on, from that at an offset on, or the last."""
+        row = await self.log(job, attempt)
+
+        async def read(index: LineIndex) -> LogPage:
+            first = line
+            if first is None and offset is not None:
+                first = await index.line_at(offset)
+            if first is None:
+                first = max(1, index.lines - count + 1)
+            return LogPage(row, index.lines, await read_page(self._logs, index, first, count))
+
+        return await self._with_index(row, read)
+
+    async def search_log(self, job: int, attempt: int | None, query: LogQuery) -> LogMatches:
+        """Returns lines that match, and where the search goes on."""
+        row = await self.log(job, attempt)
+        find = finder(query.text, query.is_regex, query.ignore_case)
+        start = query.start
+        if start is None:
+            start = row.bytes if query.backwards else 0
+        start, logs = min(start, row.bytes), self._logs
+        return await self._with_index(
+            row, lambda index: search(logs, index, find, start, query.backwards, query.limit)
+        )
+
+    async def _with_index(
+        self, row: LogRow, work: Callable[[LineIndex], Awaitable[Answer]]
+    ) -> Answer:
+        """Runs this on what the log's segments are now, again if some were just joined."""
+        for _ in range(TRIES - 1):
+            try:
+                return await work(await LineIndex.read(self._logs, row))
+            except NotFound:
+                continue
+        return await work(await LineIndex.read(self._logs, row))
 
     async def with_times(self, reading: LogReading, offset: int) -> LogReading:
         """Returns what was read from `offset` with the time of each line: when it came here."""

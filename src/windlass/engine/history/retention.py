@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState
+from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState, ended_badly
 from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.records import JobFacts
+from windlass.domain.rows.series import HOUR, MINUTE, TEN_MINUTES, SeriesKind
 from windlass.engine.attempts.attempt_files import end_log
 from windlass.engine.jobs.unique_keys import bound_jobs, bound_workflows
 from windlass.engine.transaction.unit_of_work import Work
@@ -24,7 +24,6 @@ from windlass.engine.verify.replay import Replay
 from windlass.ports.store import Snapshot
 from windlass.ports.store.records.retention import Ended
 
-COMPLETED: Final = State.COMPLETED.code
 JOB: Final = int(EventKind.JOB)
 SETTLED_MS: Final = 3_600_000  # younger events may still be joined by ones with lower numbers
 NEWEST: Final = 2**62  # above all ids
@@ -142,7 +141,7 @@ async def remove_rows(work: Work, facts: Mapping[int, JobFacts], text: str, acto
             change = counts.setdefault(fact.workflow, {})
             ended = fact.final_state
             change[ended] = change.get(ended, 0) - 1
-            if ended != COMPLETED and fact.flags & ALLOW_FAILURE:
+            if ended_badly(ended) and fact.flags & ALLOW_FAILURE:
                 change[FORGIVEN] = change.get(FORGIVEN, 0) - 1
     await work.tx.retention.remove_jobs(sorted(facts))
     if counts:
@@ -227,6 +226,24 @@ async def trim_audit(work: Work) -> int:
     if not keep_ms:
         return sessions
     return sessions + await work.tx.audit.trim(work.now - keep_ms, count)
+
+
+async def trim_series(work: Work) -> int:
+    """Removes figures that are older than is kept; returns how many rows."""
+    if not await work.tx.retention.try_lock():
+        return 0
+    config, now, count = work.config, work.now, work.config.chunk_rows
+    keep = {
+        MINUTE: config.series_detail_ms,
+        TEN_MINUTES: 7 * config.series_detail_ms,
+        HOUR: config.series_retention_ms,
+    }
+    done = 0
+    for step, keep_ms in keep.items():
+        if keep_ms:
+            for kind in (SeriesKind.WORK, SeriesKind.WORKERS, SeriesKind.POOL, SeriesKind.MARK):
+                done += await work.tx.series.trim(kind, step, now - keep_ms, count)
+    return done
 
 
 async def trim_signals(work: Work) -> int:

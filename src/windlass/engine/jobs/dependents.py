@@ -15,7 +15,7 @@ from typing import NamedTuple
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import age_from_ms
 from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import FORGIVEN
+from windlass.domain.lifecycle.workflow_state import FORGIVEN, ended_badly
 from windlass.domain.rows.records import (
     Cascade,
     CascadeKind,
@@ -75,7 +75,7 @@ async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEn
     ended: list[Ended] = []
     for fact, end in zip(facts, ends, strict=True):
         forgiven = bool(fact.flags & ALLOW_FAILURE)
-        if fact.workflow is not None and forgiven and end.state != COMPLETED:
+        if fact.workflow is not None and forgiven and ended_badly(end.state):
             work.count_in_workflow(fact.workflow, FORGIVEN, 1)
         ended.append(Ended(fact.id, end.state == COMPLETED or forgiven, end.reason))
     await notify_dependents(work, ended, edges)
@@ -131,15 +131,24 @@ async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
         ready, freed = await work.tx.flow.free(met, work.now, young_from)
         await _note_released(work, ready)
         work.effects.arrive(ready)
-    late = [wait for wait in freed if not wait.is_running and ages_anew(work, wait)]
+    late = [
+        wait for wait in freed if wait.decides or (not wait.is_running and ages_anew(work, wait))
+    ]
     for wait in late:
-        await work.tx.places.add_waits([wait._replace(unmet=1, manual=0)])
-        work.cascades.append(Cascade.of_job(wait.job, CascadeKind.RELEASE))
+        await hold_back(work, wait)
     held_back = {wait.job for wait in late}
     await release(
         work,
         [w for w in freed if w.job not in held_back and not w.is_running],
     )
+
+
+async def hold_back(work: Work, wait: Wait) -> None:
+    """Lets a job without other conditions wait until a cascade has looked at it."""
+    kind = CascadeKind.DECIDE if wait.decides else CascadeKind.RELEASE
+    manual = wait.manual if wait.decides else 0
+    await work.tx.places.add_waits([wait._replace(unmet=1, manual=manual)])
+    work.cascades.append(Cascade.of_job(wait.job, kind))
 
 
 def ages_anew(work: Work, wait: Wait) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import FORGIVEN
+from windlass.domain.lifecycle.workflow_state import FORGIVEN, ended_badly
 from windlass.domain.rows.records import Waited
 from windlass.engine.jobs.inherit_rank import pass_on_ended
 from windlass.engine.transaction.unit_of_work import Work
@@ -24,7 +24,7 @@ async def note_ended(
         alike.setdefault(row.state, []).append(row)
         kind = row.shape, row.workflow, row.state
         counts[kind] = counts.get(kind, 0) + 1
-        if row.flags & ALLOW_FAILURE and row.workflow is not None:
+        if row.flags & ALLOW_FAILURE and row.workflow is not None and ended_badly(to):
             work.count_in_workflow(row.workflow, FORGIVEN, 1)
         if row.limit and row.state == QUEUED:
             work.slots.refill(row.limit)

@@ -10,13 +10,22 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL, QUARANTINED, JobSpec, decode_spec
+from windlass.domain.job.job import (
+    ALLOW_FAILURE,
+    CONDITIONAL,
+    LENDS,
+    MANUAL,
+    QUARANTINED,
+    JobSpec,
+    decode_spec,
+)
 from windlass.domain.lifecycle.rank import age_from_ms, level, rank
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
-from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState
+from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState, ended_badly
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import UPLOADED
 from windlass.domain.rows.records import (
+    DECIDES,
     KEPT_WHILE_RUNNING,
     Cascade,
     CascadeKind,
@@ -30,6 +39,7 @@ from windlass.domain.tasks.references import uploads_in
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.domain.values.times import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
+from windlass.engine.jobs.dependents import hold_back
 from windlass.engine.jobs.enqueue import make_ready, plan_for
 from windlass.engine.jobs.inherit_rank import pass_on, refresh
 from windlass.engine.jobs.locate import withdraw
@@ -39,7 +49,7 @@ from windlass.ports.store import ReadTx
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
-ABORTED = State.ABORTED.code
+NOT_STARTED = (State.ABORTED.code, State.SKIPPED.code)  # because of how others ended
 COMPLETED = State.COMPLETED.code
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -268,10 +278,14 @@ async def _put(
     """Puts the new job where it waits or is ready."""
     ticket = Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
     data = {"supersedes": old.id, "base": old.base, "adjustment": old.adjustment}
-    work.move(row.id, row.shape, row.workflow, 0, 0, BLOCKED if unmet else QUEUED,
+    blocked = unmet or old.flags & CONDITIONAL
+    work.move(row.id, row.shape, row.workflow, 0, 0, BLOCKED if blocked else QUEUED,
               "Retried by hand", actor=actor, data=data)  # fmt: skip
     not_before = spec.not_before_ms
-    if unmet:
+    if old.flags & CONDITIONAL:
+        wait = Wait(row.id, unmet, DECIDES, not_before, row.age_from, ticket)
+        await (work.tx.places.add_waits([wait]) if unmet else hold_back(work, wait))
+    elif unmet:
         manual = 1 if old.flags & MANUAL else 0
         wait = Wait(row.id, unmet, manual, not_before, row.age_from, ticket)
         await work.tx.places.add_waits([wait])
@@ -320,7 +334,7 @@ def _reopen_workflow(work: Work, old: JobFacts) -> None:
     if old.workflow is None:
         return
     work.count_in_workflow(old.workflow, old.final_state, -1)
-    if old.flags & ALLOW_FAILURE:
+    if old.flags & ALLOW_FAILURE and ended_badly(old.final_state):
         work.count_in_workflow(old.workflow, FORGIVEN, -1)
     work.reopen_workflow(old.workflow)
 
@@ -344,7 +358,7 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
     standing = await _Obstacles.read(work, [locked[job] for job in sorted(specs)])
     for job in sorted(dependents):
         fact = locked[job]
-        if fact.state != ABORTED or fact.superseded_by or job not in specs:
+        if fact.state not in NOT_STARTED or fact.superseded_by or job not in specs:
             continue
         stands = standing.is_canceling(fact) or _standing_cause(specs[job], named, locked)
         if not stands and await standing.key_refusal(work, fact, specs[job]) is None:
@@ -359,12 +373,12 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
 
 def _may_wait(facts: JobFacts) -> bool:
     """Returns True if the end of a dependency can still affect this job."""
-    return facts.is_open or (facts.state == ABORTED and not facts.superseded_by)
+    return facts.is_open or (facts.state in NOT_STARTED and not facts.superseded_by)
 
 
 async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:
     facts = await work.tx.jobs.read(sorted(jobs))
-    aborted = [f.id for f in facts.values() if f.state == ABORTED and not f.superseded_by]
+    aborted = [f.id for f in facts.values() if f.state in NOT_STARTED and not f.superseded_by]
     return {job: decode_spec(body) for job, body in (await work.tx.jobs.specs(aborted)).items()}
 
 
@@ -380,7 +394,8 @@ async def _block_again(work: Work, facts: list[JobFacts]) -> None:
             fact.id, fact.shape, fact.workflow, gone.ticket.attempt, gone.state, BLOCKED,
             "A dependency was retried",
         )  # fmt: skip
-        wait = Wait(fact.id, 1, 0, gone.due_at, fact.age_from, gone.ticket)
+        manual = DECIDES if fact.flags & CONDITIONAL else 0
+        wait = Wait(fact.id, 1, manual, gone.due_at, fact.age_from, gone.ticket)
         await work.tx.places.add_waits([wait])
         if gone.was_ready and fact.limit:
             work.slots.refill(fact.limit)

@@ -1,6 +1,7 @@
 """Resolves the references of submitted jobs: names to ids, keys to jobs, and edges."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -8,10 +9,13 @@ from windlass.domain.job.dependency_graph import Named
 from windlass.domain.job.job import encode_spec
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.rows.records import JobFacts, KeyRow
-from windlass.domain.tasks.references import RESULT, replaced
+from windlass.domain.tasks.references import RESULT, job_of, replaced, results_in, with_job
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.suggest import did_you_mean
 from windlass.engine.jobs.unique_keys import take_keys
 from windlass.engine.transaction.unit_of_work import Work
+
+MOST_OUTPUTS: Final = 100  # of a workflow
 
 
 class GraphJob(msgspec.Struct, gc=False):
@@ -105,19 +109,46 @@ def _settle_results(
     referring = [draft for draft in fresh if draft.job.refers]
     if not referring:
         return
-    ids = {d.job.spec.name: d.known or d.id for d in drafts if d.job.spec.name is not None}
-
-    def settled(job: int | str) -> dict[str, int]:
-        if isinstance(job, str):
-            return {RESULT: ids[job]}
-        again = origins.get(job)
-        return {RESULT: job if again is None else drafts[again].known or drafts[again].id}
-
+    settled = _settler(drafts, origins)
     for draft in referring:
         spec = draft.job.spec
         args = replaced(spec.args, RESULT, settled)
         alone = msgspec.structs.replace(spec, args=args, after=(), after_any=(), workflow=None)
         draft.job = msgspec.structs.replace(draft.job, body=encode_spec(alone))
+
+
+def settle_outputs(
+    outputs: Mapping[str, Any], drafts: Sequence[GraphJob], origins: Mapping[int, int]
+) -> dict[str, Any]:
+    """Returns the outputs of a workflow with ids instead of names; they are of its jobs alone."""
+    field = "workflow.outputs"
+    if len(outputs) > MOST_OUTPUTS:
+        raise InvalidInput(field, f"at most {MOST_OUTPUTS}", len(outputs))
+    names = {draft.job.spec.name for draft in drafts}
+    for name, value in outputs.items():
+        for job in results_in(value, f"{field}.{name}"):
+            if job not in names and job not in origins:
+                hint = did_you_mean(str(job), [known for known in names if known])
+                raise InvalidInput(f"{field}.{name}", "the name of one of its jobs", job, hint)
+    settled: dict[str, Any] = replaced(dict(outputs), RESULT, _settler(drafts, origins))
+    return settled
+
+
+def _settler(
+    drafts: Sequence[GraphJob], origins: Mapping[int, int]
+) -> Callable[[Any], dict[str, Any]]:
+    """Returns what puts the id of a job into a reference to its result."""
+    ids = {d.job.spec.name: d.known or d.id for d in drafts if d.job.spec.name is not None}
+
+    def settled(reference: Any) -> dict[str, Any]:
+        job = job_of(reference)
+        if isinstance(job, str):
+            return with_job(reference, ids[job])
+        again = origins.get(job)
+        found = job if again is None else drafts[again].known or drafts[again].id
+        return with_job(reference, found)
+
+    return settled
 
 
 async def _follow_successors(

@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL, encode_spec
+from windlass.domain.job.job import ALLOW_FAILURE, CONDITIONAL, LENDS, MANUAL, encode_spec
 from windlass.domain.job.priority_inheritance import lift
 from windlass.domain.job.validation import Relations, with_relations
 from windlass.domain.lifecycle.rank import age_from_ms, level, rank
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import (
+    DECIDES,
     Cascade,
     CascadeKind,
     Due,
@@ -162,6 +163,13 @@ class _RowBatch:
         self.deadlines += deadlines_of(spec, job_id)
         not_before = spec.not_before_ms
         manual = 1 if kind.template.flags & MANUAL else 0
+        if kind.template.flags & CONDITIONAL:
+            kind.blocked.append(job_id)
+            wait = Wait(job_id, unmet or 1, DECIDES, not_before, kind.age_from, ticket)
+            self.waits.append(wait)
+            if not unmet:
+                self._work.cascades.append(Cascade.of_job(job_id, CascadeKind.DECIDE))
+            return
         if unmet + manual:
             kind.blocked.append(job_id)
             self.waits.append(
@@ -212,9 +220,10 @@ class _RowBatch:
             unmet += 1
         for job in draft.any_after:
             fact = outside.get(job)
-            if fact is None or fact.is_open:
+            is_open = fact is None or fact.is_open
+            unmet += is_open
+            if is_open or draft.job.refers:
                 edges[job].append(edge + 1)
-                unmet += 1
         if unsatisfied:
             self.doomed.append(draft)
         return unmet

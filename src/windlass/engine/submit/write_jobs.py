@@ -7,6 +7,8 @@ are resolved first: names to ids, keys to jobs, parents to priorities.
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
 
+import msgspec
+
 from windlass.domain.job.dependency_graph import find_names
 from windlass.domain.job.validation import JobTemplate, ValidatedJob
 from windlass.domain.lifecycle.rank import level, rank
@@ -14,7 +16,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import JobColumns, JobFacts
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
-from windlass.engine.submit.resolve_references import GraphJob, reserve, resolve
+from windlass.engine.submit.resolve_references import GraphJob, reserve, resolve, settle_outputs
 from windlass.engine.submit.submission import (
     Submission,
     Submitted,
@@ -163,7 +165,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
         await note_known(work, submission, known)
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
     uploads = await use_uploads(work, fresh)
-    groups = await join_workflows(work, submission, [draft.job for draft in fresh])
+    groups = await join_workflows(work, _settled(submission, drafts), [d.job for d in fresh])
     _join(fresh, groups, outside)
     await write_graph(work, fresh, outside, groups.rows)
     if uploads:
@@ -172,6 +174,16 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
         return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
     found = tuple(draft.known or draft.id for draft in drafts)
     return Submitted(found, tuple(not draft.known for draft in drafts), groups.new)
+
+
+def _settled(submission: Submission, drafts: Sequence[GraphJob]) -> Submission:
+    """Returns the submission with the ids of jobs in the outputs of its workflow."""
+    new = submission.workflow
+    if new is None or not new.details.outputs:
+        return submission
+    outputs = settle_outputs(new.details.outputs, drafts, submission.origins or {})
+    details = msgspec.structs.replace(new.details, outputs=outputs)
+    return submission._replace(workflow=msgspec.structs.replace(new, details=details))
 
 
 def _join(fresh: Sequence[GraphJob], groups: Groups, outside: Mapping[int, JobFacts]) -> None:

@@ -8,6 +8,7 @@ separate transaction, after the one that made the lease, because jobs are locked
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -15,9 +16,9 @@ import msgspec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.files import Dynamic, NameRow
 from windlass.domain.rows.records import Lease
-from windlass.domain.tasks.references import LOOKUP, RESULT, references_in, replaced
+from windlass.domain.tasks.references import LOOKUP, RESULT, TEXT, joined, references_in, replaced
 from windlass.engine.jobs.close import Closing, Failure
-from windlass.engine.sync.results import Filled, Results
+from windlass.engine.sync.results import Filled, Results, resolved
 from windlass.engine.sync.upstream_files import UPSTREAM, find_upstream
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.wire.sync import Assignment
@@ -127,7 +128,9 @@ def filled_in(
     if values:
         args = replaced(args, LOOKUP, lambda name: _value(name, values))
     if results.values:  # last: what results hold is not looked at
-        args = replaced(args, RESULT, lambda job: results.values.get(job, {RESULT: job}))
+        resolve = partial(resolved, results.values)
+        args = replaced(args, TEXT, partial(joined, resolve=resolve))
+        args = replaced(args, RESULT, resolve)
     return {**spec, "args": args}
 
 

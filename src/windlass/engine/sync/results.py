@@ -12,7 +12,14 @@ import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.rows.records import JobFacts
-from windlass.domain.tasks.references import FILE, RESULT, references_in, replaced
+from windlass.domain.tasks.references import (
+    FILE,
+    RESULT,
+    job_of,
+    output_of,
+    references_in,
+    replaced,
+)
 from windlass.ports.store import ReadTx
 
 COMPLETED: Final = State.COMPLETED.code
@@ -63,11 +70,15 @@ class Results:
         values: dict[int, Any] = {}
         files: dict[str, Any] = {}
         size = 0
+        whole, outputs = _uses(spec)
         for job in results_of(spec):
             path = self._successors(job)
             last = self._facts.get(path[-1])
             if last is None or waited.isdisjoint(path):
                 return Filled({}, {}, f"job {job}, whose result is an argument, does not exist")
+            if last.state != COMPLETED and job not in whole:
+                values[job] = None  # Without a result, it has no outputs.
+                continue
             if last.state != COMPLETED:
                 how = "open" if last.state is None else STATE_BY_CODE[last.state]
                 why = f"job {last.id}, whose result is an argument, has none: it is {how}"
@@ -75,6 +86,9 @@ class Results:
             body = self._bodies.get(last.id, b"null")
             size += len(body)
             values[job] = _decode(body)
+            missing = [name for name in outputs.get(job, ()) if not _has(values[job], name)]
+            if missing:
+                return Filled({}, {}, _without(last.id, values[job], missing[0]))
             if _FILE in body:
                 values[job] = replaced(values[job], FILE, partial(_of_job, last.id))
                 files[f"{RESULT} {last.id}"] = {"job": last.id}
@@ -82,6 +96,15 @@ class Results:
             why = f"results as arguments have {size} bytes, the limit is {limit}"
             return Filled({}, {}, why)
         return Filled(values, files)
+
+    def known(self, spec: Mapping[str, Any]) -> dict[int, Any]:
+        """Returns the results of those jobs that have completed, by the id that a spec names."""
+        newest = {job: self._successors(job)[-1] for job in results_of(spec)}
+        return {
+            job: _decode(self._bodies.get(last, b"null"))
+            for job, last in newest.items()
+            if last in self._facts and self._facts[last].state == COMPLETED
+        }
 
     def _successors(self, job: int) -> list[int]:
         path = [job]
@@ -92,5 +115,36 @@ class Results:
 
 def results_of(spec: Mapping[str, Any]) -> Sequence[int]:
     """Returns the jobs whose results a stored spec names, each once."""
-    found = references_in(spec.get("args"), RESULT)
+    found = map(job_of, references_in(spec.get("args"), RESULT))
     return list(dict.fromkeys(job for job in found if type(job) is int))
+
+
+def resolved(values: Mapping[int, Any], reference: Any) -> Any:
+    """Returns what a reference to a result stands for; itself if that is not known."""
+    job = job_of(reference)
+    if job not in values:
+        return {RESULT: reference}
+    whole = not isinstance(reference, dict)
+    return values[job] if whole else output_of(values[job], reference["output"])
+
+
+def _uses(spec: Mapping[str, Any]) -> tuple[set[int], dict[int, list[str]]]:
+    """Returns the jobs whose whole results a spec names, and the outputs of others."""
+    whole: set[int] = set()
+    outputs: dict[int, list[str]] = {}
+    for reference in references_in(spec.get("args"), RESULT):
+        if isinstance(reference, dict):
+            outputs.setdefault(job_of(reference), []).append(str(reference.get("output")))
+        else:
+            whole.add(reference)
+    return whole, outputs
+
+
+def _without(job: int, result: Any, name: str) -> str:
+    if _has(result, FILE):
+        return f"the result of job {job} is too large to take the output {name} from it"
+    return f"job {job} has no output {name}"
+
+
+def _has(result: Any, name: str) -> bool:
+    return isinstance(result, dict) and name in result

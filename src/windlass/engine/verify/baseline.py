@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import FORGIVEN
+from windlass.domain.lifecycle.workflow_state import FORGIVEN, ended_badly
 from windlass.domain.rows.baseline import BaselineKind, BaselineRow
 from windlass.domain.rows.records import JobRecord
 from windlass.engine.verify.past import (
@@ -25,7 +25,6 @@ from windlass.engine.verify.past import (
 from windlass.engine.verify.replay import Replay
 
 ASSIGNED: Final = State.ASSIGNED.code
-COMPLETED: Final = State.COMPLETED.code
 
 _JOB: Final = JobPast.__slots__
 _WORKER: Final = ("incarnation", "status", "slots", "dynamic", "static", "removed")
@@ -126,7 +125,7 @@ def _count(past: Past, record: JobRecord, logged: JobPast) -> None:
     if facts.workflow is not None:
         counts = past.workflow(facts.workflow).counts
         counts[logged.state] += 1
-        if logged.ended and logged.state != COMPLETED:
+        if ended_badly(logged.state):
             counts[FORGIVEN] += bool(facts.flags & ALLOW_FAILURE)
     if logged.state in ACTIVE_CODES:
         if facts.limit:

@@ -4,7 +4,7 @@ from collections import Counter
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import COUNTS
+from windlass.domain.lifecycle.workflow_state import COUNTS, ended_badly
 from windlass.domain.rows.records import CascadeKind, JobFacts, Wait
 from windlass.engine.submit.submission import MARK as SUBMISSION
 from windlass.engine.verify.findings import Findings
@@ -13,6 +13,7 @@ from windlass.engine.verify.past import Past
 
 QUEUED = State.QUEUED.code
 COMPLETED = State.COMPLETED.code
+_LOOKED_AT = (CascadeKind.RELEASE, CascadeKind.DECIDE)  # cascades about a wait itself
 
 _DEPTH = "depth:"
 
@@ -62,9 +63,7 @@ def _check_workflows(known: SnapshotIndex, past: Past, found: Findings) -> None:
             continue
         counts = recount.setdefault(facts.workflow, [0] * COUNTS)
         counts[logged.state] += 1
-        counts[0] += (
-            logged.ended and logged.state != COMPLETED and bool(facts.flags & ALLOW_FAILURE)
-        )
+        counts[0] += ended_badly(logged.state) and bool(facts.flags & ALLOW_FAILURE)
     for workflow in known.snapshot.workflows:
         counts = recount.get(workflow.id, [0] * COUNTS)
         logged_counts = past.workflow(workflow.id).counts
@@ -77,7 +76,7 @@ def _check_unmet(known: SnapshotIndex, found: Findings) -> None:
     """Checks that each wait counts its unmet edges, except those about to change."""
     snapshot = known.snapshot
     changing = {cascade.job for cascade in snapshot.cascades}
-    released = {c.known_job for c in snapshot.cascades if c.kind == CascadeKind.RELEASE}
+    released = {c.known_job for c in snapshot.cascades if c.kind in _LOOKED_AT}
     stopping = {c.workflow for c in snapshot.cascades if c.workflow is not None}
     unmet: Counter[int] = Counter()
     unsure: set[int] = set(released)

@@ -7,7 +7,7 @@ from typing import Any
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN
+from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, ended_badly
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.verify.findings import Findings
@@ -23,7 +23,6 @@ from windlass.engine.verify.pools import note_pool
 from windlass.engine.verify.schedules import note_start
 
 ASSIGNED = State.ASSIGNED.code
-COMPLETED = State.COMPLETED.code
 CANCELING = State.CANCELING.code
 QUEUED = State.QUEUED.code
 RETRYING = State.RETRYING.code
@@ -112,7 +111,7 @@ class Replay:
             counts[event.to] += 1
             if event.frm:
                 counts[event.frm] -= 1
-            if event.to in TERMINAL_CODES and event.to != COMPLETED:
+            if ended_badly(event.to):
                 counts[FORGIVEN] += bool(facts.flags & ALLOW_FAILURE)
         enters = event.to in ACTIVE_CODES and event.frm not in ACTIVE_CODES
         leaves = event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES
@@ -189,7 +188,8 @@ class Replay:
             return
         counts = self.past.workflow(row.facts.workflow).counts
         counts[old.state] -= 1
-        counts[FORGIVEN] -= bool(row.facts.flags & ALLOW_FAILURE)
+        if ended_badly(old.state):
+            counts[FORGIVEN] -= bool(row.facts.flags & ALLOW_FAILURE)
 
 
 def _data(event: Event) -> dict[str, Any]:

@@ -6,25 +6,25 @@ loop picks it up again.
 """
 
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.lifecycle.rank import age_from_ms
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
+from windlass.engine.jobs.decide import decide, release_with_new_age
 from windlass.engine.jobs.dependents import (
     CHUNK,
     Ended,
     hold_dependents,
     meet,
     notify_dependents,
-    release,
 )
 from windlass.engine.jobs.end_waiting import note_ended
-from windlass.engine.jobs.inherit_rank import inherit_chunk, ranks_of
+from windlass.engine.jobs.inherit_rank import inherit_chunk
 from windlass.engine.jobs.supersede import revive
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows.retry import retry_chunk
 from windlass.engine.workflows.stop import stop_chunk
 
 ABORTED = State.ABORTED.code
+SKIPPED = State.SKIPPED.code
 
 
 async def advance(work: Work, most: int = 1) -> bool:
@@ -56,7 +56,10 @@ async def _advance(work: Work, cascade: Cascade) -> tuple[int | None, int]:
     if cascade.kind == CascadeKind.INHERIT:
         return await inherit_chunk(work, cascade)
     if cascade.kind == CascadeKind.RELEASE:
-        await _release_with_new_age(work, cascade.known_job)
+        await release_with_new_age(work, cascade.known_job)
+        return None, 1
+    if cascade.kind == CascadeKind.DECIDE:
+        await decide(work, cascade.known_job)
         return None, 1
     chunks = await work.tx.jobs.dependents([cascade.known_job], cascade.cursor)
     edges = chunks.get(cascade.known_job)
@@ -90,29 +93,17 @@ def _satisfies(facts: JobFacts) -> bool:
 async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, int]) -> None:
     """Aborts those of these jobs that still wait, and continues with their own dependents.
 
-    Those in `met` are satisfied by any end.
+    Those in `met` are satisfied by any end. What waits for a skipped job is skipped, too.
     """
     jobs = sorted(set(jobs))
     await work.tx.jobs.hold(jobs)
     edges = await work.tx.jobs.dependents(jobs, 0)
     await hold_dependents(work, [*jobs, *met], edges)
     reason = f"Dependency {owner.id} {STATE_BY_CODE[owner.final_state]}"
-    ended = await work.tx.flow.end_waiting(jobs, ABORTED, work.now, reason, queued=False)
-    await note_ended(work, ended, ABORTED, reason)
+    to = SKIPPED if owner.final_state == SKIPPED else ABORTED
+    ended = await work.tx.flow.end_waiting(jobs, to, work.now, reason, queued=False)
+    await note_ended(work, ended, to, reason)
     notified = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
     await notify_dependents(work, notified, edges)
     if met:
         await meet(work, met)
-
-
-async def _release_with_new_age(work: Work, job: int) -> None:
-    """Queues a job that was blocked for over an hour; its age counts from then."""
-    facts = (await work.tx.jobs.lock([job])).get(job)
-    if facts is None or not facts.is_open:
-        return
-    for wait in await work.tx.places.meet({job: 1}, False):
-        age_from = age_from_ms(facts.age_from, None, work.now)
-        await work.catalog.know(work.tx, [facts.shape])
-        place = (await ranks_of(work, [facts._replace(age_from=age_from)]))[job]
-        await work.tx.jobs.set_priority(job, facts.adjustment, age_from, place, facts.flags)
-        await release(work, [wait._replace(ticket=wait.ticket._replace(rank=place))])

@@ -13,6 +13,7 @@ from windlass.domain.lifecycle.workflow_state import (
     FORGIVEN,
     Details,
     WorkflowState,
+    ended_badly,
     unforgiven,
 )
 from windlass.domain.rows.events import EventKind
@@ -24,7 +25,6 @@ from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 
-COMPLETED = State.COMPLETED.code
 FAILURES = (State.FAILED.code, State.REJECTED.code)
 
 PAGE = 1_000  # jobs that a step reads
@@ -113,9 +113,9 @@ async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
 
 def _failed(fact: JobFacts, workflow: int, until: int) -> bool:
     """Returns True if a job of the workflow counts as failed and is older than the command."""
-    ended_badly = not fact.is_open and fact.state != COMPLETED
+    failed = not fact.is_open and ended_badly(fact.final_state)
     mine = fact.workflow == workflow and fact.id < until
-    return ended_badly and mine and not fact.superseded_by and not fact.flags & ALLOW_FAILURE
+    return failed and mine and not fact.superseded_by and not fact.flags & ALLOW_FAILURE
 
 
 async def _causes_first(work: Work, jobs: Sequence[int], workflow: int, until: int) -> list[int]:

@@ -9,14 +9,22 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.job.job import ALLOW_FAILURE, MANUAL, JobSpec, decode_spec
+from windlass.domain.job.job import ALLOW_FAILURE, CONDITIONAL, MANUAL, JobSpec, decode_spec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.lifecycle.watchdog import Contradiction, look_at, may_be_stuck
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.events import EventKind
-from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts, Ticket, Wait, WorkflowRow
+from windlass.domain.rows.records import (
+    DECIDES,
+    Cascade,
+    CascadeKind,
+    JobFacts,
+    Ticket,
+    Wait,
+    WorkflowRow,
+)
 from windlass.domain.values.errors import Conflict
-from windlass.engine.jobs.dependents import release
+from windlass.engine.jobs.dependents import hold_back, release
 from windlass.engine.jobs.locate import withdraw
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
@@ -77,7 +85,7 @@ async def _without_hope(tx: ReadTx, jobs: Sequence[int]) -> list[int]:
             continue  # about to be told
         open_needs = [fact for fact in needs if fact.is_open]
         wait = waits.get(job)
-        if wait is None or not (wait.manual or open_needs):
+        if wait is None or not (wait.needs_operator or open_needs):
             found.append(job)
     return found
 
@@ -146,6 +154,10 @@ async def _place(
     # The operator's approval is lost with the row, so the operator must approve again.
     manual = 1 if fact.flags & MANUAL and not found.withdrawn else 0
     wait = Wait(fact.id, unmet + manual, manual, spec.not_before_ms, fact.age_from, ticket)
+    if fact.flags & CONDITIONAL and not attempt:
+        wait = wait._replace(manual=DECIDES)
+        await (work.tx.places.add_waits([wait]) if unmet else hold_back(work, wait))
+        return True
     if not wait.unmet:
         await release(work, [wait])
         return True

@@ -8,7 +8,7 @@ import asyncio
 import os
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from windlass.fuzzing.coverage.changes import Hunk, changed_functions, hunks_of
 from windlass.fuzzing.coverage.coverage_map import ChangedFunction
 from windlass.fuzzing.processes.disk_space import DiskFull
 from windlass.fuzzing.processes.process_guard import guarded_environment
+from windlass.fuzzing.state.rules import touches_code
 
 FULL: Final = "No space left on device"
 # Nobody is there to type a password, and we parse English messages.
@@ -116,6 +117,32 @@ class Mirror:
         order = await _git(self._folder, "rev-list", "--topo-order", "--reverse", *known, "--")
         wanted = set(known)
         return [commit for commit in order.split() if commit in wanted]
+
+    async def first_parents(self, commit: str, most: int, without: str | None = None) -> list[str]:
+        """Returns a commit and its line of first parents, newest first.
+
+        Leaves out `without` and its ancestors.
+        """
+        excluded = [f"^{without}"] if without else []
+        words = ("rev-list", "--first-parent", f"--max-count={most}", commit, *excluded, "--")
+        return (await _git(self._folder, *words)).split()
+
+    async def parents(self, commit: str) -> list[str]:
+        """Returns the parents of a commit, the first one first."""
+        return (await _git(self._folder, "log", "-1", "--format=%P", commit)).split()
+
+    async def between(self, good: str, bad: str) -> list[str]:
+        """Returns the commits that `bad` contains and `good` does not, newest first."""
+        return (await _git(self._folder, "rev-list", "--topo-order", bad, f"^{good}", "--")).split()
+
+    async def touches(self, commit: str, extensions: Sequence[str]) -> bool:
+        """Returns whether a commit changes code; for a merge, against its first parent."""
+        words = ("log", "-1", "-m", "--first-parent", "--format=", "--name-only", commit)
+        return touches_code((await _git(self._folder, *words)).splitlines(), extensions)
+
+    async def has(self, commit: str) -> bool:
+        """Returns whether the repository has a commit."""
+        return await self._has(commit)
 
     async def is_ancestor(self, one: str, other: str) -> bool:
         """Returns whether `one` is `other` or an ancestor of it."""

@@ -1,6 +1,7 @@
 """The route of the audit log."""
 
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -8,10 +9,15 @@ from windlass.api.events import moment_since
 from windlass.domain.access.actions import Action
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.values.times import format_moment
+from windlass.ports.store import ReadTx
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.wire.access import AuditEntry, AuditList
 from windlass.wire.numbers import Cursor
+
+RecentSize = Annotated[int, msgspec.Meta(ge=1, le=500)]
+CHUNK: Final = 1_000  # rows to read at once
+MOST_CHUNKS: Final = 20  # that one call looks at
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
@@ -31,6 +37,64 @@ async def read_audit(
     rows = await engine.store.read(lambda tx: tx.audit.read(after, begin, namespaces, limit))
     following = rows[-1].id if len(rows) == limit else None
     return AuditList([_show(row) for row in rows], following)
+
+
+@routes.get("/recent", needs=Action.READ_AUDIT)
+async def read_recent(
+    call: Call,
+    before: Cursor = 0,
+    actor: str | None = None,
+    action: str | None = None,
+    namespace: str | None = None,
+    address: str | None = None,
+    refused: bool = False,
+    limit: RecentSize = 100,
+) -> AuditList:
+    """Returns rows of the audit log, newest first; to admins of namespaces only theirs.
+
+    `next` is the `before` of the next page. A call looks at a bounded number of rows, so a page
+    may be short and still have a `next`.
+    """
+    wanted = RecentFilter(actor, action, namespace, address, refused)
+    own = call.who.namespaces
+    found: list[AuditRow] = []
+    seen = before
+    for _ in range(MOST_CHUNKS):
+        read = partial(_read_recent, before=seen)
+        rows = await call.services.engine.store.read(read)
+        for row in rows:
+            if len(found) == limit:
+                return AuditList([_show(row) for row in found], seen)
+            seen = row.id
+            if wanted.takes(row) and (not own or row.namespace in own):
+                found.append(row)
+        if len(rows) < CHUNK:
+            return AuditList([_show(row) for row in found], None)
+    return AuditList([_show(row) for row in found], seen)
+
+
+async def _read_recent(tx: ReadTx, before: int) -> list[AuditRow]:
+    return await tx.audit.recent(before, CHUNK)
+
+
+class RecentFilter(NamedTuple):
+    """Which rows to show; None does not filter."""
+
+    actor: str | None
+    action: str | None
+    namespace: str | None
+    address: str | None
+    refused: bool
+
+    def takes(self, row: AuditRow) -> bool:
+        """Returns whether it shows this row."""
+        return (
+            self.actor in (None, row.actor)
+            and self.action in (None, row.action)
+            and self.namespace in (None, row.namespace)
+            and self.address in (None, row.address)
+            and (not self.refused or bool(row.code))
+        )
 
 
 def _show(row: AuditRow) -> AuditEntry:

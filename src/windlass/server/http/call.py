@@ -57,6 +57,13 @@ class Call:
         """The address that the request comes from."""
         return source_of(self._scope)
 
+    @property
+    def is_secure(self) -> bool:
+        """Whether the request came over TLS, to us or to the proxy in front."""
+        if self._scope.get("scheme") == "https":
+            return True
+        return self.header(b"x-forwarded-proto").lower() == "https"
+
     async def identify(self) -> Identity | None:
         """Returns the caller as the store knows it now, not as it was some seconds ago."""
         token = bearer(self._scope["headers"])

@@ -166,9 +166,10 @@ class Dispatcher:
             headers = dict(arrived["headers"])
             self._hosts.check(headers)
             check_media_type(headers, route.raw_body)
-        callers = self._services.callers
-        scope = with_session(arrived, callers) if callers.cookie else arrived
-        token = bearer(scope["headers"])
+        scope, token = arrived, bearer(arrived["headers"])
+        if token is None:
+            scope = with_session(arrived, self._services.callers.public_origin)
+            token = bearer(scope["headers"])
         identify = self._services.access.identify
         caller = seen.caller = None if token is None else await identify(token)
         turn = arrived[TURN] = self._callers.enter(scope, caller, is_costly)

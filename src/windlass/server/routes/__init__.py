@@ -17,13 +17,16 @@ from windlass.server.routes import (
     jobs,
     pools,
     queues,
-    schedules,
     signals,
     system,
-    templates,
     workers,
-    workflows,
 )
+from windlass.server.routes.figures import overview
+from windlass.server.routes.fleet import fuzzing as fleet_fuzzing
+from windlass.server.routes.fleet import history as fleet_history
+from windlass.server.routes.fleet import tasks as fleet_tasks
+from windlass.server.routes.fleet import workers as fleet_workers
+from windlass.server.routes.workflows import graphs, schedules, templates, workflows
 from windlass.server.sign_in.routes import routes as sign_in_routes
 
 ALL: Final[tuple[Route, ...]] = (
@@ -41,9 +44,15 @@ ALL: Final[tuple[Route, ...]] = (
     *access.routes,
     *events.routes,
     *workflows.routes,
+    *graphs.routes,
     *templates.routes,
     *schedules.routes,
     *pools.routes,
+    *overview.routes,
+    *fleet_tasks.routes,
+    *fleet_workers.routes,
+    *fleet_history.routes,
+    *fleet_fuzzing.routes,
     *audit_routes,
     *sign_in_routes,
 )

@@ -1,10 +1,10 @@
-"""The route that changes many jobs at once."""
+"""The routes that change many jobs at once, and that say how many."""
 
 from windlass.domain.access.actions import Action
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
-from windlass.wire.bulk import BulkReply, BulkRequest
+from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
 
 routes = Routes("/api/v1/jobs", "jobs")
 
@@ -13,3 +13,9 @@ routes = Routes("/api/v1/jobs", "jobs")
 async def edit_many(call: Call, data: Body[BulkRequest]) -> BulkReply:
     """Cancels, retries or reprioritises the next page of jobs that a filter finds."""
     return await call.services.jobs.edit_many(data, call.who)
+
+
+@routes.post("/bulk/preview", needs=Action.CHANGE_JOBS)
+async def preview(call: Call, data: Body[PreviewRequest]) -> PreviewReply:
+    """Counts the jobs that an action on a filter would be about; changes nothing."""
+    return await call.services.jobs.preview(data, call.who)

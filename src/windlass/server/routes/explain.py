@@ -4,7 +4,7 @@ from functools import partial
 
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import sees
-from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.explanation import Explanation, Matrix, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
@@ -17,6 +17,12 @@ routes = Routes("/api/v1", "explain")
 async def explain(call: Call, job: Id) -> Explanation:
     """Explains why a job is waiting, which workers could run it, and what would help."""
     return await call.services.engine.explain.job(job, partial(sees, call.who))
+
+
+@routes.get("/jobs/{job:int}/explain/matrix", needs=Action.READ_JOBS)
+async def matrix(call: Call, job: Id) -> Matrix:
+    """Shows which workers meet which clauses of a waiting job, and what they have."""
+    return await call.services.engine.explain.matrix(job, partial(sees, call.who))
 
 
 @routes.get("/jobs/{job:int}/time", needs=Action.READ_JOBS)

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from windlass.api.details.logs import show_log_matches, show_log_page
 from windlass.api.events import moment_since
 from windlass.api.parse import namespace_of
 from windlass.api.render import show_artifact
@@ -18,18 +19,21 @@ from windlass.engine.files.follow_log import (
     LogPosition,
     NextPart,
     follow_growing,
+    log_is_over,
     next_part,
 )
-from windlass.engine.files.logs import LARGEST, LogReading
+from windlass.engine.files.logs import LARGEST, LogQuery, LogReading
 from windlass.server.http.call import Call
 from windlass.server.http.replies import BINARY, TEXT, Stream
 from windlass.server.http.routes import Routes
-from windlass.wire.files import ArtifactList, Uploaded
+from windlass.wire.files import ArtifactList, LogLines, LogMatches, Stack, Uploaded
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]  # as stores keep it
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 LogPart = Annotated[int, msgspec.Meta(ge=1, le=READ_LIMIT)]
+PageLines = Annotated[int, msgspec.Meta(ge=1, le=2_000)]
+Found = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Lines = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
 
@@ -87,6 +91,60 @@ async def log(
     if timestamps:
         reading = await services.files.with_times(reading, offset)
     return Stream(reading.chunks, TEXT, _log_headers(reading))
+
+
+@routes.get("/log/lines", needs=Action.READ_FILES)
+async def log_lines(
+    call: Call,
+    job: Number,
+    attempt: Attempt | None = None,
+    line: Number | None = None,
+    offset: Size | None = None,
+    count: PageLines = 200,
+    wait: Seconds = 0,
+    beyond: Size = 0,
+) -> LogLines:
+    """Returns lines of a log: from number `line` on, from that at byte `offset` on, or the last.
+
+    With `wait`, it answers when the log has more than `beyond` bytes or is over, or so many
+    seconds have passed.
+    """
+    services = call.services
+    await services.queries.check_visible([job], call.who)
+    row = await services.files.log(job, attempt)
+    if wait:
+        row = await services.files.follow_log(job, attempt, beyond, round(wait * 1000))
+    page = await services.files.log_page(job, row.attempt, count, line, offset)
+    return show_log_page(page, await log_is_over(services.engine, services.files, page.row))
+
+
+@routes.get("/log/search", needs=Action.READ_FILES)
+async def search_log(
+    call: Call,
+    job: Number,
+    text: str,
+    attempt: Attempt | None = None,
+    regex: bool = False,
+    ignore_case: bool = False,
+    start: Size | None = None,
+    backwards: bool = False,
+    limit: Found = 100,
+) -> LogMatches:
+    """Searches a log: from byte `start` on, or backwards before it.
+
+    `text` is found as it is, or is a regular expression (RE2). Each call has a bound; go on
+    with `start` = `next`.
+    """
+    await call.services.queries.check_visible([job], call.who)
+    query = LogQuery(text, regex, ignore_case, start, backwards, limit)
+    return show_log_matches(await call.services.files.search_log(job, attempt, query))
+
+
+@routes.get("/stack", needs=Action.READ_FILES)
+async def stack(call: Call, job: Number) -> Stack:
+    """Shows where the Python function of a running job is now; its worker is asked."""
+    await call.services.queries.check_visible([job], call.who)
+    return await call.services.files.stacks.ask(job)
 
 
 @routes.get("/artifacts", needs=Action.READ_FILES)

@@ -4,10 +4,12 @@ from typing import Annotated
 
 import msgspec
 
+from windlass.api.lists.orders import parse_place, parse_sort
 from windlass.api.parse import job_filter
 from windlass.api.queries import PAGE_LIMIT
 from windlass.api.render import show_event
 from windlass.domain.access.actions import Action
+from windlass.domain.rows.views import JobSort
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import COUNTED, Routes
@@ -18,6 +20,7 @@ from windlass.wire.jobs import (
     DeleteReply,
     DeleteRequest,
     Job,
+    JobCount,
     JobList,
     PriorityReply,
     PriorityRequest,
@@ -28,7 +31,7 @@ from windlass.wire.jobs import (
     WaitReply,
     WaitRequest,
 )
-from windlass.wire.numbers import Cursor, Id
+from windlass.wire.numbers import Id
 from windlass.wire.system import EventList
 from windlass.wire.workers import Changed
 
@@ -57,15 +60,60 @@ async def list_jobs(
     submitted_by: str | None = None,
     key: str | None = None,
     dead: bool = False,
-    after: Cursor = 0,
+    failure: list[str] | None = None,
+    text: str | None = None,
+    regex: str | None = None,
+    created_from: str | None = None,
+    created_to: str | None = None,
+    finished_from: str | None = None,
+    finished_to: str | None = None,
+    sort: str = JobSort.NEWEST,
+    after: str = "",
     limit: PageSize = 100,
 ) -> JobList:
-    """Returns a page of jobs, newest first."""
+    """Returns a page of jobs, newest first unless `sort` says otherwise.
+
+    `text` and `regex` (of RE2) are looked for in names, commands, functions and error messages.
+    """
     wanted = job_filter(
         call.who, state=state, queue=queue, namespace=namespace, task=task, name=name,
         label=label, workflow=workflow, submitted_by=submitted_by, key=key, dead=dead,
+        failure=failure, text=text, regex=regex, created_from=created_from,
+        created_to=created_to, finished_from=finished_from, finished_to=finished_to,
     )  # fmt: skip
-    return await call.services.queries.jobs(wanted, after, limit)
+    order, place = parse_sort(sort), parse_place(after)
+    return await call.services.queries.jobs(wanted, place, limit, order)
+
+
+@routes.get("/count", needs=Action.READ_JOBS)
+async def count_jobs(
+    call: Call,
+    state: list[str] | None = None,
+    queue: str | None = None,
+    namespace: str | None = None,
+    task: str | None = None,
+    name: str | None = None,
+    label: list[str] | None = None,
+    workflow: Id | None = None,
+    submitted_by: str | None = None,
+    key: str | None = None,
+    dead: bool = False,
+    failure: list[str] | None = None,
+    text: str | None = None,
+    regex: str | None = None,
+    created_from: str | None = None,
+    created_to: str | None = None,
+    finished_from: str | None = None,
+    finished_to: str | None = None,
+) -> JobCount:
+    """Returns how many jobs match: exactly if they are few, else at least or about how many."""
+    wanted = job_filter(
+        call.who, state=state, queue=queue, namespace=namespace, task=task, name=name,
+        label=label, workflow=workflow, submitted_by=submitted_by, key=key, dead=dead,
+        failure=failure, text=text, regex=regex, created_from=created_from,
+        created_to=created_to, finished_from=finished_from, finished_to=finished_to,
+    )  # fmt: skip
+    return await call.services.queries.count_jobs(wanted)
 
 
 @routes.get("/{job:int}", needs=Action.READ_JOBS)

@@ -2,7 +2,6 @@
 
 from typing import Final, NamedTuple
 
-from windlass.api.errors import Forbidden
 from windlass.domain.access.claims import TokenRefused, check_claims, machine, person
 from windlass.domain.access.roles import Identity
 from windlass.domain.access.sign_in import Machine, Oidc, SignIn
@@ -13,7 +12,6 @@ from windlass.server.sign_in.signatures import looks_signed, peek, require_libra
 
 TRUSTED_MS: Final = 30_000  # how long a signature that was checked counts
 REMEMBERED: Final = 10_000  # tokens
-COOKIE: Final = "windlass_session"
 
 
 class _Known(NamedTuple):
@@ -37,7 +35,6 @@ class SignedCallers:
         if settings.oidc is not None:
             issuers.add(settings.oidc.issuer)
         self._providers = {issuer: Provider(issuer, self.fetcher, clock) for issuer in issuers}
-        self.cookie = _cookie_of(settings.oidc)  # empty: browsers cannot sign in
 
     @property
     def oidc(self) -> Oidc | None:
@@ -48,11 +45,10 @@ class SignedCallers:
         """Returns a configured issuer."""
         return self._providers[issuer]
 
-    def check_origin(self, origin: bytes | None) -> None:
-        """Refuses a change with a cookie unless our own page asks for it."""
-        expected = "" if self.oidc is None else self.oidc.origin
-        if origin is None or origin.decode("latin-1").lower() != expected:
-            raise Forbidden("a change with a session needs the Origin of this server's own page")
+    @property
+    def public_origin(self) -> str:
+        """Returns where browsers reach this server, if its settings say so."""
+        return self.oidc.origin if self.oidc is not None and self.oidc.public_url else ""
 
     def accepts(self, secret: str) -> bool:
         """Returns whether this is a signed token, and such tokens may count here."""
@@ -113,13 +109,6 @@ class SignedCallers:
     def _rules(self) -> list[Oidc | Machine]:
         """Returns all settings, those of people first."""
         return [*([] if self.oidc is None else [self.oidc]), *self._settings.machines]
-
-
-def _cookie_of(oidc: Oidc | None) -> str:
-    """Returns the name of the session's cookie."""
-    if oidc is None or not oidc.public_url:
-        return ""
-    return f"__Host-{COOKIE}" if oidc.is_secure else COOKIE
 
 
 def _audiences(*rules: Oidc | Machine) -> tuple[str, ...]:

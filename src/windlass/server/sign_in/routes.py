@@ -1,23 +1,59 @@
-"""Routes of sign-in: the browser's way to the provider and back, and what the CLI asks."""
+"""Routes of sign-in: with a token, with a link, and at the identity provider and back."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from windlass.api.errors import Unauthorized
-from windlass.domain.access.actions import Action
+from windlass.api.errors import Forbidden, Unauthorized
+from windlass.domain.access.actions import RIGHTS, Action
+from windlass.domain.access.may import may
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.access.sign_in import Oidc
-from windlass.domain.values.errors import NotFound
-from windlass.server.http.authentication import cookie_of
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.times import format_moment
+from windlass.server.http.authentication import COOKIE, SECURE_COOKIE, cookie_of, session_of
+from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
-from windlass.server.http.replies import Complete
+from windlass.server.http.replies import Complete, encode
 from windlass.server.http.routes import EACH, Routes
 from windlass.server.sign_in.code_flow import BEGUN, CodeFlow
 from windlass.server.sign_in.states import LIFETIME_SECONDS
-from windlass.wire.access import LoginSettings, WhoAmI
+from windlass.wire.access import LinkCreated, LoginSettings, SessionRequest, SignInWays, WhoAmI
 
 NO_STORE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+LAX: Final = "Lax"  # sent when the provider leads the browser back
+STRICT: Final = "Strict"  # sent by our own page only
+LINK_PATH: Final = "/sign-in#code="
 
 routes = Routes("", "sign-in")
+
+
+@routes.get("/auth/ways", needs=Action.SIGN_IN)
+async def ways(call: Call) -> SignInWays:
+    """Returns how people sign in on the page."""
+    return SignInWays(oidc=call.services.code_flow is not None)
+
+
+@routes.post("/auth/session", needs=Action.SIGN_IN, status=201)
+async def open_session(call: Call, data: Body[SessionRequest]) -> Complete:
+    """Exchanges a token, or the code of a link, for a session in a cookie."""
+    if (data.token is None) == (data.code is None):
+        raise InvalidInput("token", "a token or a code", "both" if data.token else "neither")
+    call.services.sign_ins.enter(call.source)
+    who = await _signs_in(call, data)
+    call.caller = who  # for the audit log
+    lifetime_ms = call.services.engine.config.access.session_lifetime_ms
+    secret = await call.services.access.open_session(who, lifetime_ms)
+    cookie = _session_cookie(call, secret, lifetime_ms // 1000)
+    return Complete(201, encode(_show(who)), headers=NO_STORE, cookies=(cookie,))
+
+
+@routes.post("/auth/links", needs=Action.KNOW_ITSELF, status=201)
+async def create_link(call: Call) -> LinkCreated:
+    """Makes a link that signs the caller in once, within ten minutes."""
+    if not call.who.token:
+        raise Forbidden("only tokens of this server make links: sign in at your provider")
+    code, expires_at = await call.services.access.create_link(call.who)
+    return LinkCreated(path=LINK_PATH + code, expires_at=format_moment(expires_at))
 
 
 @routes.get("/auth/settings", needs=Action.SIGN_IN)
@@ -36,7 +72,7 @@ async def login(call: Call, to: str = "/") -> Complete:
     oidc, flow = _web(call)
     flow.rate.enter(call.source)
     begun = await flow.begin(to)
-    cookie = _cookie(oidc, _begun_name(oidc), begun.cookie, LIFETIME_SECONDS)
+    cookie = _cookie(_begun_name(oidc), begun.cookie, LIFETIME_SECONDS, LAX, oidc.is_secure)
     return _redirect(begun.url, [cookie])
 
 
@@ -56,8 +92,8 @@ async def callback(
     lifetime_ms = call.services.engine.config.access.session_lifetime_ms
     secret = await call.services.access.open_session(signed_in.who, lifetime_ms)
     cookies = [
-        _cookie(oidc, call.services.callers.cookie, secret, lifetime_ms // 1000),
-        _cookie(oidc, _begun_name(oidc), "", 0),
+        _session_cookie(call, secret, lifetime_ms // 1000),
+        _cookie(_begun_name(oidc), "", 0, LAX, oidc.is_secure),
     ]
     return _redirect(signed_in.next, cookies)
 
@@ -65,20 +101,44 @@ async def callback(
 @routes.post("/auth/logout", needs=Action.KNOW_ITSELF, status=204)
 async def logout(call: Call) -> Complete:
     """Ends the caller's session."""
-    oidc, _ = _web(call)
-    secret = cookie_of(call.header(b"cookie"), call.services.callers.cookie)
+    secret = session_of(call.header(b"cookie"))
     session = await call.services.access.identify(secret) if secret else None
     if session is not None:
         await call.services.access.revoke(session.token, session.name)
-    cookies = (_cookie(oidc, call.services.callers.cookie, "", 0),)
+    cookies = (_session_cookie(call, "", 0),)
     return Complete(204, b"", headers=NO_STORE, cookies=cookies)
 
 
 @routes.get("/api/v1/whoami", needs=Action.KNOW_ITSELF)
 async def whoami(call: Call) -> WhoAmI:
     """Returns who the caller is, as this server sees it."""
-    who = call.who
-    return WhoAmI(name=who.name, role=str(who.role), namespaces=who.namespaces)
+    return _show(call.who)
+
+
+async def _signs_in(call: Call, data: SessionRequest) -> Identity:
+    """Returns who signs in; raises `Unauthorized` or `Forbidden`."""
+    if data.code is not None:
+        who = await call.services.access.use_link(data.code)
+        if who is None:
+            raise Unauthorized("this link was used already, or is too old: ask for a new one")
+    else:
+        who = await call.services.access.identify(data.token or "", 0)
+        if who is None:
+            raise Unauthorized("this token is not valid, or is not valid any more")
+    if who.role is Role.WORKER or who.shut_out:
+        raise Forbidden("this is the token of a worker: sign in with that of a person")
+    if not who.token:
+        raise Forbidden("a token of an identity provider opens no session: sign in there")
+    return who
+
+
+def _show(who: Identity) -> WhoAmI:
+    actions = tuple(str(action) for action in Action if _offers(who, action))
+    return WhoAmI(name=who.name, role=str(who.role), namespaces=who.namespaces, actions=actions)
+
+
+def _offers(who: Identity, action: Action) -> bool:
+    return not RIGHTS[action].is_open and may(who, action)
 
 
 def _web(call: Call) -> tuple[Oidc, CodeFlow]:
@@ -92,10 +152,16 @@ def _begun_name(oidc: Oidc) -> str:
     return f"__Host-{BEGUN}" if oidc.is_secure else BEGUN
 
 
-def _cookie(oidc: Oidc, name: str, value: str, seconds: int) -> str:
+def _session_cookie(call: Call, value: str, seconds: int) -> str:
+    """Returns the cookie of a session, which our own page sends and nobody else."""
+    secure = call.services.callers.public_origin.startswith("https:") or call.is_secure
+    return _cookie(SECURE_COOKIE if secure else COOKIE, value, seconds, STRICT, secure)
+
+
+def _cookie(name: str, value: str, seconds: int, sent_by: str, is_secure: bool) -> str:
     """Returns a cookie that scripts cannot read and other sites cannot make a browser change."""
-    secure = "; Secure" if oidc.is_secure else ""
-    return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+    secure = "; Secure" if is_secure else ""
+    return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite={sent_by}{secure}"
 
 
 def _redirect(url: str, cookies: Sequence[str]) -> Complete:

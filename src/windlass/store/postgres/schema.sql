@@ -298,6 +298,7 @@ CREATE TABLE tokens (
     revoked_at bigint NOT NULL,
     incarnation bigint NOT NULL,
     last_used_at bigint NOT NULL,
+    parent bigint NOT NULL,
     name text NOT NULL,
     digest text COLLATE "C" NOT NULL UNIQUE,
     role text NOT NULL,
@@ -311,6 +312,7 @@ CREATE TABLE codes (
     expires_at bigint NOT NULL,
     used_at bigint NOT NULL,
     takeover bigint NOT NULL,
+    token bigint NOT NULL,
     worker text NOT NULL
 );
 
@@ -327,6 +329,9 @@ CREATE TABLE logs (
 
 -- Logs that have not ended.
 CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = {log.streaming};
+
+-- Logs that nobody will complete, of which there are few.
+CREATE INDEX logs_lost ON logs (job, attempt) WHERE state = {log.lost};
 
 CREATE TABLE artifacts (
     job bigint NOT NULL,
@@ -567,6 +572,17 @@ CREATE TABLE statistics (
     buckets text NOT NULL,
     PRIMARY KEY (namespace, queue, kind, measure)
 ) WITH (fillfactor = 50);
+
+-- Figures over time, added up from the events; `body` is JSON (see domain/rows/series.py).
+CREATE TABLE series (
+    step bigint NOT NULL,
+    at bigint NOT NULL,
+    kind smallint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (kind, step, at, namespace, name)
+);
 
 -- What a job's newest attempt took of its machine, where that is known.
 CREATE TABLE usage (

@@ -1,166 +1,104 @@
-"""`if:`: whether a job of a file is made, from parameters, the values of its matrix and its index.
+"""`if:`: whether a job of a file is made, and whether it runs.
 
-`==`, `!=`, `<`, `<=`, `>`, `>=`, `and`, `or`, `not` (also `&&`, `||`, `!`), parentheses, names,
-numbers, `true`, `false` and quoted text are all there is. Nothing else is computed.
+A condition about parameters, the values of the matrix and the index is decided here. One about
+other jobs is decided when those have ended; here it becomes the `run_if` of the job, with the
+values of the others filled in.
 """
 
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from windlass.domain.job.run_if import FUNCTIONS, check_call, mentions
+from windlass.domain.values.conditions import (
+    Meaning,
+    Token,
+    evaluate,
+    quote,
+    split,
+    text_of,
+)
 from windlass.workflows.expressions.substitution import Scope
 from windlass.workflows.nodes import Misdescribed, Node, plain
 
-LENGTH_LIMIT: Final = 1_000
-DEPTH_LIMIT: Final = 20
-_TOKEN: Final = re.compile(
-    r"\s*(?:(?P<text>'[^']*'|\"[^\"]*\")|(?P<number>-?\d{1,15}(?:\.\d{1,15})?(?![\w.]))"
-    r"|(?P<name>[A-Za-z_][\w.-]*)|(?P<sign>==|!=|<=|>=|&&|\|\||[<>!()]))"
-)
 _WRAPPED: Final = re.compile(r"\s*\$\{\{(.*)\}\}\s*", re.DOTALL)
-_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-_WORDS: Final = {"and": "&&", "or": "||", "not": "!"}
+_OF_JOB: Final = re.compile(r"jobs\.(.+)\.(?:state|outputs\.([\w-]+))")
+JOBS: Final = "jobs."
 
 
-def holds(node: Node, scope: Scope, field: str) -> bool:
-    """Returns whether a condition is true; raises `Misdescribed` for one that cannot be read."""
-    if isinstance(node.value, bool):
-        return node.value
-    text = node.text
-    wrapped = _WRAPPED.fullmatch(text)
-    return _Reader(wrapped[1] if wrapped else text, node, scope, field).read()
+class Condition:
+    """A condition as it was written, split into words."""
 
-
-class _Reader:
-    """Reads one condition, from left to right; both sides of `and` and `or` are always read."""
-
-    def __init__(self, text: str, node: Node, scope: Scope, field: str) -> None:
+    def __init__(self, node: Node, field: str) -> None:
         self._node = node
-        self._scope = scope
         self._field = field
-        self._depth = 0
-        self._tokens = self._split(text)
-        self._next = 0
+        wrapped = _WRAPPED.fullmatch(node.text)
+        fixed = "true" if node.value is True else "false"
+        text = fixed if isinstance(node.value, bool) else wrapped[1] if wrapped else node.text
+        self._tokens = split(text, self._refuse)
 
-    def read(self) -> bool:
-        """Returns the value of the whole condition."""
-        value = self._any()
-        if self._peek() is not None:
-            raise self._refuse(f"over after {self._done()}", self._peek())
-        return _truth(value)
+    @property
+    def is_about_jobs(self) -> bool:
+        """Returns whether it can be decided only when other jobs have ended."""
+        names = (token.word for token in self._tokens if token.kind == "name")
+        return mentions(self._tokens, FUNCTIONS) or any(n.startswith(JOBS) for n in names)
 
-    def _split(self, text: str) -> list[tuple[str, str]]:
-        if len(text) > LENGTH_LIMIT:
-            raise self._refuse(f"at most {LENGTH_LIMIT} characters", len(text))
-        found: list[tuple[str, str]] = []
-        at = 0
-        text = text.rstrip()
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None or match.lastgroup is None:
-                expected = "a condition such as parameters.os == 'linux' and not matrix.debug"
-                raise self._refuse(expected, text[at:])
-            kind, word = match.lastgroup, match[match.lastgroup]
-            found.append(("sign", _WORDS[word]) if word in _WORDS else (kind, word))
-            at = match.end()
-        return found
+    def holds(self, scope: Scope) -> bool:
+        """Returns whether it is true; raises `Misdescribed` if it cannot be read."""
+        return evaluate(self._tokens, self._meaning(scope))
 
-    def _any(self) -> Any:
-        value = self._all()
-        while self._take("||"):
-            other = self._all()
-            value = _truth(value) or _truth(other)
-        return value
+    def for_later(self, scope: Scope, full_name: Callable[[str], str]) -> str:
+        """Returns it as `run_if`; `full_name` finds the jobs that it names."""
+        evaluate(self._tokens, self._meaning(scope))
+        words: list[str] = []
+        last = ""  # the function whose names follow
+        for token, after in zip(self._tokens, [*self._tokens[1:], None], strict=True):
+            called = after == Token("sign", "(")
+            if token.kind == "name" and token.word not in ("true", "false") and not called:
+                words.append(self._value(token.word, scope, full_name))
+            elif token.kind == "text" and last:
+                name = text_of(token.word)
+                words.append(quote(name if last == "output)" else full_name(name)))
+                last = "output)" if last == "output" else last
+            else:
+                words.append(token.word)
+            if called:
+                last = token.word if token.kind == "name" else ""
+            elif token.word == ")":
+                last = ""
+        return " ".join(words)
 
-    def _all(self) -> Any:
-        value = self._negated()
-        while self._take("&&"):
-            other = self._negated()
-            value = _truth(value) and _truth(other)
-        return value
+    def _value(self, name: str, scope: Scope, full_name: Callable[[str], str]) -> str:
+        """Returns what stands for a name later on: a call, or its value."""
+        job = _OF_JOB.fullmatch(name)
+        if job is not None:
+            own = quote(full_name(job[1]))
+            return f"state({own})" if job[2] is None else f"output({own}, {quote(job[2])})"
+        value = plain(scope.find(name, self._node.place, self._field))
+        if isinstance(value, list):
+            raise self._refuse("without lists beside other jobs", name)
+        if isinstance(value, str):
+            return quote(value)
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
-    def _negated(self) -> Any:
-        negations = 0
-        while self._take("!"):
-            negations += 1
-        value = self._compared()
-        return value if not negations else _truth(value) == (negations % 2 == 0)
+    def _meaning(self, scope: Scope) -> Meaning:
+        def name(word: str) -> Any:
+            if word.startswith(JOBS):
+                if _OF_JOB.fullmatch(word) is None:
+                    raise self._refuse("jobs.NAME.state or jobs.NAME.outputs.OUTPUT", word)
+                return ""
+            return plain(scope.find(word, self._node.place, self._field))
 
-    def _compared(self) -> Any:
-        left = self._value()
-        sign = self._peek()
-        if sign is None or sign not in _COMPARE or self._tokens[self._next][0] != "sign":
-            return left
-        self._next += 1
-        right = self._value()
-        left, right = _alike(left, right)
-        try:
-            return _COMPARE[sign](left, right)
-        except TypeError:
-            raise self._refuse(
-                f"values that {sign} can compare", f"{left} {sign} {right}"
-            ) from None
+        def call(function: str, names: Sequence[str]) -> Any:
+            check_call(function, names, self._refuse)
+            return ""
 
-    def _value(self) -> Any:
-        if self._next >= len(self._tokens):
-            raise self._refuse("a value at its end", "nothing")
-        kind, word = self._tokens[self._next]
-        self._next += 1
-        if kind == "text":
-            return word[1:-1]
-        if kind == "number":
-            return float(word) if "." in word else int(word)
-        if kind == "name":
-            words = {"true": True, "false": False}
-            if word in words:
-                return words[word]
-            return plain(self._scope.find(word, self._node.place, self._field))
-        if word == "(":
-            return self._inside()
-        raise self._refuse("a value", word)
-
-    def _inside(self) -> Any:
-        self._depth += 1
-        if self._depth > DEPTH_LIMIT:
-            raise self._refuse(f"nested at most {DEPTH_LIMIT} deep", "deeper")
-        value = self._any()
-        self._depth -= 1
-        if not self._take(")"):
-            raise self._refuse("with ) for each (", self._peek() or "its end")
-        return value
-
-    def _peek(self) -> str | None:
-        return self._tokens[self._next][1] if self._next < len(self._tokens) else None
-
-    def _take(self, sign: str) -> bool:
-        found = self._next < len(self._tokens) and self._tokens[self._next] == ("sign", sign)
-        self._next += found
-        return found
-
-    def _done(self) -> str:
-        return " ".join(word for _, word in self._tokens[: self._next])
+        return Meaning(name, call, self._refuse)
 
     def _refuse(self, expected: str, got: object) -> Misdescribed:
         return Misdescribed(self._node.place, self._field, expected, got)
 
 
-def _truth(value: Any) -> bool:
-    """Returns False for false, 0, nothing, and the texts "", "0" and "false"."""
-    return value.lower() not in ("", "0", "false") if isinstance(value, str) else bool(value)
-
-
-def _alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Compares as text where one side is text: parameters of the command line are."""
-    if isinstance(left, list) or isinstance(right, list):
-        return left, right
-    if isinstance(left, str) != isinstance(right, str):
-        return _text(left), _text(right)
-    return left, right
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def holds(node: Node, scope: Scope, field: str) -> bool:
+    """Returns whether a condition is true; raises `Misdescribed` for one that cannot be read."""
+    return Condition(node, field).holds(scope)

@@ -1,22 +1,36 @@
 """`${{ … }}` in values and names: what stands there is replaced once, and nothing is computed.
 
-`${{ parameters.NAME }}`, `${{ matrix.NAME }}` and `${{ index }}` are all there is. A value
+`${{ parameters.NAME }}`, `${{ matrix.NAME }}` and `${{ index }}` are all there is, and in what a
+job gets `${{ jobs.NAME.outputs.OUTPUT }}`, which is known when that job has completed. A value
 that is nothing else takes the type of what it stands for; within a text it is text.
 `$${{` is a plain `${{`.
 """
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
+from windlass.domain.tasks.references import RESULT, TEXT
 from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
-from windlass.workflows.nodes import MARK, Misdescribed, Node, Place, mapping, sequence
+from windlass.workflows.nodes import (
+    MARK,
+    Consequence,
+    Faults,
+    Misdescribed,
+    Node,
+    Place,
+    Referring,
+    mapping,
+    sequence,
+)
 
-_FOUND: Final = re.compile(r"\$\$\{\{|\$\{\{(?:\s*([A-Za-z0-9_.-]+)\s*\}\})?")
+_OUTPUT: Final = re.compile(r"jobs\.(.+)\.outputs\.([\w-]+)")
+_NAME: Final = r"(jobs\.[^\s{}]+|[A-Za-z0-9_.-]+)"
+_FOUND: Final = re.compile(rf"\$\$\{{\{{|\$\{{\{{(?:\s*{_NAME}\s*\}}\}})?")
 TEXT_LIMIT: Final = 64 << 20  # characters that parameters fill in, in a whole workflow
 SHELL: Final = ("sh", "-c")
-_WHOLE: Final = re.compile(r"\$\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
+_WHOLE: Final = re.compile(rf"\$\{{\{{\s*{_NAME}\s*\}}\}}")
 
 
 class Budget:
@@ -36,14 +50,40 @@ class Budget:
 class Scope:
     """What names stand for. It remembers which of them were asked for."""
 
-    def __init__(self, values: Mapping[str, Node], budget: Budget) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Node],
+        budget: Budget,
+        unknown: frozenset[str] = frozenset(),
+        outputs: bool = False,
+    ) -> None:
         self._values = values
         self._budget = budget
+        self._unknown = unknown  # names whose values are wrong, which was told
         self._used: set[str] = set()
+        self.outputs = outputs  # whether outputs of jobs can stand here
+        self.refers = False  # whether some do
 
     def with_values(self, more: Mapping[str, Node]) -> "Scope":
         """Returns a scope with more names."""
-        return Scope({**self._values, **more}, self._budget)
+        return Scope({**self._values, **more}, self._budget, self._unknown, self.outputs)
+
+    def with_outputs(self) -> "Scope":
+        """Returns a scope for what may name outputs of jobs."""
+        return Scope(self._values, self._budget, self._unknown, outputs=True)
+
+    def output(self, name: str, place: Place, field: str) -> dict[str, Any] | None:
+        """Returns the reference that `jobs.NAME.outputs.OUTPUT` means; None for other names."""
+        if not name.startswith("jobs."):
+            return None
+        found = _OUTPUT.fullmatch(name)
+        if found is None:
+            raise Misdescribed(place, field, "jobs.NAME.outputs.OUTPUT", name)
+        if not self.outputs:
+            expected = "without outputs of jobs, which only run, env and args can have"
+            raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}")
+        self.refers = True
+        return {RESULT: {"job": found[1], "output": found[2]}}
 
     def knows(self, name: str) -> bool:
         """Returns whether a name is defined."""
@@ -56,9 +96,11 @@ class Scope:
     def find(self, name: str, place: Place, field: str) -> Node:
         """Returns the value of a name."""
         found = self._values.get(name)
+        if found is None and name in self._unknown:
+            raise Consequence(place, field, f"a value for {name}", "none")
         if found is None:
-            expected = f"without names other than {listed(self._values)}"
-            hint = did_you_mean(name, self._values)
+            expected = f"without names other than {listed([*self._values, *self._unknown])}"
+            hint = did_you_mean(name, [*self._values, *self._unknown])
             raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}", hint)
         self._used.add(name)
         self._budget.spend(found, field, place)
@@ -73,16 +115,46 @@ def substitute(node: Node, scope: Scope, field: str) -> Node:
     if isinstance(value, dict):
         return _entries(node, scope, field)
     if isinstance(value, list):
-        items = [substitute(item, scope, f"{field}[{n}]") for n, item in enumerate(value)]
+        faults, items = Faults(), list[Node]()
+        for number, item in enumerate(value):
+            with faults:
+                items.append(substitute(item, scope, f"{field}[{number}]"))
+        faults.tell()
         return sequence(items, node.place)
     whole = _WHOLE.fullmatch(value)
     if whole:
+        reference = scope.output(whole[1], node.place, field)
+        if reference is not None:
+            return _referring(value, reference, node.place)
         found = scope.find(whole[1], node.place, field)
         if isinstance(found.value, list):
             return sequence(found.value, node.place)
         return Node(found.value, node.place, found.text)
-    text = substitute_text(value, scope, node.place, field)
-    return Node(text, node.place, text)
+    return _within_text(node, scope, field)
+
+
+def _within_text(node: Node, scope: Scope, field: str) -> Node:
+    """Returns a text with names in it replaced; outputs of jobs are joined with the rest later."""
+    pieces: list[Any] = [""]
+    done = 0
+    for match in _FOUND.finditer(node.value) if "jobs." in node.value else ():
+        named = match[1]
+        reference = None if named is None else scope.output(named, node.place, field)
+        if reference is not None:
+            before = node.value[done : match.start()]
+            pieces += [substitute_text(before, scope, node.place, field), reference]
+            done = match.end()
+    rest = substitute_text(node.value[done:], scope, node.place, field)
+    if not done:
+        return Node(rest, node.place, rest)
+    parts = [part for part in (*pieces, rest) if part != ""]
+    return _referring(node.value, {TEXT: parts}, node.place)
+
+
+def _referring(text: str, reference: dict[str, Any], place: Place) -> Node:
+    made = Node(Referring.of(text, reference), place, text)
+    made.live = False
+    return made
 
 
 def substitute_text(text: str, scope: Scope, place: Place, field: str) -> str:
@@ -106,9 +178,11 @@ def substitute_line(node: Node, scope: Scope, field: str) -> Node:
     stands for the words themselves.
     """
     whole = _WHOLE.fullmatch(node.value)
+    if whole and whole[1].startswith("jobs."):
+        whole = None
     if whole and isinstance(scope.find(whole[1], node.place, field).value, list):
         return substitute(node, scope, field)
-    values: dict[str, str] = {}
+    values: dict[str, Node] = {}
 
     def replace(match: re.Match[str]) -> str:
         if match[0].startswith("$$"):
@@ -116,12 +190,20 @@ def substitute_line(node: Node, scope: Scope, field: str) -> Node:
         if match[1] is None:
             expected = f"free of {MARK} but for {MARK} parameters.NAME }}}} and its like"
             raise Misdescribed(node.place, field, expected, node.value[match.start() :])
-        values.setdefault(match[1], scope.find(match[1], node.place, field).text)
+        reference = scope.output(match[1], node.place, field)
+        if reference is None:
+            text = scope.find(match[1], node.place, field).text
+            values.setdefault(match[1], Node(text, node.place, text))
+        else:
+            values.setdefault(match[1], _referring(match[0], {TEXT: [reference]}, node.place))
         return f"${{{list(values).index(match[1]) + 1}}}"
 
     line = _FOUND.sub(replace, node.value)
-    words = [*SHELL, line, *([SHELL[0], *values.values()] if values else [])]
-    return sequence([Node(word, node.place, word) for word in words], node.place)
+    words = [*SHELL, line, *([SHELL[0]] if values else [])]
+    nodes = [Node(word, node.place, word) for word in words]
+    for word in nodes:
+        word.live = False
+    return sequence([*nodes, *values.values()], node.place)
 
 
 def _weight(node: Node) -> int:
@@ -132,11 +214,14 @@ def _weight(node: Node) -> int:
 def _entries(node: Node, scope: Scope, field: str) -> Node:
     entries: dict[str, Node] = {}
     keys: dict[str, Place] = {}
+    faults = Faults()
     for name, child in node.entries().items():
         place = node.place_of(name)
-        key = substitute_text(name, scope, place, field) if MARK in name else name
-        if key in entries:
-            raise Misdescribed(place, field, "without the same name twice", key)
-        entries[key] = substitute(child, scope, f"{field}.{key}" if field else key)
-        keys[key] = place
+        with faults:
+            key = substitute_text(name, scope, place, field) if MARK in name else name
+            if key in entries:
+                raise Misdescribed(place, field, "without the same name twice", key)
+            entries[key] = substitute(child, scope, f"{field}.{key}" if field else key)
+            keys[key] = place
+    faults.tell()
     return mapping(entries, node.place, keys)

@@ -30,7 +30,7 @@ async def report_draining(services: Services, workers: Collection[str]) -> None:
     while True:
         await clock.sleep_ms(REPORT_MS)
         wanted = JobFilter(states=(State.RUNNING.code, State.ASSIGNED.code))
-        found = await services.queries.jobs(wanted, 0, LISTED)
+        found = await services.queries.jobs(wanted, None, LISTED)
         say(describe([job for job in found.jobs if job.worker in workers]))
         sys.stdout.flush()
 

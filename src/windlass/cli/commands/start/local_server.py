@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from windlass.client.settings import announce, retract
 from windlass.domain.values.errors import InvalidInput
+from windlass.server.services import Services
+from windlass.server.sign_in.routes import LINK_PATH
 from windlass.wiring.stores import make_private
 
 
@@ -27,6 +29,15 @@ def prepare_data(directory: Path) -> None:
 def local_address(address: str) -> str:
     """Returns the address for clients on this machine if the server listens on all interfaces."""
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+async def sign_in_link(services: Services, address: str, token: str) -> str:
+    """Returns a link to the dashboard that signs in once with this token."""
+    who = await services.access.identify(token)
+    if who is None:
+        return address
+    code, _ = await services.access.create_link(who)
+    return f"{address}{LINK_PATH}{code}"
 
 
 @contextlib.contextmanager

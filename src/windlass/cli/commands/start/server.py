@@ -42,6 +42,8 @@ def server(
     tls_client_ca: Path | None = None,
     allowed_host: Many = None,
     modules: Imports = None,
+    no_dashboard: bool = False,
+    fuzz: Many = None,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -71,6 +73,11 @@ def server(
         A name under which clients reach the server, like --http-host-names. Repeatable.
     modules
         A module with tasks whose arguments the server checks on submission. Repeatable.
+    no_dashboard
+        Serve the API only, without the web page.
+    fuzz
+        A solver file of `windlass fuzz` whose queue, builds, findings and coverage the dashboard
+        shows. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -82,9 +89,9 @@ def server(
     imports = tuple(modules or ())
     options = ServerOptions(
         store, blobs, settings.config, imports, data=directory, log_level=level,
-        sign_in=settings.sign_in,
+        sign_in=settings.sign_in, fuzz=tuple(fuzz or ()),
     )  # fmt: skip
-    uvloop.run(_serve(directory, options, where, tuple(allowed_host or ())))
+    uvloop.run(_serve(directory, options, where, tuple(allowed_host or ()), not no_dashboard))
 
 
 def _tls_files(
@@ -105,7 +112,11 @@ def _tls_files(
 
 
 async def _serve(
-    directory: Path, options: ServerOptions, listen: Listen, names: tuple[str, ...]
+    directory: Path,
+    options: ServerOptions,
+    listen: Listen,
+    names: tuple[str, ...],
+    dashboard: bool,
 ) -> None:
     stop = obey_signals().soon
     bound = bind(listen)
@@ -121,7 +132,7 @@ async def _serve(
                 "a loopback address until there is a token (start on 127.0.0.1 once)",
                 listen.host,
             )
-        serving = start_serving(services, listen, bound, names)
+        serving = start_serving(services, listen, bound, names, dashboard)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, serving.reload_certificate)
         with announced(directory, local_address(address)):

@@ -13,10 +13,12 @@ from windlass.cli.commands.start.local_server import (
     local_address,
     obey_signals,
     prepare_data,
+    sign_in_link,
 )
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
+from windlass.cli.options.flags import Many
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import (
     APP_VARIABLE,
@@ -51,6 +53,8 @@ def up(
     store: str | None = None,
     modules: Imports = None,
     apps: Apps = None,
+    no_dashboard: bool = False,
+    fuzz: Many = None,
     variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
@@ -77,6 +81,11 @@ def up(
         A module with tasks for the workers to run. Repeatable.
     apps
         A package that the workers import with all modules below it. Repeatable.
+    no_dashboard
+        Serve the API only, without the web page.
+    fuzz
+        A solver file of `windlass fuzz` whose queue, builds, findings and coverage the dashboard
+        shows. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -91,6 +100,7 @@ def up(
         data=directory,
         log_level=level,
         sign_in=settings.sign_in,
+        fuzz=tuple(fuzz or ()),
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # The workers inherit it.
@@ -100,7 +110,7 @@ def up(
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
-        uvloop.run(_up(directory, options, where, workers, slots, alone))
+        uvloop.run(_up(directory, options, where, workers, slots, alone, not no_dashboard))
 
 
 def _listen(port: int | None, text: str | None) -> Listen:
@@ -121,8 +131,9 @@ def _pass_on(variables: JobVariables) -> None:
 
 
 async def _up(
-    directory: Path, options: ServerOptions, listen: Listen, workers: int, slots: int, alone: bool
-) -> None:
+    directory: Path, options: ServerOptions, listen: Listen, workers: int, slots: int, alone: bool,
+    dashboard: bool,
+) -> None:  # fmt: skip
     stopping = obey_signals()
     bound = bind(listen)
     address = local_address(address_of(listen, bound))
@@ -131,7 +142,7 @@ async def _up(
         token_file = directory / "admin-token"
         had_token = token_file.exists()
         token = await ensure_admin_token(services, token_file)
-        serving = start_serving(services, listen, bound)
+        serving = start_serving(services, listen, bound, dashboard=dashboard)
         own = OwnWorkers(directory, address, services.access, slots)
         with announced(directory, address):
             if alone:
@@ -141,6 +152,8 @@ async def _up(
             say(f"  data in {directory}, {_counted(workers, slots)}")
             if not is_loopback(listen.host):
                 say(f"  token in {token_file}" if had_token else f"  token: {token}")
+            if dashboard:
+                say(f"  dashboard: {await sign_in_link(services, address, token)}")
             say("  try: windlass run -- echo hello")
             sys.stdout.flush()
             await stopping.soon.wait()

@@ -34,8 +34,8 @@ FEW: Final = 8  # Up to this many jobs of one entry get a line each.
 POLL_SECONDS: Final = 1
 SIGNS: Final = {
     "completed": "✓", "failed": "✗", "rejected": "✗", "aborted": "–", "canceled": "–",
-    "running": "▶", "assigned": "▶", "blocked": "·", "queued": "○", "retrying": "↻",
-    "suspended": "⏸", "canceling": "…", "timed_out": "✗",
+    "skipped": "–", "running": "▶", "assigned": "▶", "blocked": "·", "queued": "○",
+    "retrying": "↻", "suspended": "⏸", "canceling": "…", "timed_out": "✗",
 }  # fmt: skip
 
 

@@ -5,8 +5,12 @@ from hashlib import sha256
 from sys import modules as imported
 from typing import Any, Final
 
-from windlass.domain.matching.functions import KNOWN, MISSING, VERSIONS
-from windlass.tasks.task import Task, named_tasks
+import msgspec
+
+from windlass.domain.matching.functions import KNOWN, MISSING, SCHEMAS, VERSIONS
+from windlass.domain.tasks.reported import ReportedTask, pack
+from windlass.tasks.task import PYTHON, Task, named_tasks
+from windlass.tasks.values.schema import arguments_schema, is_positional
 
 MOST: Final = 200  # entries of each kind in the metadata of a worker
 
@@ -45,20 +49,43 @@ class MissingFunctions:
 def describe_modules(modules: Iterable[str]) -> dict[str, Any]:
     """Returns the metadata of the functions in these imported modules, and of named tasks."""
     versions: dict[str, str | None] = {}
+    tasks: dict[str, Task[..., Any]] = {}
     for name in modules:
         for found in vars(imported[name]).values() if name in imported else ():
             if isinstance(found, Task) and found.function.__module__ == name:
                 versions[found.path] = found.version
+                if found.defaults.task == PYTHON:
+                    tasks[found.path] = found
     known = sorted(versions)
     for task, made in named_tasks().items():
         versions[task] = made.version
+        if "<" not in made.function.__qualname__:  # Else no other process finds it.
+            tasks[task] = made
     declared = {name: version for name, version in sorted(versions.items()) if version is not None}
     metadata: dict[str, Any] = {}
     if known:
         metadata[KNOWN] = known if len(known) <= MOST else _summary(known)
     if declared:
         metadata[VERSIONS] = dict(list(declared.items())[:MOST])
+    if tasks:
+        metadata[SCHEMAS] = pack(_reported(name, tasks[name]) for name in sorted(tasks))
     return metadata
+
+
+def _reported(name: str, task: Task[..., Any]) -> ReportedTask:
+    """Returns what is told about one function, so that others can fill in its arguments."""
+    lines = (task.function.__doc__ or "").strip().splitlines()
+    options = msgspec.to_builtins(msgspec.structs.replace(task.defaults, task="", args=None))
+    del options["task"]
+    return ReportedTask(
+        name=name,
+        path=task.path,
+        doc=lines[0].strip() if lines else "",
+        schema=arguments_schema(task.function),
+        options=options,
+        positional=is_positional(task.signature),
+        version=task.version,
+    )
 
 
 def _summary(known: list[str]) -> str:

@@ -11,6 +11,8 @@ class AccessRead(Protocol):
 
     async def by_digest(self, digest: str) -> Token | None: ...
 
+    async def by_id(self, token: int) -> Token | None: ...
+
     async def all(self) -> list[Token]:
         """Returns every token, revoked ones too, ascending by id."""
         ...
@@ -58,5 +60,12 @@ class AccessWrite(AccessRead, Protocol):
         ...
 
     async def use_code(self, digest: str, now: int) -> Code | None:
-        """Uses a code up and returns it: to exactly one caller, and only before it expires."""
+        """Uses an enrolment code up and returns it.
+
+        Exactly one caller gets it, and only before it expires.
+        """
+        ...
+
+    async def use_link(self, digest: str, now: int) -> Code | None:
+        """Does the same with a code that opens a session."""
         ...

@@ -18,6 +18,10 @@ class AuditRead(Protocol):
         """
         ...
 
+    async def recent(self, before: int, count: int) -> list[AuditRow]:
+        """Returns at most `count` rows below id `before` (0: all), descending."""
+        ...
+
 
 class AuditWrite(AuditRead, Protocol):
     """Reads and writes rows of `audit`."""

@@ -5,7 +5,19 @@ from typing import Protocol
 
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import JobRecord, RateRow
-from windlass.domain.rows.views import Census, FleetRow, JobFilter, JobPage, WaitingJob, WorkerView
+from windlass.domain.rows.views import (
+    Census,
+    FleetRow,
+    JobCount,
+    JobFilter,
+    JobMoment,
+    JobPage,
+    JobSort,
+    Place,
+    SortedPage,
+    WaitingJob,
+    WorkerView,
+)
 
 
 class ViewsRead(Protocol):
@@ -27,6 +39,27 @@ class ViewsRead(Protocol):
         Each call looks at a bounded number of rows, however many there are, so a page
         may be short and still have a `next`.
         """
+        ...
+
+    async def sorted_jobs(
+        self, wanted: JobFilter, sort: JobSort, after: Place | None, limit: int
+    ) -> SortedPage:
+        """Returns jobs behind a place of an order, bounded like `jobs`.
+
+        Raises `InvalidInput` if the order cannot show what is wanted.
+        """
+        ...
+
+    async def count_jobs(self, wanted: JobFilter) -> JobCount:
+        """Counts jobs by looking at a bounded number of rows."""
+        ...
+
+    async def dead_jobs(self, looked: int) -> list[JobRecord]:
+        """Returns failed jobs without a successor, among the newest that ended badly."""
+        ...
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        """Returns where these jobs stand, ascending by id and without unknown ones."""
         ...
 
     async def workers_with_counts(self) -> list[WorkerView]:
@@ -62,6 +95,17 @@ class ViewsRead(Protocol):
 
     async def rate(self, namespace: str, key: str) -> RateRow | None:
         """Returns the newest starts under a rate, if there were any."""
+        ...
+
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        """Returns the last events in (after, until] that name this worker, descending.
+
+        It walks that part of the log: callers limit its length.
+        """
+        ...
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        """Returns the last events about pools in (after, until], descending."""
         ...
 
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:

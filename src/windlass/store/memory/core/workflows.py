@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import COUNTS, ENDED, FORGIVEN
+from windlass.domain.lifecycle.workflow_state import COUNTS, ENDED, FORGIVEN, ended_badly
 from windlass.domain.rows.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
 from windlass.store.memory.tables import Tables
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
-COMPLETED = State.COMPLETED.code
 
 
 class MemoryWorkflows:
@@ -95,6 +94,10 @@ class MemoryWorkflows:
         rows = self._tables.grouped.between((workflow, after + 1), (workflow + 1,), count)
         return [self._tables.jobs[job].facts for _, job in rows]
 
+    async def last_job(self, workflow: int) -> int:
+        rows = self._tables.grouped.between((workflow,), (workflow + 1,))
+        return max((job for _, job in rows), default=0)
+
     async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
         found: list[int] = []
         while len(found) < count:
@@ -124,7 +127,7 @@ class MemoryWorkflows:
             if facts.superseded_by:
                 continue
             counts[self._place(facts) if facts.state is None else facts.state] += 1
-            if facts.state not in (None, COMPLETED) and facts.flags & ALLOW_FAILURE:
+            if ended_badly(facts.state or 0) and facts.flags & ALLOW_FAILURE:
                 counts[FORGIVEN] += 1
         return tuple(counts)
 

@@ -22,6 +22,9 @@ class MemoryAccess:
         token = self._tables.token_ids.get(digest)
         return None if token is None else self._tables.tokens[token]
 
+    async def by_id(self, token: int) -> Token | None:
+        return self._tables.tokens.get(token)
+
     async def all(self) -> list[Token]:
         return sorted(self._tables.tokens)
 
@@ -85,8 +88,14 @@ class MemoryAccess:
         return min(len(old), count)
 
     async def use_code(self, digest: str, now: int) -> Code | None:
+        return self._use(digest, now, of_token=False)
+
+    async def use_link(self, digest: str, now: int) -> Code | None:
+        return self._use(digest, now, of_token=True)
+
+    def _use(self, digest: str, now: int, of_token: bool) -> Code | None:
         row = self._tables.codes.get(digest)
-        if row is None or row.used_at or row.expires_at <= now:
+        if row is None or row.used_at or row.expires_at <= now or bool(row.token) != of_token:
             return None
         used = row._replace(used_at=now)
         self._tables.codes.put(digest, used)

@@ -21,6 +21,10 @@ class MemoryAudit:
             if row.at >= since and (not namespaces or row.namespace in namespaces)
         ][:count]  # fmt: skip
 
+    async def recent(self, before: int, count: int) -> list[AuditRow]:
+        rows = self._tables.audit.between((), (before,) if before else None)
+        return list(rows)[::-1][:count]
+
     async def append(self, rows: Sequence[AuditRow]) -> None:
         for number, row in zip(self._tables.number("audit", len(rows)), rows, strict=True):
             self._tables.audit.insert(number, row._replace(id=number))

@@ -15,10 +15,11 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import Census, FleetRow, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import (
     BAD_CODES,
     BLOCKED,
+    ENDED_CODES,
     QUEUED,
     Candidate,
     Source,
@@ -52,6 +53,16 @@ class MemoryViews(Views):
     async def _scan(
         self, source: Source, below: int, count: int, workflow: int | None
     ) -> list[Candidate]:
+        ids = sorted((job for job in self._held(source, workflow) if job < below), reverse=True)
+        return await self._light(ids[:count])
+
+    async def _scan_up(
+        self, source: Source, above: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
+        ids = sorted(job for job in self._held(source, workflow) if job > above)
+        return await self._light(ids[:count])
+
+    def _held(self, source: Source, workflow: int | None) -> Iterable[int]:
         tables = self._tables
         holds: dict[Source, Callable[[], Iterable[int]]] = {
             Source.JOBS: lambda: (row.facts.id for row in tables.jobs),
@@ -65,8 +76,46 @@ class MemoryViews(Views):
                 row.facts.id for row in tables.jobs if row.facts.workflow == workflow
             ),
         }
-        ids = sorted((job for job in holds[source]() if job < below), reverse=True)
-        return await self._light(ids[:count])
+        return holds[source]()
+
+    async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
+        found = (
+            (row.assigned_at if row.started_at is None else row.started_at, row.job)
+            for row in self._tables.leases
+        )
+        return sorted(place for place in found if place > after)[:count]
+
+    async def _ready_first(self, shapes: Sequence[int], after: Place, count: int) -> list[Place]:
+        wanted = set(shapes)
+        found = ((row.rank, row.job) for row in self._tables.ready if row.shape in wanted)
+        return sorted(place for place in found if place > after)[:count]
+
+    async def _ends_between(self, start: int, below: int) -> list[Place]:
+        events = self._tables.events.between((start,), (below,))
+        return [
+            (event.seq, event.job)
+            for event in reversed(events)
+            if event.kind == EventKind.JOB and event.to in ENDED_CODES
+        ]
+
+    async def _event_bounds(self) -> tuple[int, int]:
+        first = self._tables.events.between((), None, 1)
+        return (first[0].seq if first else 1), await self._log.newest()
+
+    async def _event_time(self, number: int) -> int | None:
+        found = self._tables.events.between((number,), None, 1)
+        return found[0].at if found else None
+
+    async def _created_up_to(self, job: int) -> int | None:
+        ids = [row.facts.id for row in self._tables.jobs if row.facts.id <= job]
+        found = self._tables.jobs.get(max(ids)) if ids else None
+        return None if found is None else found.facts.created_at
+
+    async def _newest_job(self) -> int:
+        return max((row.facts.id for row in self._tables.jobs), default=0)
+
+    async def _oldest_job(self) -> int:
+        return min((row.facts.id for row in self._tables.jobs), default=0)
 
     async def _light(self, ids: Sequence[int]) -> list[Candidate]:
         facts = await self._job_rows.read(ids)
@@ -105,6 +154,31 @@ class MemoryViews(Views):
             elif due is not None:
                 found.append(Standing(job, due.state, due.at))
         return found
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        rows = (self._tables.jobs.get(job) for job in sorted(ids))
+        return [self._moment(row) for row in rows if row is not None]
+
+    def _moment(self, row: JobRecord) -> JobMoment:
+        facts, job = row.facts, row.facts.id
+        lease, wait = self._tables.leases.get(job), self._tables.waits.get(job)
+        due = self._tables.due.get(job)
+        state = facts.state
+        if state is None:
+            state = QUEUED if due is None else due.state
+            state = state if wait is None else BLOCKED
+            state = state if lease is None else lease.state
+        return JobMoment(
+            job,
+            state,
+            facts.attempt if lease is None else lease.attempt,
+            facts.worker if lease is None else lease.worker,
+            0 if wait is None else wait.manual,
+            0 if wait is None else wait.unmet,
+            facts.created_at,
+            row.started_at if lease is None else lease.started_at,
+            row.finished_at,
+        )
 
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
         present = (self._tables.workers.get(worker) for worker in ids)
@@ -191,6 +265,18 @@ class MemoryViews(Views):
         kinds = EventKind.WORKER, EventKind.QUEUE, EventKind.LOOP
         found = self._tables.events.between((after + 1,), (until + 1,))
         return [event for event in found if event.kind in kinds][:most]
+
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        return self._newest(lambda event: event.worker == worker, after, until, most)
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        return self._newest(lambda event: event.kind == EventKind.POOL, after, until, most)
+
+    def _newest(
+        self, takes: Callable[[Event], bool], after: int, until: int, most: int
+    ) -> list[Event]:
+        found = self._tables.events.between((after + 1,), (until + 1,))
+        return [event for event in found if takes(event)][-most:][::-1]
 
     async def _counters(self) -> Mapping[str, int]:
         return await self._log.counters()

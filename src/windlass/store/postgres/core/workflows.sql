@@ -110,6 +110,12 @@ SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        worker, incarnation, excluded
 FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
 
+-- name: last_job_of_workflow
+-- The end of the partial index, which has the ids of a workflow's jobs in order.
+SELECT coalesce(
+    (SELECT id FROM jobs WHERE workflow = $1 ORDER BY workflow DESC, id DESC LIMIT 1), 0
+)
+
 -- name: open_jobs_of_workflow
 -- Along the partial index from an id on.
 SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state IS NULL ORDER BY workflow, id LIMIT $3
@@ -138,7 +144,8 @@ SELECT CASE
            WHEN r.job IS NOT NULL OR p.job IS NOT NULL THEN {state.queued}
            ELSE {state.blocked}
        END AS standing,
-       coalesce(j.state > {state.completed} AND j.flags & {flag.allow_failure} <> 0, false)
+       coalesce(j.state > {state.completed} AND j.state <> {state.skipped}
+                AND j.flags & {flag.allow_failure} <> 0, false)
            AS forgiven,
        count(*)
 FROM jobs j

@@ -23,6 +23,10 @@ class PostgresAccess:
         rows = tokens_of(await self._session.fetch("token_by_digest", digest))
         return rows[0] if rows else None
 
+    async def by_id(self, token: int) -> Token | None:
+        rows = tokens_of(await self._session.fetch("token_by_id", token))
+        return rows[0] if rows else None
+
     async def all(self) -> list[Token]:
         return tokens_of(await self._session.fetch("all_tokens"))
 
@@ -61,6 +65,10 @@ class PostgresAccess:
 
     async def use_code(self, digest: str, now: int) -> Code | None:
         rows = await self._session.fetch("use_code", digest, now)
+        return Code._make(rows[0]) if rows else None
+
+    async def use_link(self, digest: str, now: int) -> Code | None:
+        rows = await self._session.fetch("use_link", digest, now)
         return Code._make(rows[0]) if rows else None
 
 

@@ -4,19 +4,25 @@
 -- The id is drawn here.
 INSERT INTO tokens (
     name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation,
-    last_used_at, kind
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id
+    last_used_at, kind, parent
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id
 
 -- name: token_by_digest
 -- By the unique digest, once for each request.
 SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
-       incarnation, last_used_at, kind
+       incarnation, last_used_at, kind, parent
 FROM tokens WHERE digest = $1
+
+-- name: token_by_id
+-- The token behind a session.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
+       incarnation, last_used_at, kind, parent
+FROM tokens WHERE id = $1
 
 -- name: all_tokens
 -- All of them; there are few.
 SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
-       incarnation, last_used_at, kind
+       incarnation, last_used_at, kind, parent
 FROM tokens ORDER BY id
 
 -- name: revoke_token
@@ -43,13 +49,20 @@ DELETE FROM tokens WHERE id IN (
 
 -- name: insert_code
 -- The columns of Code.
-INSERT INTO codes (digest, created_at, expires_at, used_at, takeover, worker)
-VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO codes (digest, created_at, expires_at, used_at, takeover, worker, token)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 
 -- name: use_code
 -- Of two at once the second waits, and then finds it used.
-UPDATE codes SET used_at = $2 WHERE digest = $1 AND used_at = 0 AND expires_at > $2
-RETURNING digest, created_at, expires_at, used_at, takeover, worker
+UPDATE codes SET used_at = $2
+WHERE digest = $1 AND used_at = 0 AND expires_at > $2 AND token = 0
+RETURNING digest, created_at, expires_at, used_at, takeover, worker, token
+
+-- name: use_link
+-- The same for a code that opens a session.
+UPDATE codes SET used_at = $2
+WHERE digest = $1 AND used_at = 0 AND expires_at > $2 AND token > 0
+RETURNING digest, created_at, expires_at, used_at, takeover, worker, token
 
 -- name: remove_tokens_of_worker
 -- The partial index leaves out the tokens of people.

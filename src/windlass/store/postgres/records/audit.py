@@ -1,9 +1,12 @@
 """Rows of `audit`."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from windlass.domain.access.audit import AuditRow
 from windlass.store.postgres.session import Session
+
+NEWEST: Final = 2**63 - 1  # above every id
 
 
 class PostgresAudit:
@@ -19,6 +22,10 @@ class PostgresAudit:
     ) -> list[AuditRow]:
         wanted = list(namespaces) or None
         rows = await self._session.fetch("read_audit", after, since, wanted, count)
+        return list(map(AuditRow._make, rows))
+
+    async def recent(self, before: int, count: int) -> list[AuditRow]:
+        rows = await self._session.fetch("recent_audit", before or NEWEST, count)
         return list(map(AuditRow._make, rows))
 
     async def append(self, rows: Sequence[AuditRow]) -> None:

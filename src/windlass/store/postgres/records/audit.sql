@@ -27,6 +27,11 @@ WHERE id > $1 AND at >= $2
     AND ($3::text[] IS NULL OR namespace = ANY ($3::text[]))
 ORDER BY id LIMIT $4
 
+-- name: recent_audit
+-- Back along the primary key.
+SELECT id, at, calls, status, token, actor, role, address, action, resource, namespace, code, request
+FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2
+
 -- name: trim_audit
 -- The oldest first.
 DELETE FROM audit WHERE id IN (

@@ -14,7 +14,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import Census, FleetRow, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.postgres.columns import ascending
@@ -51,6 +51,43 @@ class PostgresViews(Views):
         args = (below, count, workflow) if source is Source.WORKFLOW else (below, count)
         rows = await self._session.fetch(_SCANS[source], *args)
         return list(map(Candidate._make, rows))
+
+    async def _scan_up(
+        self, source: Source, above: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
+        args = (above, count, workflow) if source is Source.WORKFLOW else (above, count)
+        rows = await self._session.fetch(_SCANS[source] + "_up", *args)
+        return list(map(Candidate._make, rows))
+
+    async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
+        rows = await self._session.fetch("leases_by_start", *after, count)
+        return [(row[0], row[1]) for row in rows]
+
+    async def _ready_first(self, shapes: Sequence[int], after: Place, count: int) -> list[Place]:
+        rows = await self._session.fetch("ready_first", list(shapes), *after, count)
+        return [(row[0], row[1]) for row in rows]
+
+    async def _ends_between(self, start: int, below: int) -> list[Place]:
+        rows = await self._session.fetch("ends_between", start, below)
+        return [(row[0], row[1]) for row in rows]
+
+    async def _event_bounds(self) -> tuple[int, int]:
+        rows = await self._session.fetch("event_bounds")
+        return rows[0][0], rows[0][1]
+
+    async def _event_time(self, number: int) -> int | None:
+        found: int | None = await self._session.fetch_value("event_time", number)
+        return found
+
+    async def _created_up_to(self, job: int) -> int | None:
+        found: int | None = await self._session.fetch_value("created_up_to", job)
+        return found
+
+    async def _newest_job(self) -> int:
+        return int(await self._session.fetch_value("newest_job"))
+
+    async def _oldest_job(self) -> int:
+        return int(await self._session.fetch_value("oldest_job"))
 
     async def _light(self, ids: Sequence[int]) -> list[Candidate]:
         return list(map(Candidate._make, await self._by_ids("light_jobs", ids)))
@@ -110,6 +147,9 @@ class PostgresViews(Views):
         workers: Any = await self._session.fetch("census_of_workers")
         return Census([tuple(row) for row in jobs], [tuple(row) for row in workers])
 
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        return list(map(JobMoment._make, await self._by_ids("job_moments", ids)))
+
     async def fleet(self) -> Sequence[FleetRow]:
         rows: Sequence[Any] = await self._session.fetch("fleet")
         return rows
@@ -131,6 +171,12 @@ class PostgresViews(Views):
 
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
         return events_of(await self._session.fetch("fleet_events", after, until, most))
+
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        return events_of(await self._session.fetch("worker_events", after, until, worker, most))
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        return events_of(await self._session.fetch("pool_events", after, until, most))
 
     async def _by_ids(self, query: str, ids: Sequence[int]) -> Rows:
         return await self._session.fetch(query, ascending(ids)) if ids else []

@@ -28,6 +28,77 @@ JOIN jobs j ON j.id = b.job ORDER BY b.job DESC
 -- The newest jobs of one workflow, by the partial index.
 SELECT id, shape, state FROM jobs WHERE workflow = $3 AND id < $1 ORDER BY id DESC LIMIT $2
 
+-- name: scan_jobs_up
+-- A bounded walk forward from an id.
+SELECT id, shape, state FROM jobs WHERE id > $1 ORDER BY id LIMIT $2
+
+-- name: scan_leases_up
+-- The oldest jobs under a lease.
+SELECT l.job, j.shape, 0
+FROM (SELECT job FROM leases WHERE job > $1 ORDER BY job LIMIT $2) AS l
+JOIN jobs j ON j.id = l.job ORDER BY l.job
+
+-- name: scan_waits_up
+-- The oldest blocked jobs.
+SELECT job, shape, 0 FROM waits WHERE job > $1 ORDER BY job LIMIT $2
+
+-- name: scan_due_up
+-- The oldest jobs that back off or are suspended, by the partial index.
+SELECT job, shape, 0 FROM due WHERE state <> {state.queued} AND job > $1 ORDER BY job LIMIT $2
+
+-- name: scan_bad_up
+-- The oldest jobs that ended badly.
+SELECT b.job, j.shape, b.state
+FROM (SELECT job, state FROM bad_ends WHERE job > $1 ORDER BY job LIMIT $2) AS b
+JOIN jobs j ON j.id = b.job ORDER BY b.job
+
+-- name: scan_workflow_up
+-- The oldest jobs of one workflow, by the partial index.
+SELECT id, shape, state FROM jobs WHERE workflow = $3 AND id > $1 ORDER BY id LIMIT $2
+
+-- name: leases_by_start
+-- The leases are few beside the jobs.
+SELECT coalesce(started_at, assigned_at) AS since, job FROM leases
+WHERE (coalesce(started_at, assigned_at), job) > ($1, $2) ORDER BY since, job LIMIT $3
+
+-- name: ready_first
+-- Each shape is walked by the primary key behind a place.
+SELECT found.rank, found.job
+FROM unnest($1::integer[]) AS wanted (shape)
+CROSS JOIN LATERAL (
+    SELECT r.rank, r.job FROM ready r
+    WHERE r.shape = wanted.shape AND (r.rank, r.job) > ($2::bigint, $3::bigint)
+    ORDER BY r.rank, r.job LIMIT $4
+) AS found
+ORDER BY found.rank, found.job LIMIT $4
+
+-- name: ends_between
+-- A walk back along the primary key, between two numbers.
+SELECT seq, job FROM events
+WHERE seq >= $1 AND seq < $2 AND kind = {event.job}
+  AND "to" BETWEEN {state.completed} AND {state.rejected}
+ORDER BY seq DESC
+
+-- name: event_bounds
+-- Both ends of the primary key.
+SELECT coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events
+
+-- name: event_time
+-- The next event's, where there is none of this number.
+SELECT at FROM events WHERE seq >= $1 ORDER BY seq LIMIT 1
+
+-- name: created_up_to
+-- The nearest row by primary key.
+SELECT created_at FROM jobs WHERE id <= $1 ORDER BY id DESC LIMIT 1
+
+-- name: newest_job
+-- By primary key.
+SELECT coalesce(max(id), 0) FROM jobs
+
+-- name: oldest_job
+-- By primary key.
+SELECT coalesce(min(id), 0) FROM jobs
+
 -- name: light_jobs
 -- What a list needs to know of a job before it is read.
 SELECT id, shape, state FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id DESC
@@ -49,6 +120,22 @@ JOIN keys k ON k.namespace = u.namespace AND k.key = $2
 SELECT job, {state.blocked}, not_before FROM waits WHERE job = ANY ($1::text::bigint[])
 UNION ALL
 SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
+
+-- name: job_moments
+-- By primary keys, without the long columns; a blocked job may still have a lease.
+SELECT
+    j.id,
+    coalesce(
+        j.state, l.state, CASE WHEN w.job IS NOT NULL THEN {state.blocked} END, d.state, {state.queued}
+    ),
+    coalesce(l.attempt, j.attempt), coalesce(l.worker, j.worker),
+    coalesce(w.manual, 0), coalesce(w.unmet, 0), j.created_at,
+    coalesce(l.started_at, j.started_at), j.finished_at
+FROM jobs j
+LEFT JOIN leases l ON l.job = j.id
+LEFT JOIN waits w ON w.job = j.id
+LEFT JOIN due d ON d.job = j.id
+WHERE j.id = ANY ($1::text::bigint[]) ORDER BY j.id
 
 -- name: worker_names
 -- By primary key.
@@ -103,6 +190,18 @@ SELECT job FROM leases WHERE limit_id = $1 ORDER BY job LIMIT $2
 SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
        reason, actor, data
 FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind IN ({event.worker}, {event.queue}, {event.loop}) ORDER BY seq LIMIT $3
+
+-- name: worker_events
+-- A walk back along the primary key, whose length the reader bounds.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
+       reason, actor, data
+FROM events WHERE seq > $1 AND seq <= $2 AND worker = $3 ORDER BY seq DESC LIMIT $4
+
+-- name: pool_events
+-- Events about no job, by the index on the job.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
+       reason, actor, data
+FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind = {event.pool} ORDER BY seq DESC LIMIT $3
 
 -- name: rate_starts
 -- By primary key.

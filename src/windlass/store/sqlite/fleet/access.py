@@ -27,6 +27,10 @@ class SqliteAccess:
         rows = self._execute(QUERIES["token_by_digest"], (digest,)).fetchall()
         return as_token(rows[0]) if rows else None
 
+    async def by_id(self, token: int) -> Token | None:
+        rows = self._execute(QUERIES["token_by_id"], (token,)).fetchall()
+        return as_token(rows[0]) if rows else None
+
     async def all(self) -> list[Token]:
         return list(map(as_token, self._execute(QUERIES["all_tokens"])))
 
@@ -62,4 +66,8 @@ class SqliteAccess:
 
     async def use_code(self, digest: str, now: int) -> Code | None:
         rows = self._execute(QUERIES["use_code"], (digest, now)).fetchall()
+        return as_code(rows[0]) if rows else None
+
+    async def use_link(self, digest: str, now: int) -> Code | None:
+        rows = self._execute(QUERIES["use_link"], (digest, now)).fetchall()
         return as_code(rows[0]) if rows else None

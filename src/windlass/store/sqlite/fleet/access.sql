@@ -7,19 +7,25 @@
 -- The columns of Token; the namespaces are a JSON list.
 INSERT INTO tokens (
     id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation,
-    last_used_at, kind
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    last_used_at, kind, parent
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: token_by_digest
 -- By the unique digest, once for each request.
 SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
-       incarnation, last_used_at, kind
+       incarnation, last_used_at, kind, parent
 FROM tokens WHERE digest = ?;
+
+-- name: token_by_id
+-- The token behind a session.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
+       incarnation, last_used_at, kind, parent
+FROM tokens WHERE id = ?;
 
 -- name: all_tokens
 -- By id.
 SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
-       incarnation, last_used_at, kind
+       incarnation, last_used_at, kind, parent
 FROM tokens ORDER BY id;
 
 -- name: revoke_token
@@ -44,13 +50,20 @@ DELETE FROM tokens WHERE id IN (
 
 -- name: insert_code
 -- The columns of Code.
-INSERT INTO codes (digest, created_at, expires_at, used_at, takeover, worker)
-VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO codes (digest, created_at, expires_at, used_at, takeover, worker, token)
+VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: use_code
 -- The first one who does so is told, if it is not too late.
-UPDATE codes SET used_at = ?2 WHERE digest = ?1 AND used_at = 0 AND expires_at > ?2
-RETURNING digest, created_at, expires_at, used_at, takeover, worker;
+UPDATE codes SET used_at = ?2
+WHERE digest = ?1 AND used_at = 0 AND expires_at > ?2 AND token = 0
+RETURNING digest, created_at, expires_at, used_at, takeover, worker, token;
+
+-- name: use_link
+-- The same for a code that opens a session.
+UPDATE codes SET used_at = ?2
+WHERE digest = ?1 AND used_at = 0 AND expires_at > ?2 AND token > 0
+RETURNING digest, created_at, expires_at, used_at, takeover, worker, token;
 
 -- name: remove_tokens_of_worker
 -- The partial index leaves out the tokens of people.

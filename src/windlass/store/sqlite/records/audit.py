@@ -1,12 +1,15 @@
 """Rows of `audit`."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import apsw
 
 from windlass.domain.access.audit import AuditRow
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
+
+NEWEST: Final = 2**63 - 1  # above every id
 
 
 class SqliteAudit:
@@ -22,6 +25,10 @@ class SqliteAudit:
         wanted = "\n".join(["", *namespaces, ""]) if namespaces else None
         rows = self._connection.execute(QUERIES["read_audit"], (after, since, wanted, count))
         return list(map(AuditRow._make, rows))
+
+    async def recent(self, before: int, count: int) -> list[AuditRow]:
+        found = self._connection.execute(QUERIES["recent_audit"], (before or NEWEST, count))
+        return list(map(AuditRow._make, found))
 
     async def append(self, rows: Sequence[AuditRow]) -> None:
         if rows:

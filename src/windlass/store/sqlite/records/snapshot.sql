@@ -156,6 +156,10 @@ FROM reactions ORDER BY id;
 SELECT namespace, queue, kind, measure, values_seen, weight, total, low, high, updated_at, buckets
 FROM statistics ORDER BY namespace, queue, kind, measure;
 
+-- name: all_series
+-- For snapshots.
+SELECT kind, step, at, namespace, name, body FROM series ORDER BY kind, step, at, namespace, name;
+
 -- name: all_usage
 -- For snapshots.
 SELECT job, attempt, peak_memory FROM usage ORDER BY job;

@@ -8,7 +8,7 @@ import apsw
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import Census, FleetRow, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_views import Views
 from windlass.store.sqlite.records.files import SqliteFiles
@@ -51,6 +51,46 @@ class SqliteViews(Views):
     ) -> list[Candidate]:
         bindings = (below, count, workflow) if source is Source.WORKFLOW else (below, count)
         return list(map(_candidate, self._execute(QUERIES[_SCANS[source]], bindings)))
+
+    async def _scan_up(
+        self, source: Source, above: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
+        bindings = (above, count, workflow) if source is Source.WORKFLOW else (above, count)
+        return list(map(_candidate, self._execute(QUERIES[_SCANS[source] + "_up"], bindings)))
+
+    async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
+        rows: list[Row] = self._execute(QUERIES["leases_by_start"], (*after, count)).fetchall()
+        return [(since, job) for since, job in rows]
+
+    async def _ready_first(self, shapes: Sequence[int], after: Place, count: int) -> list[Place]:
+        probes = [(shape, *after, count) for shape in shapes]
+        rows: list[Row] = list(self._executemany(QUERIES["ready_first"], probes))
+        return sorted((rank, job) for rank, job in rows)[:count]
+
+    async def _ends_between(self, start: int, below: int) -> list[Place]:
+        rows: list[Row] = self._execute(QUERIES["ends_between"], (start, below)).fetchall()
+        return [(number, job) for number, job in rows]
+
+    async def _event_bounds(self) -> tuple[int, int]:
+        rows: list[Row] = self._execute(QUERIES["oldest_event"]).fetchall()
+        newest: int = self._execute(QUERIES["newest_event_seq"]).get
+        return (rows[0][0] if rows else 1), newest
+
+    async def _event_time(self, number: int) -> int | None:
+        found: int | None = self._execute(QUERIES["event_time"], (number,)).get
+        return found
+
+    async def _created_up_to(self, job: int) -> int | None:
+        found: int | None = self._execute(QUERIES["created_up_to"], (job,)).get
+        return found
+
+    async def _newest_job(self) -> int:
+        found: int = self._execute(QUERIES["newest_job"]).get
+        return found
+
+    async def _oldest_job(self) -> int:
+        found: int = self._execute(QUERIES["oldest_job"]).get
+        return found
 
     async def _light(self, ids: Sequence[int]) -> list[Candidate]:
         return list(map(_candidate, self._by_ids("light_jobs", ids)))
@@ -118,6 +158,9 @@ class SqliteViews(Views):
         workers: list[Any] = self._execute(QUERIES["census_of_workers"]).fetchall()
         return Census(jobs, workers)
 
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        return list(map(JobMoment._make, self._by_ids("job_moments", sorted(ids))))
+
     async def fleet(self) -> Sequence[FleetRow]:
         rows: list[Any] = self._execute(QUERIES["fleet"]).fetchall()
         return rows
@@ -140,6 +183,14 @@ class SqliteViews(Views):
 
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
         rows = self._execute(QUERIES["fleet_events"], (after, until, most))
+        return list(map(as_event, rows))
+
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        rows = self._execute(QUERIES["worker_events"], (after, until, worker, most))
+        return list(map(as_event, rows))
+
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        rows = self._execute(QUERIES["pool_events"], (after, until, most))
         return list(map(as_event, rows))
 
     def _by_ids(self, query: str, ids: Sequence[int]) -> list[Any]:

@@ -36,6 +36,67 @@ SELECT j.id, j.shape, o.state
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.workflow = ?3 AND j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
 
+-- name: scan_jobs_up
+-- A bounded walk forward from an id.
+SELECT j.id, j.shape, o.state
+FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
+WHERE j.id > ?1 ORDER BY j.id LIMIT ?2;
+
+-- name: scan_leases_up
+-- The oldest jobs under a lease.
+SELECT l.job, j.shape, 0
+FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.job > ?1 ORDER BY l.job LIMIT ?2;
+
+-- name: scan_waits_up
+-- The oldest blocked jobs.
+SELECT job, shape, 0 FROM waits WHERE job > ?1 ORDER BY job LIMIT ?2;
+
+-- name: scan_due_up
+-- The oldest jobs that back off or are suspended, by the partial index.
+SELECT job, shape, 0 FROM due INDEXED BY due_unplanned
+WHERE job > ?1 AND state <> {state.queued} ORDER BY job LIMIT ?2;
+
+-- name: scan_bad_up
+-- The oldest jobs that ended badly, by the partial index.
+SELECT o.job, j.shape, o.state
+FROM outcomes AS o INDEXED BY outcomes_bad CROSS JOIN jobs AS j ON j.id = o.job
+WHERE o.state > {state.completed} AND o.job > ?1 ORDER BY o.job LIMIT ?2;
+
+-- name: scan_workflow_up
+-- The oldest jobs of one workflow, by the partial index.
+SELECT j.id, j.shape, o.state
+FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
+WHERE j.workflow = ?3 AND j.id > ?1 ORDER BY j.id LIMIT ?2;
+
+-- name: leases_by_start
+-- The leases are few beside the jobs.
+SELECT ifnull(started_at, assigned_at) AS since, job FROM leases
+WHERE (ifnull(started_at, assigned_at), job) > (?1, ?2) ORDER BY since, job LIMIT ?3;
+
+-- name: ready_first
+-- A walk along the primary key behind a place.
+SELECT rank, job FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3) ORDER BY rank, job LIMIT ?4;
+
+-- name: ends_between
+-- A walk back along the primary key, between two numbers.
+SELECT seq, job FROM events
+WHERE seq >= ?1 AND seq < ?2 AND kind = {event.job}
+    AND to_state BETWEEN {state.completed} AND {state.rejected}
+ORDER BY seq DESC;
+
+-- name: created_up_to
+-- The nearest row by primary key.
+SELECT created_at FROM jobs WHERE id <= ? ORDER BY id DESC LIMIT 1;
+
+-- name: newest_job
+-- By primary key.
+SELECT ifnull(max(id), 0) FROM jobs;
+
+-- name: oldest_job
+-- By primary key.
+SELECT ifnull(min(id), 0) FROM jobs;
+
 -- name: light_jobs
 -- What a list needs to know of a job before it is read.
 SELECT j.id, j.shape, o.state
@@ -56,6 +117,23 @@ SELECT w.job, {state.blocked}, w.not_before
 FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value
 UNION ALL
 SELECT d.job, d.state, d.at FROM carray(?2) AS wanted CROSS JOIN due AS d ON d.job = wanted.value;
+
+-- name: job_moments
+-- By primary keys, without the long columns; a blocked job may still have a lease.
+SELECT
+    j.id,
+    coalesce(
+        o.state, l.state, CASE WHEN w.job IS NOT NULL THEN {state.blocked} END, d.state, {state.queued}
+    ),
+    coalesce(l.attempt, o.attempt, j.attempt), coalesce(l.worker, o.worker),
+    ifnull(w.manual, 0), ifnull(w.unmet, 0), j.created_at,
+    coalesce(l.started_at, o.started_at), o.finished_at
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id
+LEFT JOIN leases AS l ON l.job = j.id
+LEFT JOIN waits AS w ON w.job = j.id
+LEFT JOIN due AS d ON d.job = j.id;
 
 -- name: worker_names
 -- By primary key; also of workers that were removed.
@@ -114,6 +192,30 @@ WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind IN ({event.worker}, {event.que
         ELSE 1
     END
 ORDER BY seq LIMIT ?3;
+
+-- name: worker_events
+-- A walk back along the primary key, whose length the reader bounds: few events name a worker, and
+-- an index on it would cost every job.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events
+WHERE seq > ?1 AND seq <= ?2 AND worker = ?3
+ORDER BY seq DESC LIMIT ?4;
+
+-- name: pool_events
+-- Among the unusual ones, as those about workers.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events
+WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind = {event.pool} AND
+    CASE from_state
+        WHEN {state.new} THEN to_state <> {state.queued}
+        WHEN {state.queued} THEN to_state <> {state.assigned}
+        WHEN {state.assigned} THEN to_state <> {state.running}
+        WHEN {state.running} THEN to_state <> {state.completed}
+        ELSE 1
+    END
+ORDER BY seq DESC LIMIT ?3;
 
 -- name: census_of_jobs
 -- A bounded part of each place; planned jobs count as queued, and kept waits as what the job does.

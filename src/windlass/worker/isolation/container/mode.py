@@ -24,6 +24,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
 from windlass.worker.isolation.container.arguments import (
+    SCRATCH,
     SOCKET,
     Container,
     divide_variables,
@@ -44,6 +45,7 @@ from windlass.worker.keeper.outside import ENDER, has_ended
 from windlass.worker.keeper.processes import out_of_memory_kills
 
 AGENT: Final = "WINDLASS_AGENT"  # the variable that says where the job socket is
+OUTPUTS: Final = "WINDLASS_OUTPUTS"  # the variable that says where outputs are written
 NOT_STARTED: Final = (125, 126, 127)  # what engines end with if no program was started
 SIGNALED: Final = 128  # added to the number of the signal that ended a program
 SIGNALS: Final = 64
@@ -219,6 +221,8 @@ class Contained:
         found = {**self._given, **env}
         if AGENT in found:
             found[AGENT] = SOCKET
+        if OUTPUTS in found:
+            found[OUTPUTS] = f"{SCRATCH}/{Path(found[OUTPUTS]).name}"
         if CUDA in found:
             # It has only its own GPUs, which are counted from 0.
             found[CUDA] = ",".join(map(str, range(len(self._wish.devices))))

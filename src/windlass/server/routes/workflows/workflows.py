@@ -50,7 +50,8 @@ async def show(call: Call, workflow: Id) -> Workflow:
 async def jobs(call: Call, workflow: Id, after: Cursor = 0, limit: PageSize = 100) -> JobList:
     """Returns a page of the workflow's jobs, newest first, with those that were superseded."""
     await call.services.workflows.workflow(workflow, call.who)
-    return await call.services.queries.jobs(JobFilter(workflow=workflow), after, limit)
+    place = (0, after) if after else None
+    return await call.services.queries.jobs(JobFilter(workflow=workflow), place, limit)
 
 
 @routes.get("/{workflow:int}/wait", needs=Action.READ_JOBS)

@@ -1,0 +1,35 @@
+import { useQuery } from "@tanstack/react-query";
+import { answer, api, type Schemas } from "./client";
+
+export type WhoAmI = Schemas["WhoAmI"];
+
+export const WHO_KEY = ["whoami"] as const;
+
+/** Returns who is signed in, and what they may do. */
+export function useWho() {
+  return useQuery({
+    queryKey: WHO_KEY,
+    queryFn: ({ signal }) => answer(api.GET("/api/v1/whoami", { signal })),
+    staleTime: 60_000,
+  });
+}
+
+/**
+ * Returns whether the caller may do `action` (such as "change-jobs"), in `namespace` if one is
+ * named. Actions that concern the whole fleet need no namespace. Offer nothing else.
+ */
+export function useMay(action: string, namespace?: string | null): boolean {
+  const who = useWho().data;
+  return who !== undefined && may(who, action, namespace);
+}
+
+export function may(who: WhoAmI, action: string, namespace?: string | null): boolean {
+  if (!who.actions.includes(action)) return false;
+  return !namespace || who.namespaces.length === 0 || who.namespaces.includes(namespace);
+}
+
+/** Returns whether the caller may change a job that `owner` submitted. */
+export function mayChange(who: WhoAmI, owner: string | null, namespace: string): boolean {
+  const action = owner === who.name ? "change-jobs" : "change-all-jobs";
+  return may(who, action, namespace);
+}

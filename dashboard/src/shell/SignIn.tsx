@@ -1,0 +1,101 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useCallback, useEffect, useRef, useState } from "react";
+import { answer, api } from "../api/client";
+import { inWords } from "../api/errors";
+import { API_BASE, BASE } from "../base";
+import { Button } from "../ui/Button";
+import { TextField } from "../ui/Field";
+import styles from "./SignIn.module.css";
+import { signIn } from "./session";
+import { signInRoute } from "./signInRoute";
+
+/** Signs in with a token, with the code of a link, or at the identity provider. */
+export function SignIn() {
+  const { next } = signInRoute.useSearch();
+  const [token, setToken] = useState("");
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const ways = useQuery({
+    queryKey: ["sign-in-ways"],
+    queryFn: () => answer(api.GET("/auth/ways")),
+    retry: false,
+  });
+  const enter = useCallback(
+    async (secret: { token: string } | { code: string }) => {
+      setBusy(true);
+      setProblem(undefined);
+      try {
+        await signIn(secret);
+        queries.clear();
+        await navigate({ href: inside(next), replace: true } as never);
+      } catch (error) {
+        setProblem(inWords(error));
+        setBusy(false);
+      }
+    },
+    [navigate, next, queries],
+  );
+  useLinkCode(enter);
+  useEffect(() => {
+    document.title = "Sign in · Windlass";
+  }, []);
+  function onSubmit(event: FormEvent): void {
+    event.preventDefault();
+    if (token.trim()) void enter({ token: token.trim() });
+  }
+  return (
+    <main className={styles.page}>
+      <form className={styles.card} onSubmit={onSubmit}>
+        <h1>Sign in to Windlass</h1>
+        <TextField
+          label="Token"
+          type="password"
+          name="token"
+          autoComplete="current-password"
+          autoFocus
+          value={token}
+          problem={problem}
+          hint={
+            <>
+              On the server's machine, <code>windlass dashboard</code> prints a link that signs you
+              in.
+            </>
+          }
+          onChange={(event) => setToken(event.target.value)}
+        />
+        <Button kind="primary" type="submit" busy={busy} disabled={!token.trim()}>
+          Sign in
+        </Button>
+        {ways.data?.oidc && (
+          <a
+            className={styles.other}
+            href={`${API_BASE}/auth/login?to=${encodeURIComponent(BASE)}`}
+          >
+            Sign in with your organisation
+          </a>
+        )}
+      </form>
+    </main>
+  );
+}
+
+/** Signs in with the code in the fragment of a link, which servers and logs never see. */
+function useLinkCode(enter: (secret: { code: string }) => Promise<void>): void {
+  const used = useRef(false);
+  useEffect(() => {
+    const code = new URLSearchParams(window.location.hash.slice(1)).get("code");
+    if (!code || used.current) return;
+    used.current = true;
+    window.history.replaceState(window.history.state, "", window.location.pathname);
+    void enter({ code });
+  }, [enter]);
+}
+
+/** Returns an address on this page only: nobody is led elsewhere by a link to the sign-in. */
+function inside(next: string | undefined): string {
+  if (!next?.startsWith("/") || next.startsWith("//") || next.includes("\\")) return "/";
+  return next;
+}

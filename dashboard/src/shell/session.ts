@@ -1,0 +1,21 @@
+import type { AnyRouter } from "@tanstack/react-router";
+import { answer, api } from "../api/client";
+import { live } from "../live/stream";
+
+/** Shows the sign-in page, which leads back to where the person was. */
+export function goToSignIn(router: AnyRouter): void {
+  const here = router.state.location;
+  if (here.pathname === "/sign-in") return;
+  live.stop();
+  void router.navigate({ to: "/sign-in", search: { next: here.href }, replace: true } as never);
+}
+
+/** Exchanges a token, or the code of a sign-in link, for a session in a cookie. */
+export async function signIn(secret: { token: string } | { code: string }): Promise<void> {
+  await answer(api.POST("/auth/session", { body: secret }));
+}
+
+export async function signOut(): Promise<void> {
+  await answer(api.POST("/auth/logout"));
+  live.stop();
+}

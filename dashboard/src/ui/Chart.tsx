@@ -1,0 +1,145 @@
+import "uplot/dist/uPlot.min.css";
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import styles from "./Chart.module.css";
+import { shortCount } from "./format";
+import type { Tone } from "./states";
+
+export interface Series {
+  label: string;
+  values: readonly (number | null)[];
+  tone?: Tone | "accent";
+  /** Fills the ground under the line. */
+  filled?: boolean;
+  dashed?: boolean;
+}
+
+interface Props {
+  /** What the chart shows, for screen readers and as its heading. */
+  label: string;
+  /** Seconds since 1970. */
+  times: readonly number[];
+  series: readonly Series[];
+  height?: number;
+  /** Writes a value; without it: 1.2k. */
+  format?: (value: number) => string;
+  /** Somebody chose a range by dragging; times in seconds. */
+  onRange?: (from: number, to: number) => void;
+}
+
+/**
+ * Figures over time (uPlot). Import it lazily from a view's own chunk:
+ * `const Chart = lazy(() => import("../../ui/Chart"))`.
+ */
+export default function Chart({ label, times, series, height = 160, format, onRange }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const latest = useRef({ format, onRange });
+  latest.current = { format, onRange };
+  const shape = series.map((one) => [one.label, one.tone, one.filled, one.dashed].join()).join(";");
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` says when lines change.
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const write = (value: number | null) =>
+      value === null ? "–" : (latest.current.format ?? shortCount)(value);
+    const make = () => {
+      const size = { width: element.clientWidth || 300, height };
+      const made = new uPlot(
+        options(series, size, write, (from, to) => latest.current.onRange?.(from, to)),
+        dataOf(times, series),
+        element,
+      );
+      plot.current = made;
+      return made;
+    };
+    make();
+    const sizes = new ResizeObserver(() =>
+      plot.current?.setSize({ width: element.clientWidth, height }),
+    );
+    sizes.observe(element);
+    const redraw = () => {
+      plot.current?.destroy();
+      make();
+    };
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    scheme.addEventListener("change", redraw);
+    const themes = new MutationObserver(redraw);
+    themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => {
+      sizes.disconnect();
+      themes.disconnect();
+      scheme.removeEventListener("change", redraw);
+      plot.current?.destroy();
+      plot.current = undefined;
+    };
+  }, [shape, height]);
+
+  useEffect(() => {
+    plot.current?.setData(dataOf(times, series));
+  }, [times, series]);
+
+  return <div className={styles.chart} ref={box} role="img" aria-label={label} />;
+}
+
+function dataOf(times: readonly number[], series: readonly Series[]): uPlot.AlignedData {
+  return [[...times], ...series.map((one) => [...one.values])];
+}
+
+function options(
+  series: readonly Series[],
+  size: { width: number; height: number },
+  write: (value: number | null) => string,
+  onRange: (from: number, to: number) => void,
+): uPlot.Options {
+  const css = getComputedStyle(document.documentElement);
+  const faint = resolved("--text-faint", css);
+  const grid = { stroke: resolved("--line", css), width: 1 };
+  const axis = { stroke: faint, grid, ticks: { show: false }, font: "11px system-ui" };
+  return {
+    ...size,
+    legend: { live: true },
+    cursor: { drag: { x: true, y: false, setScale: false } },
+    hooks: {
+      setSelect: [
+        (chart) => {
+          const { left, width } = chart.select;
+          if (width < 4) return;
+          onRange(chart.posToVal(left, "x"), chart.posToVal(left + width, "x"));
+          chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+    },
+    scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
+    axes: [
+      { ...axis, space: 70 },
+      { ...axis, size: 52, values: (_, splits) => splits.map(write) },
+    ],
+    series: [
+      {},
+      ...series.map((one) => {
+        const colour = resolved(`--${one.tone ?? "accent"}`, css);
+        return {
+          label: one.label,
+          stroke: colour,
+          width: 1.5,
+          fill: one.filled ? `color-mix(in srgb, ${colour} 14%, transparent)` : undefined,
+          dash: one.dashed ? [5, 4] : undefined,
+          points: { show: false },
+          value: (_: uPlot, value: number | null) => write(value),
+        };
+      }),
+    ],
+  };
+}
+
+/** Returns a colour as the canvas takes it: light-dark() counts in styles only. */
+function resolved(name: string, css: CSSStyleDeclaration): string {
+  const probe = document.createElement("span");
+  probe.style.color = css.getPropertyValue(name);
+  document.body.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}

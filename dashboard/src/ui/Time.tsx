@@ -1,0 +1,30 @@
+import { duration, exact, relative } from "./format";
+import { useNow } from "./useNow";
+
+/** Shows how long ago a time was; its title is the exact time. */
+export function Time({ at }: { at: string | null | undefined }) {
+  const now = useNow();
+  if (!at) return <span>–</span>;
+  const ms = Date.parse(at);
+  return (
+    <time dateTime={at} title={exact(ms)}>
+      {relative(ms, now)}
+    </time>
+  );
+}
+
+/** Shows a duration in seconds. */
+export function Duration({ seconds }: { seconds: number | null | undefined }) {
+  if (seconds === null || seconds === undefined) return <span>–</span>;
+  return <span title={`${seconds} s`}>{duration(seconds)}</span>;
+}
+
+/** Shows how long something took, or takes until now. */
+export function Elapsed({ from, to }: { from: string | null; to?: string | null }) {
+  const now = useNow();
+  if (!from) return <span>–</span>;
+  const end = to ? Date.parse(to) : Math.max(now, Date.parse(from));
+  const seconds = (end - Date.parse(from)) / 1000;
+  const shown = to ? seconds : Math.floor(seconds);
+  return <span title={`${seconds} s`}>{duration(shown)}</span>;
+}

@@ -1,0 +1,80 @@
+/** Numbers, times and sizes in words; one place, so that all views say the same. */
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Returns a duration in seconds as people say it: 0.25 s, 4.1 s, 3 min 20 s, 2 h 5 min. */
+export function duration(seconds: number): string {
+  const ms = Math.abs(seconds) * 1000;
+  const sign = seconds < 0 ? "−" : "";
+  if (ms < 1) return "0 s";
+  if (ms < SECOND) return `${sign}${Math.round(ms)} ms`;
+  if (ms < 10 * SECOND) return `${sign}${(ms / SECOND).toFixed(1)} s`;
+  if (ms < MINUTE) return `${sign}${Math.round(ms / SECOND)} s`;
+  if (ms < HOUR) return sign + two(ms, MINUTE, "min", SECOND, "s");
+  if (ms < DAY) return sign + two(ms, HOUR, "h", MINUTE, "min");
+  return sign + two(ms, DAY, "d", HOUR, "h");
+}
+
+function two(ms: number, big: number, bigUnit: string, small: number, smallUnit: string): string {
+  const rounded = Math.round(ms / small) * small;
+  const rest = Math.round((rounded % big) / small);
+  const whole = `${Math.floor(rounded / big)} ${bigUnit}`;
+  return rest ? `${whole} ${rest} ${smallUnit}` : whole;
+}
+
+/** Returns how long ago a time was, or in how long it will be. */
+export function relative(ms: number, now: number): string {
+  const past = now - ms;
+  if (Math.abs(past) < 5 * SECOND) return "just now";
+  const words = rough(Math.abs(past));
+  return past > 0 ? `${words} ago` : `in ${words}`;
+}
+
+function rough(ms: number): string {
+  if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
+  if (ms < 2 * DAY) return `${Math.floor(ms / HOUR)} h`;
+  return `${Math.floor(ms / DAY)} d`;
+}
+
+/** Returns a time exactly, in the zone of the person, with its offset. */
+export function exact(ms: number): string {
+  return new Intl.DateTimeFormat(undefined, {
+    dateStyle: "medium",
+    timeStyle: "long",
+  }).format(ms);
+}
+
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+
+export function bytes(count: number): string {
+  let value = count;
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit < BYTE_UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : 1;
+  return `${value.toFixed(digits)} ${BYTE_UNITS[unit] ?? ""}`;
+}
+
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+/** Returns 1,234,567. */
+export function count(value: number): string {
+  return WHOLE.format(value);
+}
+
+/** Returns 1.2M, for places with little room. */
+export function shortCount(value: number): string {
+  return SHORT.format(value);
+}
+
+/** Returns "1 job" or "12 jobs". */
+export function counted(value: number, noun: string, plural = `${noun}s`): string {
+  return `${count(value)} ${value === 1 ? noun : plural}`;
+}

@@ -1,0 +1,68 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { count } from "./format";
+
+/** Which jobs a number stands for; the same filters as the Jobs view has in its URL. */
+export interface JobsFilter {
+  state?: string[];
+  queue?: string;
+  task?: string;
+  namespace?: string;
+  name?: string;
+  label?: string[];
+  workflow?: number;
+  worker?: string;
+  submitted_by?: string;
+  failure?: string;
+  text?: string;
+  regex?: string;
+  since?: string;
+  until?: string;
+}
+
+/** Returns what a `Link` needs to show these jobs: `<Link {...jobsLink({ state: ["failed"] })}>`. */
+export function jobsLink(filter: JobsFilter) {
+  return { to: "/jobs", search: filter } as const;
+}
+
+export function JobLink({ id, children }: { id: number; children?: ReactNode }) {
+  return (
+    <Link to="/jobs/$job" params={{ job: String(id) }}>
+      {children ?? id}
+    </Link>
+  );
+}
+
+export function WorkflowLink({ id, children }: { id: number; children?: ReactNode }) {
+  return (
+    <Link to="/workflows/$workflow" params={{ workflow: String(id) }}>
+      {children ?? id}
+    </Link>
+  );
+}
+
+export function WorkerLink({ name, children }: { name: string; children?: ReactNode }) {
+  return (
+    <Link to="/workers/$worker" params={{ worker: name }}>
+      {children ?? name}
+    </Link>
+  );
+}
+
+export function PoolLink({ name, children }: { name: string; children?: ReactNode }) {
+  return (
+    <Link to="/pools/$pool" params={{ pool: name }}>
+      {children ?? name}
+    </Link>
+  );
+}
+
+/** A number of jobs that leads to them. `atLeast`: it was counted up to a bound. */
+export function JobCount(props: { value: number; filter: JobsFilter; atLeast?: boolean }) {
+  return (
+    <Link {...jobsLink(props.filter)}>
+      {count(props.value)}
+      {props.atLeast ? "+" : ""}
+    </Link>
+  );
+}

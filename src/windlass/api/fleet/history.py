@@ -1,0 +1,186 @@
+"""What workers and pools did over time, read from a bounded part of the event log."""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.api.events import moment_since
+from windlass.api.fleet.spells import Spell, machines_of, read_data, sizes_of, spells_of
+from windlass.api.queries import Shapes
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import FLEET, may, sees
+from windlass.domain.access.roles import Identity
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.times import format_moment
+from windlass.engine.engine import Engine
+from windlass.engine.history.read_events import number_before
+from windlass.ports.store import ReadTx
+from windlass.wire.fleet.history import (
+    PoolChange,
+    PoolHistory,
+    PoolMachine,
+    PoolSize,
+    WorkerChange,
+    WorkerHistory,
+    WorkerSpell,
+)
+
+MOST_WALKED: Final = 200_000  # events of the log, for the history of one worker
+MOST_SEARCHED: Final = 1_000_000  # events of the log, for those about pools
+MOST_EVENTS: Final = 5_000  # that name the worker or a pool
+MOST_ATTEMPTS: Final = 1_000
+MOST_CHANGES: Final = 200
+MOST_SIZES: Final = 1_000
+HOUR_MS: Final = 3_600_000
+
+
+class Window(NamedTuple):
+    """The part of the log between two times; `after` and `until` are numbers of events."""
+
+    begin: int
+    end: int
+    after: int
+    until: int
+    cut: bool = False  # the log holds more in that time than is read
+
+
+class Histories:
+    """Histories for pages. Each call reads a bounded number of events, the newest first."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._shapes = Shapes()
+
+    async def worker(
+        self, worker: int, since: str | None, until: str | None, who: Identity
+    ) -> WorkerHistory:
+        """Returns the attempts and changes of a worker; jobs of others have no names."""
+        seen = await self._window(since, until, MOST_WALKED)
+
+        async def read(tx: ReadTx) -> WorkerHistory:
+            row = (await tx.workers.read([worker])).get(worker)
+            if row is None:
+                raise NotFound("worker", worker)
+            events = await tx.views.worker_events(worker, seen.after, seen.until, MOST_EVENTS)
+            leases = await tx.leases.of_workers([worker]) if seen.end >= tx.now else []
+            spells = spells_of(events, leases)
+            begin = seen.begin
+            more = seen.cut or len(events) == MOST_EVENTS or len(spells) > MOST_ATTEMPTS
+            spells = spells[-MOST_ATTEMPTS:]
+            if more and spells:
+                begin = max(begin, spells[0].begin)
+            facts = await tx.jobs.read(sorted({spell.job for spell in spells}))
+            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            shapes = {job: self._shapes[fact.shape] for job, fact in facts.items()}
+            changes = [event for event in events if event.kind == EventKind.WORKER]
+            if not may(who, Action.READ_EVENTS, FLEET):
+                changes = []  # As the log is shown: limited tokens see events of their jobs.
+            return WorkerHistory(
+                begin=format_moment(seen.begin),
+                end=format_moment(seen.end),
+                complete_from=format_moment(begin),
+                more=more,
+                slots=row.slots,
+                attempts=[_show(spell, shapes.get(spell.job), who) for spell in spells],
+                changes=[
+                    WorkerChange(
+                        at=format_moment(event.at), what=event.reason or "", actor=event.actor
+                    )
+                    for event in changes[:MOST_CHANGES]
+                ],
+            )
+
+        return await self._engine.store.read(read)
+
+    async def pool(
+        self, name: str, since: str | None, until: str | None, who: Identity
+    ) -> PoolHistory:
+        """Returns the machines, sizes and changes of a pool."""
+        seen = await self._window(since, until, MOST_SEARCHED)
+
+        async def read(tx: ReadTx) -> PoolHistory:
+            row = next((pool for pool in await tx.pools.all() if pool.name == name), None)
+            if row is None:
+                raise NotFound("pool", name)
+            found = await tx.views.pool_events(seen.after, seen.until, MOST_EVENTS)
+            events = [event for event in found if read_data(event).get("pool") == name]
+            living = [one for one in await tx.pools.living() if one.pool == row.id]
+            more = seen.cut or len(found) == MOST_EVENTS
+            begin = found[-1].at if more and found else seen.begin
+            shown = events[:MOST_CHANGES] if may(who, Action.READ_EVENTS, FLEET) else []
+            machines = [
+                one
+                for one in machines_of(events, living)
+                if one.requested_at is None or one.requested_at <= seen.end
+            ]
+            sizes = sizes_of(machines, begin, seen.end)
+            return PoolHistory(
+                begin=format_moment(seen.begin),
+                end=format_moment(seen.end),
+                complete_from=format_moment(begin),
+                more=more,
+                sizes=[
+                    PoolSize(at=format_moment(one.at), machines=one.machines, ready=one.ready)
+                    for one in sizes[-MOST_SIZES:]
+                ],
+                machines=[
+                    PoolMachine(
+                        name=one.name,
+                        state=one.state,
+                        requested_at=_moment(one.requested_at),
+                        ready_at=_moment(one.ready_at),
+                        gone_at=_moment(one.gone_at),
+                        reason=one.reason,
+                    )
+                    for one in machines[-MOST_ATTEMPTS:]
+                ],
+                changes=[
+                    PoolChange(
+                        at=format_moment(event.at), what=event.reason or "", actor=event.actor
+                    )
+                    for event in shown
+                ],
+            )
+
+        return await self._engine.store.read(read)
+
+    async def _window(self, since: str | None, until: str | None, most: int) -> Window:
+        """Returns the part of the log to read: the last hour, unless told otherwise."""
+        now = await self._engine.now()
+        end = now if until is None else moment_since(until, now)
+        begin = end - HOUR_MS if since is None else moment_since(since, now)
+        if begin >= end:
+            raise InvalidInput("since", f"before until ({format_moment(end)})", since)
+        store = self._engine.store
+        last = await store.read(lambda tx: tx.log.newest())
+        if end < now:
+            last = await number_before(store, end + 1)
+        after = min(await number_before(store, begin), last)
+        cut = last - after > most
+        return Window(begin, end, last - most if cut else after, last, cut)
+
+
+def _show(spell: Spell, shape: Shape | None, who: Identity) -> WorkerSpell:
+    visible = may(who, Action.READ_JOBS, FLEET) if shape is None else sees(who, shape.namespace)
+    shown = WorkerSpell(
+        attempt=spell.attempt,
+        state=spell.state.value,
+        assigned_at=_moment(spell.assigned_at),
+        started_at=_moment(spell.started_at),
+        finished_at=_moment(spell.finished_at),
+    )
+    if not visible:
+        return shown
+    return msgspec.structs.replace(
+        shown,
+        job=spell.job,
+        reason=spell.reason,
+        task=None if shape is None else shape.task,
+        queue=None if shape is None else shape.queue,
+    )
+
+
+def _moment(at: int | None) -> str | None:
+    return None if at is None else format_moment(at)

@@ -1,0 +1,32 @@
+"""What the routes for pages about the fleet work with."""
+
+from typing import NamedTuple
+
+from windlass.api.fleet.history import Histories
+from windlass.api.fleet.tasks import Tasks
+from windlass.api.fleet.workers import FleetPages
+from windlass.api.jobs import Jobs
+from windlass.engine.engine import Engine
+from windlass.ports.clock import Clock
+from windlass.ports.fuzzing import FuzzingReader
+
+
+class FleetServices(NamedTuple):
+    """Reads what pages about the fleet show."""
+
+    tasks: Tasks
+    histories: Histories
+    pages: FleetPages
+    fuzzing: FuzzingReader
+
+
+def fleet_services(
+    engine: Engine, jobs: Jobs, clock: Clock, fuzzing: FuzzingReader
+) -> FleetServices:
+    """Returns the services on a started engine."""
+    return FleetServices(
+        tasks=Tasks(engine, jobs, clock),
+        histories=Histories(engine),
+        pages=FleetPages(engine),
+        fuzzing=fuzzing,
+    )

@@ -1,0 +1,131 @@
+"""Answers requests for the page: an ASGI application of its own, or a part of the server's."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from windlass.dashboard.files import File, Files
+
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+# What belongs to the API: there, the page is never the answer.
+API_PATHS: Final = ("/api/", "/auth/")
+API_NAMES: Final = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json"})
+
+POLICY: Final = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    b"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+)
+HEADERS: Final = (
+    (b"content-security-policy", POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"vary", b"accept-encoding"),
+)
+FOREVER: Final = b"public, max-age=31536000, immutable"
+ASK_AGAIN: Final = b"no-cache"  # a copy counts as long as its digest is the same
+SAFE: Final = ("GET", "HEAD")
+
+
+class Page:
+    """Serves the files; `answers` says which requests are for it."""
+
+    def __init__(self, files: Files | None = None) -> None:
+        self._files = Files() if files is None else files
+
+    def answers(self, scope: Scope) -> bool:
+        """Returns whether this request is for the page rather than for the API.
+
+        Unknown paths are views of the page if a browser asks for a document.
+        """
+        if scope["type"] != "http" or scope["method"] not in SAFE:
+            return False
+        path = _path(scope)
+        if path in API_NAMES or path.startswith(API_PATHS):
+            return False
+        return path == "/" or self._files.find(path[1:]) is not None or _wants_page(scope)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        del receive
+        if scope["type"] != "http":
+            return
+        if scope["method"] not in SAFE:
+            await _send(send, 405, [(b"allow", b"GET, HEAD")], b"")
+            return
+        path = _path(scope)
+        file = self._files.find(path[1:])
+        if file is None and path != "/" and not _wants_page(scope):
+            await _send(send, 404, [(b"content-type", b"text/plain")], b"not found\n")
+            return
+        if file is None:
+            file = self._files.index(_base(scope))
+        await _send_file(send, scope, file)
+
+
+def app() -> Page:
+    """Returns the dashboard as an ASGI application, to be mounted in one of your own.
+
+    It serves the files of the page, under any prefix. The page calls the API of Windlass under the
+    same prefix (`/api/`, `/auth/`), so something has to answer there: `windlass.server`, or a
+    proxy that passes these paths on to a server.
+    """
+    return Page()
+
+
+async def _send_file(send: Send, scope: Scope, file: File) -> None:
+    headers = dict(scope["headers"])
+    etag = b'"%b"' % file.digest.encode()
+    fields = [(b"cache-control", FOREVER if file.is_hashed else ASK_AGAIN), (b"etag", etag)]
+    if etag in headers.get(b"if-none-match", b""):
+        await _send(send, 304, fields, b"")
+        return
+    encoding = _choose(headers.get(b"accept-encoding", b""), file)
+    body = file.bodies[encoding]
+    if encoding != "identity":
+        fields.append((b"content-encoding", encoding.encode()))
+    fields += [
+        (b"content-type", file.media_type.encode()),
+        (b"content-length", b"%d" % len(body)),
+    ]
+    await _send(send, 200, fields, b"" if scope["method"] == "HEAD" else body)
+
+
+async def _send(send: Send, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
+    headers = [*fields, *HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _choose(accepted: bytes, file: File) -> str:
+    """Returns the best encoding that the client takes."""
+    taken = set()
+    for part in accepted.decode("latin-1").lower().split(","):
+        name, _, weight = part.partition(";")
+        if weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
+            taken.add(name.strip())
+    return next((encoding for encoding in file.bodies if encoding in taken), "identity")
+
+
+def _path(scope: Scope) -> str:
+    """Returns the path without the prefix under which the page is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "").rstrip("/")
+    if root and path.startswith(root):
+        path = path[len(root) :]
+    return path or "/"
+
+
+def _base(scope: Scope) -> str:
+    root: str = scope.get("root_path", "")
+    return root.rstrip("/") + "/"
+
+
+def _wants_page(scope: Scope) -> bool:
+    """Returns whether a browser asks for a document, not a program for something else."""
+    return any(
+        name == b"accept" and b"text/html" in value.lower() for name, value in scope["headers"]
+    )

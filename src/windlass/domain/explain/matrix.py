@@ -1,0 +1,91 @@
+"""Workers and what a job asks of them, as a table: each cell met or not, with what they have."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.access.secrets import KEY_START
+from windlass.domain.explain.explanation import Cell, Column, Matrix, MatrixRow
+from windlass.domain.explain.reasons import Group, list_names
+from windlass.domain.matching.clauses import Clause
+from windlass.domain.matching.functions import MISSING
+from windlass.domain.matching.matching import shown_value
+from windlass.domain.matching.resources import resource_key
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.workers import WorkerStatus
+
+MOST_ROWS: Final = 50
+SAMPLED: Final = 20  # workers of a row whose values are looked at
+NAMED: Final = 3  # different values of a row that are shown
+
+STATUS: Final = "status"
+Describe = Callable[[Sequence[int]], Sequence[Mapping[str, Any]]]
+
+
+class _Asked(NamedTuple):
+    """A column, and the metadata key that it is about, if any."""
+
+    column: Column
+    key: str = ""
+    is_clause: bool = False
+
+
+def matrix_of(job: int, shape: Shape, groups: Sequence[Group], describe: Describe) -> Matrix:
+    """Returns the table of a job; `describe` says what some workers are like."""
+    ordered = sorted(groups, key=lambda g: (len(g.obstacles), -len(g.names), g.names[0]))
+    shown, rest = ordered[:MOST_ROWS], ordered[MOST_ROWS:]
+    asked = _columns(shape, shown)
+    return Matrix(
+        job=job,
+        columns=tuple(one.column for one in asked),
+        rows=tuple(_row(group, asked, describe) for group in shown),
+        more=sum(len(group.names) for group in rest),
+    )
+
+
+def _columns(shape: Shape, groups: Sequence[Group]) -> list[_Asked]:
+    found = {c.text: _Asked(Column(clause=c.text, needs=c.needs), c.key, True)
+             for c in shape.requires}  # fmt: skip
+    for name, amount in shape.resources:
+        clause, text = Clause(resource_key(name), ">=", amount), f"{name}={amount}"
+        found[text] = _Asked(Column(clause=text, needs=clause.needs), clause.key, True)
+    found[STATUS] = _Asked(Column(clause=STATUS, needs="a worker that takes jobs"))
+    for group in groups:
+        for one in group.obstacles:
+            if one.clause not in found:
+                column = Column(clause=one.clause, needs=one.needs)
+                found[one.clause] = _Asked(column, "", one.kind == "clause")
+    return list(found.values())
+
+
+def _row(group: Group, asked: Sequence[_Asked], describe: Describe) -> MatrixRow:
+    known = describe(group.ids[:SAMPLED])
+    only = len(group.names) == 1
+    return MatrixRow(
+        worker=group.names[0] if only else None,
+        id=group.ids[0] if only else None,
+        group=None if only else list_names(group.names),
+        count=len(group.names),
+        runnable=not group.obstacles,
+        cells=tuple(_cell(group, one, known) for one in asked),
+    )
+
+
+def _cell(group: Group, asked: _Asked, known: Sequence[Mapping[str, Any]]) -> Cell:
+    for found in group.obstacles:
+        if found.clause == asked.column.clause:
+            return Cell(met=False, has=found.has)
+    if asked.column.clause == STATUS:
+        return Cell(met=True, has=WorkerStatus(group.status).name.lower())
+    if asked.is_clause:
+        return Cell(met=True, has=_values(asked.key, known))
+    # What a worker holds now is not looked at where it could not run the job anyway.
+    is_open = group.capable and not group.away
+    return Cell(met=True if is_open else None)
+
+
+def _values(key: str, known: Sequence[Mapping[str, Any]]) -> str | None:
+    """Returns the different values that some workers have; nothing that namespaces keep secret."""
+    if not key or key == MISSING or key.startswith(KEY_START):
+        return None
+    values = list(dict.fromkeys(shown_value(key, one.get(key)) for one in known))
+    return list_names(values) if len(values) > NAMED else ", ".join(values)

@@ -1,0 +1,205 @@
+"""The text that submits a job: as a command line, as Python, and as a call without a queue.
+
+The page shows it beside a form, and `windlass show --reproduce` for a job that exists. Nothing
+here is run: words are quoted for a shell, values are written as Python literals.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.job.forms import (
+    AMOUNTS,
+    CONCURRENCY,
+    DELAY,
+    DURATION,
+    GRACE,
+    JSON,
+    KEY_WINDOW,
+    LABELS,
+    LIMITS,
+    RATE,
+    SWITCH,
+    Form,
+)
+from windlass.domain.job.job import OPTIONS, SET_BY_SERVER, JobSpec
+from windlass.domain.job.retry_forms import BACKOFF, FAILURES
+from windlass.domain.values.quantities import format_duration
+
+_SHELL: Final = "shell"
+_PYTHON: Final = "python"
+_OF_COMMANDS: Final = frozenset({"argv", "env", "artifacts", "inputs"})
+_APART: Final = frozenset({"task", "args"}) | SET_BY_SERVER
+
+
+class Equivalents(NamedTuple):
+    """Ways to submit the same job; `call` runs a function here, without a queue."""
+
+    command: str
+    python: str
+    call: str | None
+
+
+def equivalents(spec: JobSpec, path: str | None = None) -> Equivalents:
+    """Returns the texts for a canonical job; `path` is that of its named task, if known."""
+    return Equivalents(command_line(spec), python_code(spec), local_call(spec, path))
+
+
+def command_line(spec: JobSpec) -> str:
+    """Returns the command that submits this job."""
+    words = ["windlass", "submit"]
+    for name, value in _given(spec):
+        words += _flag(str(OPTIONS[name].flag), OPTIONS[name].form, value)
+    command = _command(spec) if spec.task == _SHELL else None
+    if command is not None:
+        words += command
+    else:
+        words += _words("--task", spec.task)
+        if spec.args is not None:
+            words += _words("--args", _json(spec.args))
+    return " ".join(map(quote, words))
+
+
+def python_code(spec: JobSpec) -> str:
+    """Returns a program that submits this job and prints its result."""
+    given = {name: msgspec.to_builtins(value) for name, value in _given(spec)}
+    args = msgspec.to_builtins(spec.args)
+    if _is_keywords(args):
+        options = f".options({_keywords(given)})" if given else ""
+        listed = [f"windlass.named({spec.task!r}){options}", *_pairs(args)]
+        submit = f"client.submit({', '.join(listed)})"
+    else:
+        fields = _keywords({"task": spec.task, "args": args} | given)
+        submit = f"client.submit(windlass.JobSpec({fields}))"
+    lines = ("import windlass", "", "client = windlass.Client()", f"job = {submit}")
+    return "\n".join((*lines, "print(job.result())", ""))
+
+
+def local_call(spec: JobSpec, path: str | None = None) -> str | None:
+    """Returns the command that calls a job's function without a queue; None for other tasks."""
+    arguments = spec.args
+    if spec.task == _PYTHON and isinstance(arguments, dict):
+        path = arguments.get("function")
+        listed, named = arguments.get("args") or [], arguments.get("kwargs") or {}
+        if listed and named:
+            return None  # A call takes arguments by position or by name, not both.
+        arguments = listed or named or None
+    if not isinstance(path, str):
+        return None
+    words = ["windlass", "call", path]
+    return " ".join(map(quote, words if arguments is None else [*words, _json(arguments)]))
+
+
+def quote(word: str) -> str:
+    """Returns a word for a shell; one with control characters in a form that shows them."""
+    if word.isprintable():
+        return shlex.quote(word)
+    return "$'" + "".join(map(_escaped, word)) + "'"
+
+
+def _escaped(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character, f"\\U{ord(character):08x}")
+
+
+def _given(spec: JobSpec) -> Iterator[tuple[str, Any]]:
+    """Returns the options that differ from their defaults."""
+    for name, option in OPTIONS.items():
+        value = getattr(spec, name)
+        if name not in _APART and value != option.default:
+            yield name, value
+
+
+def _flag(flag: str, form: Form, value: Any) -> list[str]:
+    if form is SWITCH:
+        return [flag]
+    return [word for text in _TEXTS.get(form.name, _plain)(value) for word in _words(flag, text)]
+
+
+def _words(flag: str, text: str) -> list[str]:
+    """Returns a flag with its value: as one word if the value could be taken for a flag."""
+    return [f"{flag}={text}"] if text.startswith("-") or not text else [flag, text]
+
+
+def _command(spec: JobSpec) -> list[str] | None:
+    """Returns the words of a command with its flags; None if they cannot express it."""
+    args = spec.args
+    if not isinstance(args, dict) or not isinstance(args.get("argv"), list):
+        return None
+    inputs = [_input(one) for one in args.get("inputs") or ()]
+    if not set(args) <= _OF_COMMANDS or None in inputs or not all(map(_is_text, args["argv"])):
+        return None
+    words: list[str] = []
+    for name, value in (args.get("env") or {}).items():
+        words += _words("--env", f"{name}={value}")
+    for pattern in args.get("artifacts") or ():
+        words += _words("--artifact", pattern)
+    for one in inputs:
+        words += _words("--input", str(one))
+    return [*words, "--", *args["argv"]]
+
+
+def _input(item: Any) -> str | None:
+    """Returns JOB/NAME or JOB/NAME=PATH; None for what has another form."""
+    job = item.get("job") if isinstance(item, dict) else None
+    name = item.get("artifact") if isinstance(item, dict) else None
+    if not isinstance(job, int) or not isinstance(name, str) or "=" in name or "file" in item:
+        return None
+    return f"{job}/{name}={item['path']}" if item.get("path") else f"{job}/{name}"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _is_keywords(args: Any) -> bool:
+    return isinstance(args, dict) and all(name.isidentifier() for name in args)
+
+
+def _pairs(values: dict[str, Any]) -> list[str]:
+    return [f"{name}={value!r}" for name, value in values.items()]
+
+
+def _keywords(values: dict[str, Any]) -> str:
+    return ", ".join(_pairs(values))
+
+
+def _plain(value: Any) -> list[str]:
+    values = value if isinstance(value, list | tuple) else (value,)
+    return [str(one) for one in values]
+
+
+def _named_amounts(value: Any) -> list[str]:
+    """Returns NAME=VALUE for each, also of a struct."""
+    amounts = msgspec.to_builtins(value)
+    return [f"{name}={amount}" for name, amount in amounts.items() if amount is not None]
+
+
+def _length(value: float | str) -> list[str]:
+    """Returns a duration as people write it; `never` and `forever` as they are."""
+    return [value if isinstance(value, str) else format_duration(round(value * 1000))]
+
+
+_TEXTS: Final[dict[str, Callable[[Any], list[str]]]] = {
+    DURATION.name: _length,
+    DELAY.name: _length,
+    GRACE.name: _length,
+    KEY_WINDOW.name: _length,
+    AMOUNTS.name: _named_amounts,
+    LABELS.name: _named_amounts,
+    LIMITS.name: _named_amounts,
+    BACKOFF.name: lambda value: [",".join(_named_amounts(value))],
+    FAILURES.name: lambda value: [",".join(value)],
+    RATE.name: lambda value: [f"{value.key}={value.max}/{_length(value.per)[0]}"],
+    CONCURRENCY.name: lambda value: [f"{value.key}={value.max}"],
+    JSON.name: lambda value: [_json(value)],
+}

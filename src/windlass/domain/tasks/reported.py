@@ -1,0 +1,101 @@
+"""What workers tell about the functions they have imported, so that a page can offer a form.
+
+A worker is not trusted: what it tells is read into fixed fields, bounded in number and size, and
+text keeps only printable characters. Whatever does not fit is left out.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.values.json_values import DEPTH_LIMIT, refuse_deep
+
+MOST_TASKS: Final = 100  # of one worker
+MOST_SHOWN: Final = 1_000  # of all workers together
+TASK_LIMIT: Final = 4_096  # bytes of one task as JSON
+ALL_LIMIT: Final = 48 * 1_024  # bytes of all tasks of a worker
+NAME_LIMIT: Final = 500
+DOC_LIMIT: Final = 200
+
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+class ReportedTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A function that a worker has imported.
+
+    `name` is that of its task, or its path; `schema` describes its arguments as an object, which
+    are given as a list if they are `positional`. `options` are those of its jobs.
+    """
+
+    name: str
+    path: str
+    doc: str = ""
+    schema: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    positional: bool = False
+    version: str | None = None
+
+
+def pack(tasks: Iterable[ReportedTask]) -> list[dict[str, Any]]:
+    """Returns what a worker tells: the first that fit; one that is too long without its schema."""
+    told: list[dict[str, Any]] = []
+    left = ALL_LIMIT
+    for task in tasks:
+        short = task
+        if _size(task) > TASK_LIMIT:
+            short = msgspec.structs.replace(task, schema={}, options={})
+        left -= _size(short)
+        if left < 0 or len(told) == MOST_TASKS:
+            break
+        told.append(msgspec.to_builtins(short))
+    return told
+
+
+def unpack(told: object) -> list[ReportedTask]:
+    """Returns what a worker told, as far as it fits; never raises."""
+    listed = told[:MOST_TASKS] if isinstance(told, list) else ()
+    return [task for one in listed if (task := _read(one)) is not None]
+
+
+def _read(one: object) -> ReportedTask | None:
+    try:
+        task = msgspec.convert(one, ReportedTask)
+        refuse_deep(one, "task")
+        if _size(task) > TASK_LIMIT:
+            return None
+    except Exception:  # Whatever a worker sends: it is not shown.
+        return None
+    name, path = _plain(task.name, NAME_LIMIT), _plain(task.path, NAME_LIMIT)
+    if not name or name != task.name or path != task.path:
+        return None
+    return ReportedTask(
+        name=name,
+        path=path,
+        doc=_plain(task.doc, DOC_LIMIT),
+        schema=_clean(task.schema),
+        options=_clean(task.options),
+        positional=task.positional,
+        version=None if task.version is None else _plain(task.version, NAME_LIMIT),
+    )
+
+
+def _size(task: ReportedTask) -> int:
+    return len(_encode(task))
+
+
+def _plain(text: str, limit: int) -> str:
+    """Returns text without control characters and what else is not printed, cut."""
+    return "".join(one for one in text[:limit] if one.isprintable())
+
+
+def _clean(value: Any, depth: int = 0) -> Any:
+    if depth > DEPTH_LIMIT:
+        return None
+    if isinstance(value, str):
+        return _plain(value, TASK_LIMIT)
+    if isinstance(value, Mapping):
+        return {_plain(key, NAME_LIMIT): _clean(one, depth + 1) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_clean(one, depth + 1) for one in value]
+    return value

@@ -1,0 +1,187 @@
+"""Searches a log on the server: forwards or backwards, so many bytes in one call.
+
+One match of each line is told. Regular expressions are those of RE2, whose time grows with the
+length of the text only, so nobody can keep a server busy with one.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.values.errors import InvalidInput
+from windlass.engine.attempts.log_segments import Logs
+from windlass.engine.files.log_index import LineIndex, bytes_of
+
+SCAN_BYTES: Final = 128 * 1024 * 1024  # looked at in one call
+BLOCK: Final = 1024 * 1024  # of one step; a longer line is searched in parts
+LONGEST_TEXT: Final = 1_000  # bytes of what is searched for
+MEMORY: Final = 8 * 1024 * 1024  # that an expression may use
+AROUND: Final = 200  # bytes of the line that are shown before and after a match
+
+Find = Callable[[bytes, int], tuple[int, int] | None]  # the first match from there on
+
+
+class LogMatch(NamedTuple):
+    """A line with a match: where the match is, and what is around it."""
+
+    line: int
+    offset: int
+    before: bytes
+    match: bytes
+    after: bytes
+
+
+class LogMatches(NamedTuple):
+    """Matches in the order of the search; it goes on at `next`, unless all was searched."""
+
+    matches: list[LogMatch]
+    next: int | None
+    scanned: int
+
+
+class Block(NamedTuple):
+    """Lines of a log from `offset` on, without a gap between them."""
+
+    offset: int
+    data: bytes
+
+
+def finder(text: str, is_regex: bool, ignore_case: bool) -> Find:
+    """Returns what finds this text, or matches of this regular expression, in a block of lines."""
+    wanted = text.encode("utf-8", "surrogatepass")
+    if not wanted or len(wanted) > LONGEST_TEXT:
+        raise InvalidInput("text", f"1 to {LONGEST_TEXT} bytes", f"{len(wanted)} bytes")
+    if b"\n" in wanted:
+        raise InvalidInput("text", "text within one line", text)
+    return _compiled(wanted, text, is_regex, ignore_case)
+
+
+def _compiled(wanted: bytes, text: str, is_regex: bool, ignore_case: bool) -> Find:
+    """Returns a search by RE2, which also finds plain text faster than `bytes.find`."""
+    import re2  # its library is loaded by the first search
+
+    options = re2.Options()
+    options.never_nl = True
+    options.case_sensitive = not ignore_case
+    options.log_errors = False
+    options.max_mem = MEMORY
+    if not is_regex:
+        options.literal = True
+        if not ignore_case:
+            options.encoding = re2.Options.Encoding.LATIN1  # bytes as they are
+    try:
+        compiled: Any = re2.compile((b"(?m)" if is_regex else b"") + wanted, options)
+    except re2.error as error:
+        why = error.args[0] if error.args else ""
+        shown = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
+        raise InvalidInput("text", "a regular expression", text, shown) from None
+
+    def find(data: bytes, start: int) -> tuple[int, int] | None:
+        match = compiled.search(data, start)
+        return None if match is None else match.span()
+
+    return find
+
+
+async def search(
+    logs: Logs, index: LineIndex, find: Find, start: int, backwards: bool, limit: int
+) -> LogMatches:
+    """Returns up to `limit` matches after `start`, or before it."""
+    run = asyncio.get_running_loop().run_in_executor
+    matches: list[LogMatch] = []
+    scanned, position = 0, start
+    while scanned < SCAN_BYTES and len(matches) < limit:
+        block = await (_block_before if backwards else _block_after)(logs, index, position)
+        if block is None:
+            return LogMatches(matches, None, scanned)
+        scanned += len(block.data)
+        found = await run(None, _matches, block, find, None if backwards else limit - len(matches))
+        if backwards:
+            found = found[::-1][: limit - len(matches)]
+        if found:
+            matches += _numbered(found, block, await index.line_at(block.offset))
+        position = block.offset if backwards else block.offset + len(block.data)
+        if len(matches) == limit:
+            position = _beyond(matches[-1], block, backwards)
+    is_over = position <= 0 if backwards else position >= index.row.bytes
+    return LogMatches(matches, None if is_over else position, scanned)
+
+
+def _numbered(found: list[LogMatch], block: Block, first: int) -> Iterator[LogMatch]:
+    """Yields the matches with the numbers of their lines; the block begins with line `first`."""
+    for match in found:
+        line = first + block.data.count(b"\n", 0, match.offset - block.offset)
+        yield match._replace(line=line)
+
+
+def _beyond(match: LogMatch, block: Block, backwards: bool) -> int:
+    """Returns where a search goes on after a match: with the next line, or the line before."""
+    at = match.offset - block.offset
+    if backwards:
+        return block.offset + block.data.rfind(b"\n", 0, at) + 1
+    end = block.data.find(b"\n", at)
+    return block.offset + (len(block.data) if end < 0 else end + 1)
+
+
+def _matches(block: Block, find: Find, limit: int | None) -> list[LogMatch]:
+    found: list[LogMatch] = []
+    data, at = block.data, 0
+    while at < len(data) and (limit is None or len(found) < limit):
+        span = find(data, at)
+        if span is None:
+            break
+        start, end = span
+        begin = max(data.rfind(b"\n", 0, start) + 1, start - AROUND)
+        stop = data.find(b"\n", end)
+        stop = len(data) if stop < 0 else stop
+        last = min(stop, end + AROUND)
+        found.append(
+            LogMatch(0, block.offset + start, data[begin:start], data[start:end], data[end:last])
+        )
+        at = stop + 1
+    return found
+
+
+async def _block_after(logs: Logs, index: LineIndex, start: int) -> Block | None:
+    """Returns the lines from `start` on, about so many bytes; none at the end of the log."""
+    data = bytearray()
+    for piece in _pieces(index, start):
+        if not piece.key:
+            if data:
+                break
+            start = piece.end
+            continue
+        begin = max(piece.start, start)
+        part = piece._replace(end=min(piece.end, begin + BLOCK - len(data)))
+        data += await bytes_of(logs, part, begin)
+        if len(data) >= BLOCK:
+            cut = data.rfind(b"\n") + 1
+            return Block(start, bytes(data[: cut or len(data)]))
+    return Block(start, bytes(data)) if data else None
+
+
+def _pieces(index: LineIndex, start: int) -> Iterator[Any]:
+    return iter(index.pieces[index.piece_at(start) :]) if start < index.row.bytes else iter(())
+
+
+async def _block_before(logs: Logs, index: LineIndex, end: int) -> Block | None:
+    """Returns the lines before `end`; none at the start of the log."""
+    if end <= 0:
+        return None
+    data, begin = b"", end
+    for number in range(index.piece_at(end - 1), -1, -1):
+        piece = index.pieces[number]
+        if not piece.key:
+            if data:
+                break
+            begin = end = piece.start
+            continue
+        low = max(piece.start, min(piece.end, end) - (BLOCK - len(data)))
+        part = piece._replace(end=min(piece.end, end))
+        data = await bytes_of(logs, part, low) + data
+        begin = end = low
+        if len(data) >= BLOCK:
+            cut = data.find(b"\n") + 1
+            cut = cut if 0 < cut < len(data) else 0
+            return Block(begin + cut, data[cut:])
+    return Block(begin, data) if data else None

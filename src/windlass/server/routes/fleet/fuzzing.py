@@ -1,0 +1,57 @@
+"""Routes that show commit fuzzing; nothing here changes a pipeline."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+from urllib.parse import quote
+
+from windlass.domain.access.actions import Action
+from windlass.server.http.call import Call
+from windlass.server.http.replies import BINARY, Stream
+from windlass.server.http.routes import Routes
+from windlass.wire.fleet.fuzzing import FuzzCoverage, FuzzFinding, FuzzSolverList, FuzzStatus
+
+# Inputs come from fuzzers: a browser must not run what they hold.
+SAFE_HEADERS: Final = {
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+routes = Routes("/api/v1/fuzz", "fuzzing")
+
+
+@routes.get("", needs=Action.READ_FUZZING)
+async def solvers(call: Call) -> FuzzSolverList:
+    """Returns the solvers that this server shows, with counts."""
+    return FuzzSolverList(await call.services.fleet.fuzzing.solvers())
+
+
+@routes.get("/{solver:str}", needs=Action.READ_FUZZING)
+async def status(call: Call, solver: str) -> FuzzStatus:
+    """Returns the queue, the builds, the schedule and the findings of a solver."""
+    return await call.services.fleet.fuzzing.status(solver)
+
+
+@routes.get("/{solver:str}/coverage", needs=Action.READ_FUZZING)
+async def coverage(call: Call, solver: str) -> FuzzCoverage:
+    """Returns which functions the tests of a solver reach, counted by source file."""
+    return await call.services.fleet.fuzzing.coverage(solver)
+
+
+@routes.get("/{solver:str}/findings/{finding:str}", needs=Action.READ_FUZZING)
+async def finding(call: Call, solver: str, finding: str) -> FuzzFinding:
+    """Returns one finding with its report."""
+    return await call.services.fleet.fuzzing.finding(solver, finding)
+
+
+@routes.get(
+    "/{solver:str}/findings/{finding:str}/input", needs=Action.READ_FUZZING, media_type=BINARY
+)
+async def finding_input(call: Call, solver: str, finding: str) -> Stream:
+    """Returns the input that shows a finding, to be saved."""
+    found = await call.services.fleet.fuzzing.input(solver, finding)
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
+    return Stream(_once(found.data), BINARY, {**SAFE_HEADERS, **headers})
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data

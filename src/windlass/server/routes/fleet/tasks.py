@@ -1,0 +1,21 @@
+"""Routes for forms: the tasks with what they take, and a job before it is submitted."""
+
+from windlass.domain.access.actions import Action
+from windlass.server.http.binding import Body
+from windlass.server.http.call import Call
+from windlass.server.http.routes import COUNTED, Routes
+from windlass.wire.fleet.tasks import Preview, PreviewRequest, TaskList
+
+routes = Routes("/api/v1", "tasks")
+
+
+@routes.get("/tasks", needs=Action.READ_FLEET)
+async def list_tasks(call: Call) -> TaskList:
+    """Returns the tasks that jobs can name, with the schemas of their arguments."""
+    return await call.services.fleet.tasks.list(call.who)
+
+
+@routes.post("/jobs/preview", needs=Action.SUBMIT_JOBS, audit=COUNTED)
+async def preview(call: Call, data: Body[PreviewRequest]) -> Preview:
+    """Checks a job without submitting it, and returns the texts that would submit it."""
+    return await call.services.fleet.tasks.preview(data.job, call.who)

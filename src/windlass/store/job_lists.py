@@ -1,0 +1,469 @@
+"""Lists and counts of jobs, the same way on every store, over a few reads that differ.
+
+A list is driven from the narrowest place that holds all wanted states: running jobs from
+`leases`, blocked ones from `waits`, failed ones from an index of their own. Whatever the
+filter, one call looks at `SCAN` rows at most and answers with a cursor, so a search
+through millions of jobs never holds anybody up.
+
+Ids rise with the times of submission, but for transactions side by side: times of creation are
+found by halving, and `SKEW_MS` more are looked at on both sides. Jobs in the order of their ends
+come from the event log, because an index of ends would make each of them cost more.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import merge
+from typing import Final, NamedTuple
+
+from windlass.domain.rows.records import JobRecord, Lease, ShapeRow
+from windlass.domain.rows.views import JobCount, JobFilter, JobPage, JobSort, Place, SortedPage
+from windlass.domain.values.errors import InvalidInput
+from windlass.store.job_filters import (
+    ACTIVE_CODES,
+    BAD_CODES,
+    BLOCKED,
+    COMPLETED,
+    ENDED_CODES,
+    FAILED,
+    QUEUED,
+    RETRYING,
+    SUSPENDED,
+    Candidate,
+    Source,
+    Standing,
+    allows,
+    asks_record,
+    asks_spec,
+    decode_shape,
+    fits,
+    may_match,
+    states_of,
+    tells,
+)
+
+SCAN: Final = 5_000  # rows that one call looks at
+CHUNK: Final = 500  # rows that are read at once
+COUNTED: Final = 10_000  # rows that one count looks at
+EVENTS: Final = 20_000  # events that one list in the order of ends looks at
+SHAPES: Final = 1_000  # shapes that one list in the order of priority looks at
+SKEW_MS: Final = 600_000  # how far ids and times of creation may be out of order
+FIRST: Final = 2**62  # above every id
+
+_DEPTH: Final = "depth:"
+
+
+class _Range(NamedTuple):
+    """The ids between which a list looks, without the ends."""
+
+    above: int
+    below: int
+
+
+class JobLists(ABC):
+    """The lists of `ViewsRead`; each store adds how it reads."""
+
+    async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
+        shapes = await self._shapes_of(wanted)
+        above, below = await self._range(wanted)
+        below = min(cursor or FIRST, below)
+        if wanted.key is not None:
+            ids = await self._keyed(wanted)
+            ids = sorted((job for job in ids if job < below), reverse=True)
+            return JobPage(await self._matching(wanted, shapes, await self._light(ids)), 0)
+        found: list[JobRecord] = []
+        sources = await self._sources(wanted)
+        looked = 0
+        while looked < SCAN:
+            rows = await self._next(sources, wanted, below, down=True)
+            if not rows or rows[0].job <= above:
+                return JobPage(found, 0, looked)
+            found += await self._matching(wanted, shapes, rows)
+            looked += len(rows)
+            if len(found) >= limit:
+                found = found[:limit]
+                return JobPage(found, found[-1].facts.id, looked)
+            below = rows[-1].job
+        return JobPage(found, below, looked)
+
+    async def sorted_jobs(
+        self, wanted: JobFilter, sort: JobSort, after: Place | None, limit: int
+    ) -> SortedPage:
+        if wanted.key is not None and sort is not JobSort.NEWEST:
+            raise InvalidInput("sort", "newest, for a list by key", sort)
+        if sort is JobSort.OLDEST:
+            return await self._oldest(wanted, after, limit)
+        if sort is JobSort.RUNNING:
+            return await self._longest_running(wanted, after, limit)
+        if sort is JobSort.PRIORITY:
+            return await self._next_taken(wanted, after, limit)
+        if sort is JobSort.FINISHED:
+            return await self._last_finished(wanted, after, limit)
+        page = await self.jobs(wanted, after[1] if after else 0, limit)
+        return SortedPage(page.jobs, (0, page.next) if page.next else None, page.looked)
+
+    async def count_jobs(self, wanted: JobFilter) -> JobCount:
+        counted = await self._queued_by_counter(wanted)
+        if counted is not None:
+            return JobCount(counted, 0, True)
+        if wanted.key is not None:
+            page = await self.jobs(wanted, 0, COUNTED)
+            return JobCount(len(page.jobs), len(page.jobs), True)
+        shapes = await self._shapes_of(wanted)
+        above, below = await self._range(wanted)
+        sources = await self._sources(wanted)
+        count = looked = 0
+        most = SCAN if asks_record(wanted) or asks_spec(wanted) else COUNTED
+        while looked < most:
+            rows = await self._next(sources, wanted, below, down=True)
+            if not rows or rows[0].job <= above:
+                return JobCount(count, looked, True)
+            count += await self._count(wanted, shapes, rows)
+            looked += len(rows)
+            below = rows[-1].job
+        if sources != (Source.JOBS,):
+            return JobCount(count, looked, False)
+        oldest = await self._oldest_job()
+        left = max(0, below - max(above, oldest - 1) - 1)
+        return JobCount(count, looked, False, count + round(count / looked * left))
+
+    # The orders
+
+    async def _oldest(self, wanted: JobFilter, after: Place | None, limit: int) -> SortedPage:
+        shapes = await self._shapes_of(wanted)
+        above, below = await self._range(wanted)
+        above = max(above, after[1] if after else 0)
+        found: list[JobRecord] = []
+        sources = await self._sources(wanted)
+        looked = 0
+        while looked < SCAN:
+            rows = await self._next(sources, wanted, above, down=False)
+            if not rows or rows[0].job >= below:
+                return SortedPage(found, None, looked)
+            found += await self._matching(wanted, shapes, rows)
+            looked += len(rows)
+            if len(found) >= limit:
+                found = found[:limit]
+                return SortedPage(found, (0, found[-1].facts.id), looked)
+            above = rows[-1].job
+        return SortedPage(found, (0, above), looked)
+
+    async def _longest_running(
+        self, wanted: JobFilter, after: Place | None, limit: int
+    ) -> SortedPage:
+        """Sorts the leases, which are bounded by the fleet's slots."""
+        _check_states(wanted, JobSort.RUNNING, ACTIVE_CODES)
+        places = await self._leases_by_start(after or (-1, 0), SCAN)
+        return await self._pick(wanted, places, limit, len(places) == SCAN)
+
+    async def _next_taken(self, wanted: JobFilter, after: Place | None, limit: int) -> SortedPage:
+        """Merges the first ready jobs of each shape."""
+        _check_states(wanted, JobSort.PRIORITY, frozenset({QUEUED}))
+        allowed = [row.id for row in await self._shapes() if allows(wanted, row.body)]
+        if len(allowed) > SHAPES:
+            hint = "filter by namespace, queue or task"
+            message = f"one of the others: the jobs are of over {SHAPES} kinds"
+            raise InvalidInput("sort", message, JobSort.PRIORITY, hint)
+        each = limit if not (asks_record(wanted) or asks_spec(wanted)) else CHUNK
+        places = await self._ready_first(allowed, after or (-FIRST, 0), each)
+        return await self._pick(wanted, places[:each], limit, len(places) >= each)
+
+    async def _pick(
+        self, wanted: JobFilter, places: Sequence[Place], limit: int, more: bool
+    ) -> SortedPage:
+        """Returns those of the jobs at some places that match, in this order."""
+        shapes = await self._shapes_of(wanted)
+        found: list[JobRecord] = []
+        for start in range(0, len(places), CHUNK):
+            part = places[start : start + CHUNK]
+            keys = {job: key for key, job in part}
+            light = {row.job: row for row in await self._light(sorted(keys, reverse=True))}
+            rows = [light[job] for _, job in part if job in light]
+            found += await self._matching(wanted, shapes, rows)
+            if len(found) >= limit:
+                found = found[:limit]
+                last = found[-1].facts.id
+                at = next(place for place in places if place[1] == last)
+                return SortedPage(found, at, start + len(part))
+        return SortedPage(found, places[-1] if more and places else None, len(places))
+
+    async def _last_finished(
+        self, wanted: JobFilter, after: Place | None, limit: int
+    ) -> SortedPage:
+        """Walks the event log backwards; the place of a job is the number of its last event."""
+        _check_states(wanted, JobSort.FINISHED, ENDED_CODES)
+        shapes = await self._shapes_of(wanted)
+        oldest, newest = await self._event_bounds()
+        below = after[0] if after else newest + 1
+        if after is None and wanted.finished_to is not None:
+            below = await self._event_behind(wanted.finished_to + SKEW_MS, oldest, newest)
+        above = oldest - 1
+        if wanted.finished_from is not None:
+            start = await self._event_behind(wanted.finished_from - SKEW_MS, oldest, newest)
+            above = max(above, start - CHUNK)
+        found: list[JobRecord] = []
+        looked = 0
+        while looked < EVENTS and below > above + 1:
+            start = max(above + 1, below - 4 * CHUNK)
+            ends = await self._ends_between(start, below)
+            light = {
+                r.job: r for r in await self._light(sorted({e[1] for e in ends}, reverse=True))
+            }
+            rows = [light[job] for _, job in ends if job in light]
+            found += await self._matching(wanted, shapes, rows)
+            looked += below - start
+            if len(found) >= limit:
+                found = found[:limit]
+                numbers = {job: number for number, job in ends}
+                return SortedPage(found, (numbers[found[-1].facts.id], 0), looked)
+            below = start
+        return SortedPage(found, (below, 0) if below > above + 1 else None, looked)
+
+    # Where times are
+
+    async def _range(self, wanted: JobFilter) -> _Range:
+        """Returns the ids that jobs of the wanted times have."""
+        above, below = 0, FIRST
+        latest = [at for at in (wanted.created_to, wanted.finished_to) if at is not None]
+        if wanted.created_from is None and not latest:
+            return _Range(above, below)
+        newest = await self._newest_job()
+        if latest:
+            below = await self._id_behind(min(latest) + SKEW_MS, newest)
+        if wanted.created_from is not None:
+            above = max(0, await self._id_behind(wanted.created_from - SKEW_MS, newest) - CHUNK)
+        return _Range(above, below)
+
+    async def _id_behind(self, at: int, newest: int) -> int:
+        """Returns an id above those of jobs created by `at`, and less than a chunk too high."""
+        low, high = 0, newest + 1
+        while high - low > CHUNK:
+            middle = (low + high) // 2
+            created = await self._created_up_to(middle)
+            if created is None or created <= at:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    async def _event_behind(self, at: int, oldest: int, newest: int) -> int:
+        """Returns a number above those of events up to `at`, and less than a chunk too high."""
+        low, high = oldest - 1, newest + 1
+        while high - low > CHUNK:
+            middle = (low + high) // 2
+            found = await self._event_time(middle)
+            if found is not None and found <= at:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    # What a list is driven from
+
+    async def _sources(self, wanted: JobFilter) -> tuple[Source, ...] | list[int]:
+        """Returns the places that hold all wanted jobs, or their ids where those are few."""
+        if wanted.workflow is not None:
+            return (Source.WORKFLOW,)
+        states = states_of(wanted)
+        if states == {QUEUED}:
+            few = await self._few_queued(SCAN)
+            if few is not None:
+                return sorted(few, reverse=True)
+        if not states or states & {QUEUED, COMPLETED}:
+            return (Source.JOBS,)
+        drive = {
+            Source.LEASES: ACTIVE_CODES,
+            Source.WAITS: {BLOCKED},
+            Source.DUE: {RETRYING, SUSPENDED},
+            Source.BAD: BAD_CODES,
+        }
+        return tuple(source for source, holds in drive.items() if states & holds)
+
+    async def _next(
+        self, sources: tuple[Source, ...] | list[int], wanted: JobFilter, start: int, *, down: bool
+    ) -> list[Candidate]:
+        """Returns the next candidates below an id, descending, or above it, ascending."""
+        if isinstance(sources, list):
+            return await self._next_of(sources, start, down)
+        scan = self._scan if down else self._scan_up
+        found = [await scan(source, start, CHUNK, wanted.workflow) for source in sources]
+        if len(found) == 1:
+            return found[0]
+        merged = merge(*found, key=lambda row: row.job, reverse=down)
+        # A blocked job that still runs is in two of them.
+        return list({row.job: row for row in merged}.values())[:CHUNK]
+
+    async def _next_of(self, ids: Sequence[int], start: int, down: bool) -> list[Candidate]:
+        if down:
+            return await self._light([job for job in ids if job < start][:CHUNK])
+        behind = [job for job in reversed(ids) if job > start][:CHUNK]
+        return (await self._light(behind[::-1]))[::-1]
+
+    async def _shapes_of(self, wanted: JobFilter) -> frozenset[int] | None:
+        """Returns the shapes that the filter allows, None for all."""
+        if wanted.namespaces is None and wanted.queue is None and wanted.task is None:
+            return None
+        return frozenset(row.id for row in await self._shapes() if allows(wanted, row.body))
+
+    async def _keyed(self, wanted: JobFilter) -> list[int]:
+        namespaces = wanted.namespaces
+        if namespaces is None:
+            known = {decode_shape(row.body).namespace for row in await self._shapes()}
+            namespaces = tuple(sorted(known))
+        return await self._jobs_of_key(namespaces, wanted.key or "")
+
+    # What matches
+
+    async def _matching(
+        self, wanted: JobFilter, shapes: frozenset[int] | None, rows: Sequence[Candidate]
+    ) -> list[JobRecord]:
+        states = states_of(wanted)
+        views = await self._views(await self._candidates(wanted, shapes, rows))
+        if wanted.dead or wanted.current:
+            views = [view for view in views if not view.facts.superseded_by]
+        return [view for view in views if not states or view.state in states]
+
+    async def _candidates(
+        self, wanted: JobFilter, shapes: frozenset[int] | None, rows: Sequence[Candidate]
+    ) -> list[int]:
+        """Returns the jobs that match but perhaps for their states."""
+        states = states_of(wanted)
+        ids = [row.job for row in rows if may_match(row, states, shapes)]
+        if asks_spec(wanted):
+            specs = await self._specs(ids)
+            ids = [job for job in ids if job in specs and tells(wanted, specs[job])]
+        if asks_record(wanted):
+            records = await self._records(ids)
+            ids = [job for job in ids if job in records and fits(wanted, records[job])]
+        return ids
+
+    async def _count(
+        self, wanted: JobFilter, shapes: frozenset[int] | None, rows: Sequence[Candidate]
+    ) -> int:
+        """Counts what `_matching` returns, and reads no more than that takes."""
+        states = states_of(wanted)
+        if wanted.dead or wanted.current:
+            return len(await self._matching(wanted, shapes, rows))
+        ids = await self._candidates(wanted, shapes, rows)
+        if not states or states <= ENDED_CODES:
+            return len(ids)
+        ended = {row.job: row.ended for row in rows}
+        leases = await self._leases(ids)
+        waiting = [job for job in ids if job not in leases and not ended[job]]
+        found = sorted(await self._standings(waiting), key=lambda row: row.state, reverse=True)
+        standing = {row.job: row.state for row in found}
+        standing |= {job: lease.state for job, lease in leases.items()}
+        return sum((ended[job] or standing.get(job, QUEUED)) in states for job in ids)
+
+    async def _queued_by_counter(self, wanted: JobFilter) -> int | None:
+        """Returns how many jobs are queued where counters tell: in one queue, or in all."""
+        plain = JobFilter(states=(QUEUED,), queue=wanted.queue)
+        if wanted != plain:
+            return None
+        depths = await self.queue_depths()
+        return sum(depths.values()) if wanted.queue is None else depths.get(wanted.queue, 0)
+
+    async def dead_jobs(self, looked: int) -> list[JobRecord]:
+        rows = await self._scan(Source.BAD, FIRST, looked, None)
+        ids = [row.job for row in rows if row.ended == FAILED]
+        records = await self._records(ids)
+        found = [records[job] for job in ids if job in records]
+        return [record for record in found if not record.facts.superseded_by]
+
+    async def queue_depths(self) -> dict[str, int]:
+        found = await self._counters()
+        return {n.removeprefix(_DEPTH): v for n, v in found.items() if n.startswith(_DEPTH)}
+
+    # What stores read
+
+    @abstractmethod
+    async def _views(self, ids: Sequence[int]) -> list[JobRecord]:
+        """Returns these jobs in this order."""
+
+    @abstractmethod
+    async def _scan(
+        self, source: Source, below: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
+        """Returns the next jobs of a source below an id, descending."""
+
+    @abstractmethod
+    async def _scan_up(
+        self, source: Source, above: int, count: int, workflow: int | None
+    ) -> list[Candidate]:
+        """Returns the next jobs of a source above an id, ascending."""
+
+    @abstractmethod
+    async def _light(self, ids: Sequence[int]) -> list[Candidate]:
+        """Returns these jobs, descending."""
+
+    @abstractmethod
+    async def _few_queued(self, most: int) -> list[int] | None:
+        """Returns the queued jobs in any order; None if there may be more than `most`."""
+
+    @abstractmethod
+    async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
+        """Returns when leases started, or were assigned, with their jobs, ascending."""
+
+    @abstractmethod
+    async def _ready_first(self, shapes: Sequence[int], after: Place, count: int) -> list[Place]:
+        """Returns the ranks of ready jobs of some shapes with the jobs, ascending.
+
+        They are the first `count` at least, if there are so many.
+        """
+
+    @abstractmethod
+    async def _ends_between(self, start: int, below: int) -> list[Place]:
+        """Returns the events from number `start` on that ended jobs, with the jobs, descending."""
+
+    @abstractmethod
+    async def _event_bounds(self) -> tuple[int, int]:
+        """Returns the numbers of the oldest and the newest event; (1, 0) without any."""
+
+    @abstractmethod
+    async def _event_time(self, number: int) -> int | None:
+        """Returns when the first event from this number on happened."""
+
+    @abstractmethod
+    async def _created_up_to(self, job: int) -> int | None:
+        """Returns when the newest job up to this id was created."""
+
+    @abstractmethod
+    async def _newest_job(self) -> int: ...
+
+    @abstractmethod
+    async def _oldest_job(self) -> int: ...
+
+    @abstractmethod
+    async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]: ...
+
+    @abstractmethod
+    async def _shapes(self) -> Iterable[ShapeRow]: ...
+
+    @abstractmethod
+    async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]: ...
+
+    @abstractmethod
+    async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]: ...
+
+    @abstractmethod
+    async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]: ...
+
+    @abstractmethod
+    async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
+        """Returns where those of these jobs stand that are in `waits` or `due`."""
+
+    @abstractmethod
+    async def _counters(self) -> Mapping[str, int]: ...
+
+
+def _check_states(wanted: JobFilter, sort: JobSort, can: frozenset[int]) -> None:
+    """Raises `InvalidInput` if an order cannot show jobs of the wanted states."""
+    states = states_of(wanted)
+    if states and not states <= can:
+        names = {
+            JobSort.RUNNING: "running jobs",
+            JobSort.PRIORITY: "queued jobs",
+            JobSort.FINISHED: "jobs that have ended",
+        }
+        raise InvalidInput(
+            "sort", "newest or oldest, for these states", sort, f"it is for {names[sort]}"
+        )

@@ -1,0 +1,94 @@
+"""Describes the arguments of a function as a JSON schema, from its annotations.
+
+It is for people who fill in a form. What the codecs accept decides; an annotation that a schema
+cannot express stands as any JSON, with its name as the title.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+import msgspec
+
+from windlass.tasks.values.compile import codec_for, name_of, resolved
+
+_REFERENCE: Final = "#/$defs/{name}"
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+_MANY: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def is_positional(signature: inspect.Signature) -> bool:
+    """Returns whether some arguments can only be given by position."""
+    return any(one.kind in _POSITIONAL for one in signature.parameters.values())
+
+
+def arguments_schema(function: Callable[..., Any]) -> dict[str, Any]:
+    """Returns the schema of an object with the arguments by name."""
+    signature = inspect.signature(function)
+    space = getattr(inspect.unwrap(function), "__globals__", {})
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    required: list[str] = []
+    definitions: dict[str, Any] = {}
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            schema["additionalProperties"] = True
+        if parameter.kind in _MANY:
+            continue
+        schema["properties"][name] = _parameter(parameter, space, definitions)
+        if parameter.default is inspect.Parameter.empty:
+            required.append(name)
+    schema.setdefault("additionalProperties", False)
+    if required:
+        schema["required"] = required
+    if definitions:
+        schema["$defs"] = definitions
+    return schema
+
+
+def _parameter(
+    parameter: inspect.Parameter, space: Mapping[str, Any], definitions: dict[str, Any]
+) -> dict[str, Any]:
+    if parameter.annotation is inspect.Parameter.empty:
+        annotation, schema = Any, {}
+    else:
+        annotation = resolved(parameter.annotation, space, {})
+        schema = _schema(annotation, definitions)
+    if parameter.default is inspect.Parameter.empty:
+        return schema
+    try:
+        default = codec_for(annotation).encode(parameter.default)
+        msgspec.json.encode(default)
+    except Exception:  # A default that cannot travel is not shown.
+        return schema
+    # Beside a reference, other words are ignored by old readers of schemas.
+    return {"allOf": [schema], "default": default} if "$ref" in schema else {
+        **schema, "default": default,
+    }  # fmt: skip
+
+
+def _schema(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    if annotation is Path:
+        return {"type": "object", "title": "Path", "description": "an uploaded file"}
+    if isinstance(annotation, type) and issubclass(annotation, PurePath):
+        return {"type": "string", "title": annotation.__name__}
+    pydantic = sys.modules.get("pydantic")
+    is_class = isinstance(annotation, type)
+    if pydantic is not None and is_class and issubclass(annotation, pydantic.BaseModel):
+        return _of_model(annotation, definitions)
+    try:
+        (schema,), found = msgspec.json.schema_components([annotation], ref_template=_REFERENCE)
+    except Exception:  # Types that msgspec does not know raise errors of several kinds.
+        return {"title": name_of(annotation)}
+    definitions.update(found)
+    return dict(schema)
+
+
+def _of_model(model: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    try:
+        schema = model.model_json_schema()
+    except Exception:  # A model of its own making may not be describable.
+        return {"title": name_of(model)}
+    definitions.update(schema.pop("$defs", {}))
+    return dict(schema)

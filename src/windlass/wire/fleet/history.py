@@ -1,0 +1,93 @@
+"""Messages about what workers and pools did over time, version 1."""
+
+import msgspec
+
+
+class WorkerSpell(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt on a worker, from when it was assigned until it ended.
+
+    Times are None where they lie outside the part of the log that was read, or have not come.
+    `job` and what describes it are None for a job that the caller may not see. `state` is where
+    the job went: completed, failed, retrying, queued, suspended…; running or assigned while it
+    lasts.
+    """
+
+    attempt: int
+    state: str
+    assigned_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    job: int | None = None
+    task: str | None = None
+    queue: str | None = None
+    reason: str | None = None
+
+
+class WorkerChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to the worker itself: enrolled, drained, lost…"""
+
+    at: str
+    what: str
+    actor: str | None
+
+
+class WorkerHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker did between two times.
+
+    Attempts come by start, changes newest first. With `more` there are others, which were left
+    out: those before `complete_from`.
+    """
+
+    begin: str = msgspec.field(name="from")
+    end: str = msgspec.field(name="to")
+    complete_from: str
+    more: bool
+    slots: int
+    attempts: list[WorkerSpell]
+    changes: list[WorkerChange]
+
+
+class PoolMachine(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine of a pool: when it was requested, when its worker was there, and its end.
+
+    Times are None where they lie outside the part of the log that was read, or have not come.
+    """
+
+    name: str
+    state: str
+    requested_at: str | None
+    ready_at: str | None
+    gone_at: str | None
+    reason: str | None
+
+
+class PoolSize(msgspec.Struct, frozen=True, kw_only=True):
+    """How many machines a pool had from a time on: all of them, and those with a worker."""
+
+    at: str
+    machines: int
+    ready: int
+
+
+class PoolChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to a pool: changed, failed to launch, a machine came or went."""
+
+    at: str
+    what: str
+    actor: str | None
+
+
+class PoolHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pool did between two times.
+
+    Machines come by request, changes newest first. `sizes` begins with the size at `from`. With
+    `more` there are others, which were left out: those before `complete_from`.
+    """
+
+    begin: str = msgspec.field(name="from")
+    end: str = msgspec.field(name="to")
+    complete_from: str
+    more: bool
+    sizes: list[PoolSize]
+    machines: list[PoolMachine]
+    changes: list[PoolChange]

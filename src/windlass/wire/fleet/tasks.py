@@ -1,0 +1,57 @@
+"""Messages about tasks and what they take, version 1."""
+
+from typing import Any
+
+import msgspec
+
+
+class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A task, or a function by its path, as a form needs it.
+
+    `schema` is the JSON schema of its arguments, empty if they are not known; with `positional`
+    they are sent as a list in the order of its properties. `options` are the defaults of its jobs.
+    `workers` counts those that have it; it is 0 for built-in tasks.
+    """
+
+    name: str
+    is_built_in: bool
+    doc: str
+    schema: dict[str, Any]
+    options: dict[str, Any] = {}
+    path: str | None = None
+    positional: bool = False
+    version: str | None = None
+    workers: int = 0
+
+
+class TaskList(msgspec.Struct, frozen=True):
+    """With `more`, workers have told of further ones."""
+
+    tasks: list[TaskInfo]
+    more: bool = False
+
+
+class PreviewRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A job as in a submission, which may still be wrong or incomplete."""
+
+    job: dict[str, Any]
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with a field of a job, such as `args.argv` or `timeout`."""
+
+    field: str
+    message: str
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with a job, or how it is submitted by command line and by Python.
+
+    `call` runs its function in place, without a queue. `notes` do not keep it from being submitted.
+    """
+
+    problems: list[Problem]
+    command: str | None = None
+    python: str | None = None
+    call: str | None = None
+    notes: list[str] = []

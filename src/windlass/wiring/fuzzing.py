@@ -1,0 +1,297 @@
+"""Reads the state of commit fuzzing for the pages of a server.
+
+Buckets may be slow, large or broken: each reading happens in a thread and has a time limit; states
+are read once for all who ask at the same time, and used again for some seconds. Nothing is written,
+not even copies of damaged files.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from windlass.domain.values.errors import NotFound, StoreUnavailable, TooManyRequests, WindlassError
+from windlass.domain.values.times import format_moment
+from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.config.solver_file import Solver, load_named
+from windlass.fuzzing.coverage import coverage_map
+from windlass.fuzzing.findings.report import input_name, render
+from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.roles.status import PipelineStatus, read_status
+from windlass.fuzzing.state.open import open_pipeline
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.ports.clock import Clock
+from windlass.ports.fuzzing import FuzzInput
+from windlass.wire.fleet.fuzzing import (
+    FuzzCommit,
+    FuzzCoverage,
+    FuzzCoverageFile,
+    FuzzFinding,
+    FuzzFindingLine,
+    FuzzSolver,
+    FuzzStatus,
+    FuzzWork,
+)
+
+T = TypeVar("T")
+Read = Callable[[Pipeline], Awaitable[T]]
+
+FRESH_MS: Final = 15_000
+LONGEST_S: Final = 20.0  # of one reading
+SHOWN: Final = 500  # entries of a list
+MOST_AT_ONCE: Final = 8
+FILES: Final = 200  # of the coverage
+LARGEST_INPUT: Final = 16 * 2**20
+LARGEST_MAP: Final = 8 * 2**20  # compressed
+BUCKET_VARIABLE: Final = "WINDLASS_FUZZ_BUCKET"
+
+
+class _Source(NamedTuple):
+    """A solver and where its state is."""
+
+    solver: Solver
+    bucket: str
+
+
+class _Reading(NamedTuple):
+    """Something that is being read, or was."""
+
+    at: int
+    task: "asyncio.Task[Any]"
+
+
+class BucketReader:
+    """Implements `FuzzingReader` over the buckets of some solvers."""
+
+    def __init__(self, files: Sequence[str], data: Path, clock: Clock) -> None:
+        self._clock = clock
+        self._sources: dict[str, _Source] = {}
+        self._readings: dict[tuple[str, str], _Reading] = {}
+        self._reading = 0  # threads
+        for file in files:
+            solver = load_named(file)
+            named = os.environ.get(BUCKET_VARIABLE) or solver.bucket
+            self._sources[solver.name] = _Source(solver, named or str(data / "fuzzing"))
+
+    async def solvers(self) -> list[FuzzSolver]:
+        """Returns all solvers; one that cannot be read says why."""
+        return list(await asyncio.gather(*map(self._summary, self._sources.values())))
+
+    async def status(self, solver: str) -> FuzzStatus:
+        """Returns the queue, the builds, the schedule and the findings of a solver."""
+        source = self._source(solver)
+        return await self._shared("status", source, _read_status)
+
+    async def finding(self, solver: str, key: str, /) -> FuzzFinding:
+        """Returns one finding with its report."""
+        return await self._read(self._source(solver), partial(_read_finding, key=key))
+
+    async def input(self, solver: str, key: str, /) -> FuzzInput:
+        """Returns the input of a finding, unless it is very large."""
+        return await self._read(self._source(solver), partial(_read_input, key=key))
+
+    async def coverage(self, solver: str) -> FuzzCoverage:
+        """Returns how many functions and tests the coverage map has, by source file."""
+        source = self._source(solver)
+        return await self._shared("coverage", source, _read_coverage)
+
+    def _source(self, solver: str) -> _Source:
+        source = self._sources.get(solver)
+        if source is None:
+            raise NotFound("solver", solver)
+        return source
+
+    async def _summary(self, source: _Source) -> FuzzSolver:
+        solver = source.solver
+        shown = FuzzSolver(name=solver.name, repository=solver.repository, branch=solver.branch)
+        try:
+            status = await self.status(solver.name)
+        except WindlassError as error:
+            return msgspec.structs.replace(shown, problem=error.message)
+        counts = status.counts
+        return msgspec.structs.replace(
+            shown,
+            queue=counts["queue"],
+            scheduled=counts["schedule"],
+            runs=counts["runs"],
+            open_findings=counts["open"],
+        )
+
+    async def _shared(self, what: str, source: _Source, read: Read[T]) -> T:
+        """Reads once for all who ask within some seconds; a failure is not kept."""
+        key, now = (what, source.solver.name), self._clock.now_ms()
+        known = self._readings.get(key)
+        failed = known is not None and known.task.done() and known.task.exception() is not None
+        if known is None or failed or not 0 <= now - known.at < FRESH_MS:
+            reading = asyncio.ensure_future(self._read(source, read))
+            known = self._readings[key] = _Reading(now, reading)
+        # One who leaves does not end the reading of the others.
+        found: T = await asyncio.shield(known.task)
+        return found
+
+    async def _read(self, source: _Source, read: Read[T]) -> T:
+        """Reads in a thread; one that does not end keeps its place among the few there are."""
+        if self._reading >= MOST_AT_ONCE:
+            raise TooManyRequests(1_000, "too many readings of buckets at once")
+        self._reading += 1
+        thread = asyncio.ensure_future(asyncio.to_thread(_in_thread, source, read))
+        thread.add_done_callback(self._done)
+        try:
+            async with asyncio.timeout(LONGEST_S):
+                return await asyncio.shield(thread)
+        except TimeoutError:
+            message = f"{_where(source)} did not answer within {LONGEST_S:g} s"
+            raise StoreUnavailable(message, outcome_unknown=False) from None
+
+    def _done(self, thread: "asyncio.Future[Any]") -> None:
+        self._reading -= 1
+        if not thread.cancelled():
+            thread.exception()  # Whoever still waits has it.
+
+
+def _in_thread(source: _Source, read: Read[T]) -> T:
+    """Reads in a loop of its own, and says what was read if that fails."""
+    try:
+        return asyncio.run(_open(source, read))
+    except (NotFound, StoreUnavailable):
+        raise
+    except (WindlassError, OSError) as error:
+        message = f"cannot read {_where(source)}: {error}"
+        raise StoreUnavailable(message, outcome_unknown=False) from error
+
+
+async def _open(source: _Source, read: Read[T]) -> T:
+    pipeline = await open_pipeline(source.bucket, source.solver.name, dry_run=True, reading=True)
+    try:
+        async with asyncio.timeout(LONGEST_S):
+            return await read(pipeline)
+    finally:
+        await pipeline.bucket.close()
+
+
+def _where(source: _Source) -> str:
+    return f"the state of {source.solver.name} in {source.bucket}"
+
+
+async def _read_finding(pipeline: Pipeline, key: str) -> FuzzFinding:
+    store = FindingStore(pipeline)
+    found = await store.get(key)
+    return FuzzFinding(
+        key=found.key,
+        title=found.title,
+        state=found.state,
+        engine=found.engine,
+        introduced_by=found.introduced_by,
+        found_in=found.found_in,
+        found_at=format_moment(found.found_at_ms),
+        times=found.times,
+        size=found.size,
+        excerpt=found.excerpt,
+        output=found.output,
+        issue=found.issue,
+        report=render(found, pipeline.solver, store.location(found)),
+        input_name=input_name(found),
+    )
+
+
+async def _read_input(pipeline: Pipeline, key: str) -> FuzzInput:
+    store = FindingStore(pipeline)
+    found = await store.get(key)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "input")
+        if not await store.fetch_input(found, path):
+            raise NotFound("input of finding", key)
+        return FuzzInput(input_name(found), _content(path))
+
+
+async def _read_status(pipeline: Pipeline) -> FuzzStatus:
+    return _show(await read_status(pipeline), pipeline.now_ms())
+
+
+async def _read_coverage(pipeline: Pipeline) -> FuzzCoverage:
+    key = coverage_key(pipeline.solver)
+    listed = [one async for one in pipeline.bucket.list(key.rpartition("/")[0]) if one.key == key]
+    stored = await pipeline.bucket.get(key) if listed and listed[0].size <= LARGEST_MAP else None
+    if not listed:
+        return FuzzCoverage(
+            commit=None, mapped_at=None, functions=0, tests=0, files=[], file_count=0
+        )
+    if stored is None:
+        message = f"the coverage map has {listed[0].size} bytes: too many to show"
+        raise StoreUnavailable(message, outcome_unknown=False)
+    return _count(stored.body, format_moment(listed[0].modified_ms))
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(LARGEST_INPUT + 1)
+    if len(data) > LARGEST_INPUT:
+        message = f"the input has more than {LARGEST_INPUT} bytes: fetch it from the bucket"
+        raise StoreUnavailable(message, outcome_unknown=False)
+    return data
+
+
+def _count(body: bytes, mapped_at: str) -> FuzzCoverage:
+    """Counts what a coverage map has."""
+    found = coverage_map.decode(body)
+    functions: Counter[str] = Counter()
+    tests: dict[str, set[str]] = {}
+    for function, reached in found.functions.items():
+        functions[function.path] += 1
+        tests.setdefault(function.path, set()).update(reached)
+    files = [
+        FuzzCoverageFile(path=path, functions=count, tests=len(tests[path]))
+        for path, count in functions.most_common(FILES)
+    ]
+    return FuzzCoverage(
+        commit=found.commit,
+        mapped_at=mapped_at,
+        functions=len(found.functions),
+        tests=len(found.tests),
+        files=files,
+        file_count=len(functions),
+    )
+
+
+def _show(found: PipelineStatus, now: int) -> FuzzStatus:
+    lists = ("queue", "built", "failed", "schedule", "findings")
+    counts = {name: len(getattr(found, name)) for name in lists}
+    counts["open"] = sum(one.state == "open" for one in found.findings)
+    counts["runs"] = sum(one.fuzz_count for one in found.schedule)
+    return FuzzStatus(
+        solver=found.solver,
+        bucket=found.bucket,
+        read_at=format_moment(now),
+        last_checked_commit=found.last_checked_commit,
+        checked_at=found.checked_at,
+        queue=list(found.queue[:SHOWN]),
+        built=list(found.built[:SHOWN]),
+        failed=list(found.failed[:SHOWN]),
+        schedule=[
+            FuzzCommit(commit=one.hash, fuzz_count=one.fuzz_count)
+            for one in found.schedule[:SHOWN]
+        ],
+        at_work=[
+            FuzzWork(
+                commit=one.commit, work=one.work, holder=one.holder, until=one.until,
+                tries=one.tries,
+            )
+            for one in found.at_work[:SHOWN]
+        ],
+        findings=[
+            FuzzFindingLine(
+                key=one.key, title=one.title, state=one.state, introduced_by=one.introduced_by
+            )
+            for one in sorted(found.findings, key=lambda one: one.state != "open")[:SHOWN]
+        ],
+        unreadable=found.unreadable[:SHOWN],
+        counts=counts,
+        coverage_mapped_at=found.coverage_mapped_at,
+        coverage_bytes=found.coverage_bytes,
+    )  # fmt: skip

@@ -1,0 +1,176 @@
+"""Commit fuzzing over HTTP: what a server shows of a solver's bucket, and what it never does."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.fuzzing.findings.test_issues import a_finding
+from tests.support.running import run
+from tests.support.running_server import error_of, running_server
+from windlass.clock import RealClock
+from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import StoreUnavailable, TooManyRequests
+from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.coverage import coverage_map
+from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
+from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.state.documents import BuildQueue
+from windlass.fuzzing.state.open import open_pipeline
+from windlass.wiring import fuzzing
+from windlass.wiring.fuzzing import BucketReader
+
+KEY = "k" * 16
+INPUT = b"<script>alert(1)</script>"
+
+
+def solver_file(folder: Path, bucket: str = "") -> str:
+    file = folder / "toy.yaml"
+    file.write_text(
+        "name: toy\nrepository: /srv/toy.git\nbinaries: [toy]\n"
+        f"bucket: {bucket or folder / 'bucket'}\n"
+        "build: {production: [make], coverage: [make]}\n"
+        "engine: {name: command, argv: [toy]}\n"
+    )
+    return str(file)
+
+
+def files(folder: Path) -> list[Path]:
+    """Everything in a bucket."""
+    return sorted((folder / "bucket").rglob("*"))
+
+
+async def fill(folder: Path) -> None:
+    """A bucket with a queue, a finding with its input, and a coverage map."""
+    pipeline = await open_pipeline(str(folder / "bucket"), "toy")
+    await pipeline.queue.update(lambda _: BuildQueue(queue=("a" * 40,), failed=("b" * 40,)))
+    store = FindingStore(pipeline)
+    name = await store.put_input(KEY, INPUT, ".html")
+    await store.update(KEY, lambda _: a_finding(key=KEY, input=name, size=len(INPUT)))
+    functions = {
+        Function("src/a.c", "f()", 1): frozenset({"t1", "t2"}),
+        Function("src/a.c", "g()", 9): frozenset({"t2"}),
+        Function("src/b.c", "h()", 1): frozenset({"t1"}),
+    }
+    body = coverage_map.encode(CoverageMap("c" * 40, functions))
+    await pipeline.bucket.put(coverage_key("toy"), body)
+    await pipeline.bucket.close()
+
+
+def test_a_server_shows_the_state_findings_and_coverage_of_a_solver(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        await fill(tmp_path)
+        before = files(tmp_path)
+        reader = BucketReader([solver_file(tmp_path)], Path(), RealClock())
+        (solver,) = await reader.solvers()
+        assert (solver.name, solver.queue, solver.open_findings) == ("toy", 1, 1)
+        status = await reader.status("toy")
+        assert (status.queue, status.failed) == (["a" * 40], ["b" * 40])
+        assert [one.key for one in status.findings] == [KEY]
+        found = await reader.finding("toy", KEY[:4])
+        assert found.report.startswith(f"# {found.title}")
+        given = await reader.input("toy", KEY)
+        assert (given.name, given.data) == (f"{KEY}.html", INPUT)
+        coverage = await reader.coverage("toy")
+        assert (coverage.functions, coverage.tests, coverage.commit) == (3, 2, "c" * 40)
+        assert [(f.path, f.functions, f.tests) for f in coverage.files] == [
+            ("src/a.c", 2, 2), ("src/b.c", 1, 1),
+        ]  # fmt: skip
+        assert files(tmp_path) == before
+
+    run(scenario())
+
+
+def test_a_missing_bucket_is_empty_and_is_not_made(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        reader = BucketReader([solver_file(tmp_path)], Path(), RealClock())
+        status = await reader.status("toy")
+        assert (status.queue, status.findings, status.coverage_mapped_at) == ([], [], None)
+        assert (await reader.coverage("toy")).functions == 0
+        assert not (tmp_path / "bucket").exists()
+
+    run(scenario())
+
+
+def test_a_broken_bucket_gives_a_clear_error_and_is_left_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        await fill(tmp_path)
+        (queue,) = (one for one in files(tmp_path) if one.name == "build-queue.json")
+        queue.write_text("{broken")
+        before = files(tmp_path)
+        reader = BucketReader([solver_file(tmp_path)], Path(), RealClock())
+        with pytest.raises(StoreUnavailable, match="cannot read the state of toy in"):
+            await reader.status("toy")
+        (solver,) = await reader.solvers()
+        assert solver.problem is not None
+        assert "build-queue.json" in solver.problem
+        assert files(tmp_path) == before
+        queue.unlink()
+        assert (await reader.status("toy")).queue == []  # the failure was not kept
+
+    run(scenario())
+
+
+def test_a_disk_that_hangs_ends_in_an_error_blocks_nobody_and_is_read_once_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[object] = []
+    answers = threading.Event()
+
+    async def hang(*given: object, **_: object) -> None:
+        opened.append(given)
+        answers.wait(10)  # as a disk that is away: no loop knows of it
+        raise OSError("away")
+
+    async def scenario() -> None:
+        reader = BucketReader([solver_file(tmp_path)], Path(), RealClock())
+        asked = [reader.status("toy") for _ in range(20)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert {type(one) for one in found} == {StoreUnavailable}
+        assert "did not answer within" in str(found[0])
+        assert len(opened) == 1
+        for _ in range(7):
+            with pytest.raises(StoreUnavailable):
+                await reader.finding("toy", "k")
+        with pytest.raises(TooManyRequests):
+            await reader.finding("toy", "k")
+        answers.set()
+
+    monkeypatch.setattr(fuzzing, "open_pipeline", hang)
+    monkeypatch.setattr(fuzzing, "LONGEST_S", 0.01)
+    run(scenario())
+
+
+def test_an_input_over_the_limit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        await fill(tmp_path)
+        reader = BucketReader([solver_file(tmp_path)], Path(), RealClock())
+        with pytest.raises(StoreUnavailable, match="more than 10 bytes"):
+            await reader.input("toy", KEY)
+
+    monkeypatch.setattr(fuzzing, "LARGEST_INPUT", 10)
+    run(scenario())
+
+
+def test_over_http_an_input_is_saved_and_never_shown(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        await fill(tmp_path)
+        async with running_server(fuzz=(solver_file(tmp_path),)) as server:
+            viewer = await server.role(Role.VIEWER)
+            reply = await viewer.get(f"/api/v1/fuzz/toy/findings/{KEY}/input")
+            assert reply.content == INPUT
+            assert reply.headers["content-type"] == "application/octet-stream"
+            assert reply.headers["content-disposition"].startswith("attachment")
+            assert "sandbox" in reply.headers["content-security-policy"]
+            assert (await viewer.get("/api/v1/fuzz")).json()["solvers"][0]["name"] == "toy"
+            for path in ("other", "other/coverage", f"toy/findings/..%2f{KEY}"):
+                missing = await viewer.get(f"/api/v1/fuzz/{path}")
+                assert missing.status_code == 404, path
+            limited = await server.role(Role.ADMIN, "a")
+            refused = await limited.get("/api/v1/fuzz")
+            assert (refused.status_code, error_of(refused)["code"]) == (403, "forbidden")
+
+    run(scenario())
