@@ -55,7 +55,11 @@ function Shown({ job }: { job: Job }) {
   const chosen = search.tab ?? fallback;
   const tab = chosen === "waiting" && !waits ? "overview" : chosen;
   function show(change: Partial<JobSearch>): void {
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+    void navigate({
+      search: (before) => ({ ...before, ...change }),
+      replace: true,
+      resetScroll: false,
+    });
   }
   const tabs: { key: TabKey; label: string }[] = [
     ...(waits ? [{ key: "waiting" as const, label: "Why it waits" }] : []),
@@ -76,9 +80,11 @@ function Shown({ job }: { job: Job }) {
         {tab === "log" && (
           <LogView
             job={job.id}
+            attempts={job.attempts.map((attempt) => attempt.number)}
             attempt={search.attempt}
             line={search.line}
             onLine={(line) => show({ line })}
+            onAttempt={(attempt) => show({ attempt, line: undefined })}
           />
         )}
         {tab === "waiting" && <Waiting job={job} />}
