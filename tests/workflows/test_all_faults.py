@@ -98,16 +98,26 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     assert len(told) == len(EXPECTED) + 1, "\n".join(told)
 
 
+NO_VALUE = """\
+name: w
+parameters: {n: {type: integer}}
+jobs:
+  many: {run: a, count: '${{ parameters.n }}'}
+  one: {run: a, after: 'many[1]', if: parameters.n == 2}
+"""
+NO_JOB = """\
+name: w
+jobs:
+  a: {rnu: x, outputs: [v]}
+  b:
+    run: echo ${{ jobs.a.outputs.w }}
+"""
+NO_SYNTAX = "name: !x w\nname: w\njobs: {a: {run: 7}}\n"
+
+
 @pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        # What follows from a fault is not told: the value of n, the jobs of `many`.
-        ("name: w\nparameters: {n: {type: integer}}\njobs:\n  many: {run: a, count: '${{ parameters.n }}'}\n"
-         "  one: {run: a, after: 'many[1]', if: parameters.n == 2}\n", [2]),
-        ("name: w\njobs:\n  a: {rnu: x, outputs: [v]}\n  b:\n    run: echo ${{ jobs.a.outputs.v }}\n", [3]),
-        ("name: !x w\nname: w\njobs: {a: {run: 7}}\n", [1, 2, 3]),
-    ],
-)  # fmt: skip
+    ("text", "lines"), [(NO_VALUE, [2]), (NO_JOB, [3]), (NO_SYNTAX, [1, 2, 3])]
+)
 def test_what_follows_from_a_fault_is_not_told(text: str, lines: list[int], tmp_path: Path) -> None:
     file = tmp_path / "w.yaml"
     file.write_text(text)

@@ -165,7 +165,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns one job with its attempts and transitions. */
+        /** Returns one job with its attempts and transitions; with `as_of` as it was at a time. */
         get: operations["jobs.show"];
         put?: never;
         post?: never;
@@ -676,7 +676,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns all workers. */
+        /** Returns all workers; with `as_of` as they were at a time, by the events about them. */
         get: operations["workers.list_workers"];
         put?: never;
         post?: never;
@@ -1115,6 +1115,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Streams what changes among what a page shows, as ids; the page asks again for those. */
+        get: operations["events.follow_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workflows": {
         parameters: {
             query?: never;
@@ -1529,6 +1546,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns depths, throughput, waits, run times, workers and failures over time. */
+        get: operations["overview.overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/attention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what a person should look at: each with its reason, and what would help. */
+        get: operations["overview.attention"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tasks": {
         parameters: {
             query?: never;
@@ -1589,6 +1640,23 @@ export interface paths {
         };
         /** Returns one worker by its name. */
         get: operations["fleet.show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/namespaces/loads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the namespaces with how many of their jobs run and are ready. */
+        get: operations["fleet.namespace_loads"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2146,6 +2214,8 @@ export interface components {
             next: string | null;
             /** @default 0 */
             looked: number;
+            /** @default null */
+            as_of: string | null;
         };
         /**
          * Job
@@ -3767,10 +3837,7 @@ export interface components {
             lanes_total: number;
             runs: number;
             runs_left_out: number;
-            gaps: [
-                number,
-                number
-            ][];
+            gaps: components["schemas"]["TimelineGap"][];
             gaps_left_out: number;
         };
         /**
@@ -3795,6 +3862,14 @@ export interface components {
             states: {
                 [key: string]: number;
             };
+        };
+        /**
+         * TimelineGap
+         * @description A time in which nothing ran.
+         */
+        TimelineGap: {
+            start: number;
+            end: number;
         };
         /**
          * WorkflowComparison
@@ -3920,7 +3995,9 @@ export interface components {
         };
         /**
          * Schedule
-         * @description A schedule as it is shown; lists leave `runs` empty.
+         * @description A schedule as it is shown; lists leave `runs` and `coming` empty.
+         *
+         *         `words` says what `cron` means; `coming` are the next slots.
          */
         Schedule: {
             id: number;
@@ -3941,6 +4018,10 @@ export interface components {
             created_at: string;
             created_by: string | null;
             runs: components["schemas"]["ScheduleRun"][];
+            /** @default  */
+            words: string;
+            /** @default [] */
+            coming: string[];
         };
         /**
          * ScheduleRun
@@ -4095,6 +4176,105 @@ export interface components {
             pool: components["schemas"]["PoolInfo"];
         };
         /**
+         * Overview
+         * @description A farm at a glance, in slots of `step` seconds.
+         *
+         *         `times` are the starts of the slots, in seconds since 1970. Figures are complete up to
+         *         `counted_until`. `queues` are the busiest ones; `others` are the rest together.
+         */
+        Overview: {
+            since: string;
+            until: string;
+            step: number;
+            times: number[];
+            counted_until: string | null;
+            /** @default null */
+            as_of: string | null;
+            total: components["schemas"]["QueueFigures"];
+            queues: components["schemas"]["QueueFigures"][];
+            /** @default null */
+            others: components["schemas"]["QueueFigures"] | null;
+            failures: {
+                [key: string]: number[];
+            };
+            workers_now: {
+                [key: string]: number;
+            };
+            workers: {
+                [key: string]: (number | null)[];
+            };
+            pools: {
+                [key: string]: (number | null)[];
+            };
+        };
+        /**
+         * QueueFigures
+         * @description What happened to the jobs of a queue in each slot; None where nothing is known.
+         *
+         *         `queue` is None for several queues together. `now` is how many jobs are in each open state.
+         *         Waits (of first attempts) and run times (of those that completed) are in seconds.
+         */
+        QueueFigures: {
+            queue: string | null;
+            now: {
+                [key: string]: number;
+            };
+            submitted: number[];
+            started: number[];
+            completed: number[];
+            failed: number[];
+            stopped: number[];
+            retried: number[];
+            lost: number[];
+            queued: (number | null)[];
+            blocked: (number | null)[];
+            running: (number | null)[];
+            wait_p50: (number | null)[];
+            wait_p90: (number | null)[];
+            run_p50: (number | null)[];
+            run_p90: (number | null)[];
+        };
+        /**
+         * AttentionList
+         * @description What needs attention, the most severe first.
+         */
+        AttentionList: {
+            items: components["schemas"]["AttentionItem"][];
+        };
+        /**
+         * AttentionItem
+         * @description Something that a person should look at.
+         *
+         *         `exact` is False if there may be more than `count`. `link` is a view of the dashboard with the
+         *         filter that shows them.
+         */
+        AttentionItem: {
+            kind: string;
+            /** @enum {unknown} */
+            severity: "error" | "info" | "warning";
+            title: string;
+            reason: string;
+            count: number;
+            /** @default true */
+            exact: boolean;
+            link: string;
+            /** @default null */
+            help: components["schemas"]["Help"] | null;
+        };
+        /**
+         * Help
+         * @description A request that would help, for those who have the right `needs`.
+         */
+        Help: {
+            label: string;
+            /** @enum {unknown} */
+            method: "POST";
+            path: string;
+            needs: string;
+            /** @default null */
+            body: Record<string, never> | null;
+        };
+        /**
          * TaskList
          * @description With `more`, workers have told of further ones.
          */
@@ -4163,7 +4343,8 @@ export interface components {
          * FleetPage
          * @description Workers by name, from one page on; `next` is the `after` of the next page.
          *
-         *         `statuses` and `kinds` count all workers that the other filters take.
+         *         `statuses` counts all workers that the other filters take, `kinds` those of each kind by
+         *         status, whatever state and kind were asked for.
          */
         FleetPage: {
             workers: components["schemas"]["FleetWorker"][];
@@ -4172,7 +4353,9 @@ export interface components {
                 [key: string]: number;
             };
             kinds: {
-                [key: string]: number;
+                [key: string]: {
+                    [key: string]: number;
+                };
             };
             /** @default null */
             next: string | null;
@@ -4190,6 +4373,25 @@ export interface components {
             slots: number;
             held: number;
             reason: string | null;
+        };
+        /** NamespaceLoads */
+        NamespaceLoads: {
+            namespaces: components["schemas"]["NamespaceLoad"][];
+        };
+        /**
+         * NamespaceLoad
+         * @description A namespace: the jobs that workers hold, and those a worker could take now.
+         *
+         *         With `more`, at least so many are ready. `weight` is None for callers who may not set it.
+         */
+        NamespaceLoad: {
+            name: string;
+            running: number;
+            ready: number;
+            /** @default false */
+            more: boolean;
+            /** @default null */
+            weight: number | null;
         };
         /**
          * WorkerHistory
@@ -4740,6 +4942,7 @@ export interface operations {
                 sort?: string;
                 after?: string;
                 limit?: number;
+                as_of?: string | null;
             };
             header?: never;
             path?: never;
@@ -4849,7 +5052,9 @@ export interface operations {
     };
     "jobs.show": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path: {
                 job: number;
@@ -5875,7 +6080,9 @@ export interface operations {
     };
     "workers.list_workers": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6909,6 +7116,39 @@ export interface operations {
             };
         };
     };
+    "events.follow_changes": {
+        parameters: {
+            query: {
+                show: string[];
+                after?: number;
+                follow?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "workflows.list_workflows": {
         parameters: {
             query?: {
@@ -7908,6 +8148,71 @@ export interface operations {
             };
         };
     };
+    "overview.overview": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+                since?: string | null;
+                until?: string | null;
+                as_of?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "overview.attention": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttentionList"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "tasks.list_tasks": {
         parameters: {
             query?: never;
@@ -8025,6 +8330,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkerInfo"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fleet.namespace_loads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamespaceLoads"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

@@ -81,7 +81,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "whoami": Command(f"{_HERE}.fleet.login:whoami", FLEET),
     "names": Command(f"{_HERE}.fleet.names:names", FLEET),
     "db": Command(
-        f"{_HERE}.maintenance.db:database", MAINTENANCE,
+        f"{_HERE}.maintenance.submitters:database", MAINTENANCE,
         "Upgrade, back up and restore the database.", logs=True,
     ),
     "events": Command(f"{_HERE}.maintenance.events:show_events", MAINTENANCE),

@@ -26,6 +26,7 @@ COSTLY: Final = frozenset(
         ("GET", "/api/v1/jobs/{job:int}/log/search"),
         ("GET", "/api/v1/jobs/{job:int}/stack"),
         ("GET", "/api/v1/workers/{worker:int}/explain"),
+        ("GET", "/api/v1/attention"),
         ("GET", "/api/v1/pools/plan"),
         ("GET", "/api/v1/workers/{worker:int}/history"),
         ("GET", "/api/v1/workflows/{workflow:int}/graph"),

@@ -238,6 +238,7 @@ class JobList(msgspec.Struct, frozen=True):
     jobs: list[Job]
     next: str | None = None
     looked: int = 0
+    as_of: str | None = None  # the moment that it shows
 
 
 class JobCount(msgspec.Struct, frozen=True):

@@ -1,13 +1,18 @@
 """Graphs, progress, timelines and comparisons of workflows over HTTP."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.support.forms import by_form
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.job.job import JobSpec
+from windlass.engine.graphs.graphs import CHUNK
+from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Finished, Started
 
 
@@ -25,12 +30,14 @@ async def ask(server: RunningServer, path: str, status: int = 200, **query: Any)
     return found
 
 
-async def run_jobs(worker: FakeWorker, want: int = 10, outcome: str = "completed") -> int:
-    jobs = (await worker.sync(want=want)).jobs
-    await worker.sync(started=tuple(Started(each.job, each.attempt) for each in jobs))
-    ended = tuple(Finished(each.job, each.attempt, outcome) for each in jobs)  # type: ignore[arg-type]
-    await worker.sync(finished=ended)
-    return len(jobs)
+async def run_jobs(worker: FakeWorker, count: int, outcome: str = "completed") -> None:
+    """Runs so many jobs, in as many syncs as it takes."""
+    while count > 0:
+        jobs = (await worker.sync(want=count)).jobs
+        await worker.sync(started=tuple(Started(each.job, each.attempt) for each in jobs))
+        ended = tuple(Finished(each.job, each.attempt, outcome) for each in jobs)  # type: ignore[arg-type]
+        await worker.sync(finished=ended)
+        count -= len(jobs)
 
 
 DIAMOND = (job(name="a"), job(name="b", after=["a"]), job(name="c", after=["a"]),
@@ -55,7 +62,7 @@ def test_a_graph_has_positions_edges_and_the_states_of_now(store: str, tmp_path:
             }  # fmt: skip
 
             worker = await server.worker(slots=10)
-            assert await run_jobs(worker) == 1
+            await run_jobs(worker, 1)
             states = await ask(server, f"{workflow}/graph/states")
             assert states["version"] == graph["version"]
             assert states["nodes"][nodes["a"]["id"]] == {"completed": 1}
@@ -70,7 +77,7 @@ def test_a_retry_changes_the_version_and_the_new_job_takes_the_place_of_the_old(
         async with running_server() as server:
             workflow = await make(server, job(name="a", retries=0), job(after=["a"]))
             worker = await server.worker(slots=10)
-            await run_jobs(worker, outcome="failed")
+            await run_jobs(worker, 1, "failed")
             before = await ask(server, f"{workflow}/graph")
             assert before["states"] == {"aborted": 1, "failed": 1}
             path = f"/api/v1/workflows/{workflow}/retry"
@@ -111,8 +118,7 @@ def test_progress_tells_the_longest_chain_and_what_waits_for_approval() -> None:
         async with running_server() as server:
             workflow = await make(server, *DIAMOND)
             worker = await server.worker(slots=10)
-            await run_jobs(worker)
-            await run_jobs(worker)
+            await run_jobs(worker, 3)
             found = await ask(server, f"{workflow}/progress")
             assert (found["jobs"], found["done"], found["running"]) == (4, 3, 0)
             chain = [each["name"] for each in found["critical_path"]["jobs"]]
@@ -133,8 +139,7 @@ def test_a_timeline_has_the_attempts_of_each_worker() -> None:
         async with running_server() as server:
             workflow = await make(server, *DIAMOND)
             worker = await server.worker("box", slots=10)
-            await run_jobs(worker)
-            await run_jobs(worker)
+            await run_jobs(worker, 3)
             found = await ask(server, f"{workflow}/timeline")
             assert {lane["name"] for lane in found["lanes"]} == {"box"}
             assert found["runs"] == 3
@@ -154,7 +159,7 @@ def test_two_runs_are_compared_job_by_job() -> None:
         async with running_server() as server:
             one = await make(server, job(name="same"), job(name="bad", queue="x"), job(name="old"))
             worker = await server.worker(slots=10)
-            await run_jobs(worker)
+            await run_jobs(worker, 3)
             other = {"task": "shell", "args": {"argv": ["true", "-v"]}, "name": "bad"}
             two = await make(server, job(name="same"), other, job(name="new"))
             jobs = (await worker.sync(want=9)).jobs
@@ -189,5 +194,49 @@ def test_comparing_with_a_workflow_of_others_tells_nothing() -> None:
             for a, b, status in [(own, own, 200), (own, hidden, 404), (hidden, own, 404)]:
                 path = f"/api/v1/workflows/compare?a={a}&b={b}"
                 assert (await viewer.get(path)).status_code == status
+
+    run(scenario())
+
+
+def test_the_server_goes_on_while_a_large_graph_is_read() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            jobs = by_form(5_000, 100_000)
+            specs = [
+                JobSpec(task="shell", args={"argv": ["true"]}, name=f"j{n}", after=needs)
+                for n in range(jobs)
+                for needs in ((f"j{n - 1000}",) if n >= 1000 else (),)
+            ]
+            made = await server.services.engine.submit(specs, WorkflowSpec(name="large"))
+            turns = 0
+            loop = asyncio.get_running_loop()
+
+            def count() -> None:
+                nonlocal turns
+                turns += 1
+                loop.call_soon(count)
+
+            who = Identity(0, "x", Role.ADMIN)
+            graphs = server.services.graphs
+            asking = asyncio.ensure_future(graphs.graph(made.known_workflow, (), 0, who))
+            loop.call_soon(count)
+            found = await asking
+            assert sum(node.jobs for node in found.nodes) == jobs
+            assert len(found.nodes) < 500
+            # It gave way after each chunk that was read, not just at the end.
+            assert turns >= 2 * jobs // CHUNK
+
+    run(scenario())
+
+
+def test_states_that_no_event_told_of_are_read_again() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            workflow = await make(server, *DIAMOND)
+            await ask(server, f"{workflow}/graph")
+            loaded = await server.services.graphs._graphs.loaded(workflow)
+            loaded.states[0] = 9  # as if an event had come too late to be seen
+            found = await ask(server, f"{workflow}/graph/states")
+            assert found["states"] == {"blocked": 3, "queued": 1}
 
     run(scenario())

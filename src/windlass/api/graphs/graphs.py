@@ -66,9 +66,10 @@ class WorkflowGraphs:
         """Returns what two workflows differ in."""
         rows = [await self._check(workflow, who) for workflow in (a, b)]
         one, other = await self._graphs.loaded(a), await self._graphs.loaded(b)
+        digests = [await self._graphs.digests(loaded) for loaded in (one, other)]
 
         def work() -> Comparison:
-            return compare(sides_of(one), sides_of(other))
+            return compare(sides_of(one, digests[0]), sides_of(other, digests[1]))
 
         found = await aside(one.weight + other.weight, work)
         shown = found.differences[:limit]
@@ -86,8 +87,8 @@ class WorkflowGraphs:
         loaded = await self._graphs.loaded(workflow)
         view = await self._graphs.view(loaded, opened, [reveal] if reveal else ())
         counts = await self._graphs.counts(loaded, view)
-        figures = await self._graphs.figures(loaded)
-        return Rendered(row, loaded, view, counts, figures.chain.jobs)
+        figures = await self._graphs.known_figures(loaded)
+        return Rendered(row, loaded, view, counts, () if figures is None else figures.chain.jobs)
 
     async def _check(self, workflow: int, who: Identity) -> WorkflowRow:
         rows = await self._store.read(lambda tx: tx.workflows.read([workflow]))

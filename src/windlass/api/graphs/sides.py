@@ -16,7 +16,7 @@ MOST_ARGUMENTS: Final = 20
 LONGEST: Final = 500  # characters of a value
 
 
-def sides_of(loaded: Loaded) -> Iterable[Side]:
+def sides_of(loaded: Loaded, digests: Sequence[int]) -> Iterable[Side]:
     """Yields the jobs of a run with how long each ran, and waited once it could have run."""
     graph, started, finished = loaded.graph, loaded.started, loaded.finished
     for number, job in enumerate(graph.jobs):
@@ -28,7 +28,7 @@ def sides_of(loaded: Loaded) -> Iterable[Side]:
         yield Side(
             job, graph.names[number], state,
             None if run is None else max(0, run), None if wait is None else max(0, wait),
-            loaded.digests[number],
+            digests[number],
         )  # fmt: skip
 
 

@@ -36,10 +36,10 @@ class Part(NamedTuple):
 
 
 class Split(NamedTuple):
-    """The parts of a level, and which of them wait for which: (needed, waiting), by place."""
+    """The parts of a level, and how often they wait for each other: (needed, waiting), by place."""
 
     parts: Sequence[Part]
-    edges: frozenset[tuple[int, int]]
+    edges: Mapping[tuple[int, int], int]
 
 
 def split(graph: Graph, members: Sequence[int], parent: str = ROOT) -> Split:
@@ -140,7 +140,7 @@ def _cut(graph: Graph, members: Sequence[int], parent: str) -> list[Part]:
     return parts
 
 
-def _edges_between(graph: Graph, parts: Sequence[Part]) -> frozenset[tuple[int, int]]:
+def _edges_between(graph: Graph, parts: Sequence[Part]) -> dict[tuple[int, int], int]:
     part_of = [-1] * len(graph)
     members: list[int] = []
     for place, part in enumerate(parts):
@@ -148,7 +148,7 @@ def _edges_between(graph: Graph, parts: Sequence[Part]) -> frozenset[tuple[int, 
         for number in part.members:
             part_of[number] = place
     found = graph.count_between(part_of, members)
-    return frozenset((key % WIDE, key // WIDE) for key in found)
+    return {(key % WIDE, key // WIDE): count for key, count in found.items()}
 
 
 def _is_acyclic(count: int, edges: Iterable[tuple[int, int]]) -> bool:

@@ -62,6 +62,7 @@ class _Level(NamedTuple):
     parts: Sequence[Part]
     slots: Sequence[Slot]
     closed: Sequence[Size]
+    edges: Mapping[tuple[int, int], int]
 
 
 class _Drawn(NamedTuple):
@@ -89,7 +90,7 @@ class Levels:
         chosen, left = self._choose(wanted)
         drawn = self._draw(ROOT, chosen, 0.0, 0.0)
         shown_in = _shown_in(len(self.graph), drawn.boxes)
-        edges = _edges(self.graph, shown_in)
+        edges = _edges(self.graph, shown_in) if chosen else _sorted(self._level(ROOT).edges)
         return View(
             drawn.boxes, edges[:MOST_EDGES], shown_in, left, max(0, len(edges) - MOST_EDGES),
             drawn.width, drawn.height,
@@ -144,7 +145,8 @@ class Levels:
         members = range(len(graph)) if group == ROOT else self._groups[group].members
         made: Split = split(graph, members, group)
         closed = [GROUP if part.is_group else JOB for part in made.parts]
-        level = _Level(made.parts, arrange(len(made.parts), made.edges, closed), closed)
+        slots = arrange(len(made.parts), made.edges, closed)
+        level = _Level(made.parts, slots, closed, made.edges)
         if len(self._levels) >= LEVELS:
             self._forget()
         self._levels[group] = level
@@ -199,7 +201,11 @@ def _shown_in(jobs: int, boxes: Sequence[Box]) -> list[int]:
 def _edges(graph: Graph, shown_in: Sequence[int]) -> list[Edge]:
     """Returns the edges between boxes, those with the most dependencies first."""
     counts = graph.count_between(shown_in, range(len(graph)))
-    found = [Edge(key % WIDE, key // WIDE, jobs) for key, jobs in counts.items()]
+    return _sorted({(key % WIDE, key // WIDE): jobs for key, jobs in counts.items()})
+
+
+def _sorted(counts: Mapping[tuple[int, int], int]) -> list[Edge]:
+    found = [Edge(*pair, jobs) for pair, jobs in counts.items()]
     return sorted(found, key=lambda edge: (-edge.jobs, edge.needed, edge.waiting))
 
 

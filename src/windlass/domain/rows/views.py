@@ -80,7 +80,7 @@ class JobCount(NamedTuple):
     many in all, if the rest is like what was looked at; None if nothing tells.
     """
 
-    count: int
+    found: int
     looked: int
     is_whole: bool
     estimate: int | None = None

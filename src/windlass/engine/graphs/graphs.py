@@ -1,6 +1,7 @@
 """Keeps the graphs of workflows that are looked at, and reads what has changed since."""
 
 import asyncio
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -15,7 +16,7 @@ from windlass.domain.rows.records import JobFacts, WorkflowRow
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import JobMoment
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.engine.graphs.loaded import Figures, Loaded, Structure
+from windlass.engine.graphs.loaded import Figures, Loaded, Structure, digest_of
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx, Store
@@ -86,6 +87,22 @@ class Graphs:
 
         loaded.figures = await aside(loaded.weight, work)
         return loaded.figures
+
+    async def known_figures(self, loaded: Loaded) -> Figures | None:
+        """Returns the figures if that takes no time: those of a large graph may come later."""
+        return await self.figures(loaded) if loaded.weight <= SMALL else loaded.figures
+
+    async def digests(self, loaded: Loaded) -> Sequence[int]:
+        """Returns a number for the arguments of each job, the same for the same arguments."""
+        if loaded.digests is None:
+            found = array("q")
+            jobs = loaded.graph.jobs
+            for first in range(0, len(jobs), CHUNK):
+                some = jobs[first : first + CHUNK]
+                specs = await self._store.read(partial(_specs, jobs=some))
+                await aside(len(jobs), partial(found.extend, (digest_of(spec) for spec in specs)))
+            loaded.digests = found
+        return loaded.digests
 
     async def moments(self, jobs: Sequence[int]) -> list[JobMoment]:
         """Returns where these jobs stand, read in small steps."""
@@ -195,6 +212,11 @@ async def _page(tx: ReadTx, workflow: int, after: int) -> list[tuple[JobFacts, b
     facts = await tx.workflows.jobs_of(workflow, after, CHUNK)
     specs = await tx.jobs.specs([one.id for one in facts])
     return [(one, specs[one.id]) for one in facts]
+
+
+async def _specs(tx: ReadTx, jobs: Sequence[int]) -> list[bytes]:
+    specs = await tx.jobs.specs(jobs)
+    return [specs.get(job, b"{}") for job in jobs]
 
 
 async def _moments(tx: ReadTx, jobs: Sequence[int]) -> list[JobMoment]:

@@ -26,12 +26,16 @@ class _Spec(msgspec.Struct, frozen=True, gc=False):
     """The fields of a stored job that its place in a graph needs."""
 
     name: str | None = None
-    after: list[int | str] = []
-    after_any: list[int | str] = []
+    after: list[int] = []
+    after_any: list[int] = []
+
+
+class _Arguments(msgspec.Struct, frozen=True, gc=False):
     args: msgspec.Raw = msgspec.Raw(b"null")
 
 
 _decode: Final = msgspec.json.Decoder(_Spec).decode
+_arguments: Final = msgspec.json.Decoder(_Arguments).decode
 
 
 class Figures(NamedTuple):
@@ -51,7 +55,6 @@ class Structure:
         self.superseded = array("q")
         self.kinds = array("i")
         self.samples: list[tuple[int, bytes]] = []  # shape and spec of one job of each kind
-        self.digests = array("q")
         self._known: dict[tuple[int, str | None], int] = {}
 
     def add(self, rows: Iterable[tuple[JobFacts, bytes]]) -> None:
@@ -64,11 +67,9 @@ class Structure:
             job = _decode(spec)
             name = job.name or f"{kinds_of(spec)[0]} #{facts.id}"
             stem = stem_of(name)
-            refs = (*job.after, *job.after_any) if job.after_any else job.after
-            needs = [ref for ref in refs if type(ref) is int]
+            needs = [*job.after, *job.after_any] if job.after_any else job.after
             self.builder.add(facts.id, name, stem, needs)
             self.kinds.append(self._kind(facts.shape, stem, spec))
-            self.digests.append(_digest(bytes(job.args)))
 
     def _kind(self, shape: int, stem: str, spec: bytes) -> int:
         key = (shape, stem if len(self._known) < MOST_KINDS else None)
@@ -79,8 +80,9 @@ class Structure:
         return known
 
 
-def _digest(arguments: bytes) -> int:
-    """Returns a number for these arguments; ids of other jobs differ from run to run."""
+def digest_of(spec: bytes) -> int:
+    """Returns a number for a job's arguments; ids of other jobs differ from run to run."""
+    arguments = bytes(_arguments(spec).args)
     return hash(_RESULT.sub(b"", arguments) if b"$result" in arguments else arguments)
 
 
@@ -94,7 +96,7 @@ class Loaded:
         self.levels = Levels(self.graph)
         self.kinds = structure.kinds
         self.samples = structure.samples
-        self.digests = structure.digests
+        self.digests: Sequence[int] | None = None  # of arguments; read when runs are compared
         self.superseded: Sequence[int] = structure.superseded
         jobs = len(self.graph)
         self.states = bytearray(jobs)

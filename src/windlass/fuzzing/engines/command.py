@@ -27,7 +27,7 @@ from windlass.fuzzing.engines.engine import (
     parse_options,
 )
 from windlass.fuzzing.engines.mutation import mutate
-from windlass.fuzzing.engines.sanitizers import sanitizer_report
+from windlass.fuzzing.engines.sanitizers import needs_address_space, sanitizer_report
 from windlass.fuzzing.engines.signature import OUT_OF_MEMORY, crashed, normalise, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
 from windlass.fuzzing.processes.runner import ExitStatus, Limits
@@ -59,6 +59,8 @@ class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class CommandEngine:
     """The engine for programs that know nothing of fuzzing."""
 
+    options_type = CommandOptions
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, CommandOptions)
@@ -69,6 +71,10 @@ class CommandEngine:
 
     async def classify(self, path: Path) -> Verdict:
         ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
+        if not self._options.sanitizer and needs_address_space(output):
+            # A sanitizer cannot start within the limit, so we do without it from now on.
+            self._options.sanitizer = True
+            ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
         kind = self._kind(ended, output)
         if kind != "bug":
             return Verdict(kind, output=output)

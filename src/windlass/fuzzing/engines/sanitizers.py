@@ -14,6 +14,10 @@ _MEMORY: Final = re.compile(
 )
 _LEAK: Final = re.compile(r"^(?:Direct|Indirect) leak of", re.MULTILINE)
 _WORDS: Final = re.compile(r"[\w-]+(?: [\w-]+)?")
+_CANNOT_START: Final = re.compile(
+    r"ReserveShadowMemoryRange failed|Sanitizer(?: failed to allocate|: CHECK failed: "
+    r"sanitizer_(?:allocator|common|posix|linux))|Shadow memory range interleaves"
+)
 _DEADLY: Final = ("deadly signal", "fuzz target exited", "fuzz target overwrites")
 
 
@@ -49,3 +53,8 @@ def _named(tool: str, error: str, text: str) -> SanitizerReport:
     words = _WORDS.match(error)
     name = error if words is None else words[0]
     return SanitizerReport(tool, name.removesuffix(" on"), "sanitizer", text)
+
+
+def needs_address_space(output: str) -> bool:
+    """Returns whether a sanitizer gave up because it may not map enough memory."""
+    return _CANNOT_START.search(output) is not None

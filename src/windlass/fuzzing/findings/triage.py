@@ -9,7 +9,14 @@ import msgspec
 
 from windlass.fuzzing.engines.signature import Signature, key_of
 from windlass.fuzzing.findings.dating import Dating
-from windlass.fuzzing.findings.judge import MORE_TRIES, TRIES, Judge, Reproduction, Slow
+from windlass.fuzzing.findings.judge import (
+    MORE_TRIES,
+    TRIES,
+    Judge,
+    Observation,
+    Reproduction,
+    Slow,
+)
 from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.minimise import StillFails, minimise
 from windlass.fuzzing.findings.record import (
@@ -24,6 +31,7 @@ from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
 MOST_FILES: Final = 500
+LOOKS: Final = 4
 SHRINK_MS: Final = 60_000  # per finding, if there is time
 # Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
 SMALL: Final = 32
@@ -83,11 +91,19 @@ class Triage:
             if number >= MOST_FILES or (self._late() and failures):
                 self.left += files[number:]
                 break
-            seen = await self.judge.look(path, deep=True)
+            seen = await self._look(path)
             if seen.outcome == "fails" and seen.signature is not None:
                 fresh = Failure(seen.signature, [])
                 failures.setdefault(seen.signature.title, fresh).paths.append(path)
         return list(failures.values())
+
+    async def _look(self, path: Path) -> Observation:
+        """Runs an input until it fails, a few times at most: the engine saw it fail once."""
+        for _ in range(LOOKS - 1):
+            seen = await self.judge.look(path, deep=True)
+            if seen.outcome != "fine":
+                return seen
+        return await self.judge.look(path, deep=True)
 
     async def _file(self, failure: Failure, commit: str, waiting: int) -> Finding | None:
         title = failure.signature.title
@@ -185,11 +201,15 @@ class Triage:
         )  # fmt: skip
 
     async def _others(self, failure: Failure, key: str, finding: Finding) -> list[KeptInput]:
-        """Keeps some more inputs as they are: an incomplete fix may mend only the smallest."""
-        others = [path for path in failure.paths[1:] if path.stat().st_size > finding.size]
+        """Keeps some more inputs as they are: an incomplete fix may mend only the smallest.
+
+        A title from output alone may stand for several bugs, so more of its inputs are kept.
+        """
+        others = failure.paths[1:]
+        if failure.signature.source != "output":
+            others = list(dict.fromkeys([*others[-1:], *others[len(others) // 2 :][:1]]))
         made = []
-        chosen = {others[-1], others[len(others) // 2]} if others else set()
-        for path in sorted(chosen):
+        for path in others[: self.dating.inputs]:
             data = path.read_bytes()
             name = await self.store.put_input(key, data, path.suffix)
             made.append(

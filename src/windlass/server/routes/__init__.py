@@ -7,6 +7,7 @@ from typing import Final
 
 from windlass.server.audit.routes import routes as audit_routes
 from windlass.server.http.routes import Route
+from windlass.server.live.routes import routes as live_routes
 from windlass.server.routes import (
     access,
     attempts,
@@ -21,6 +22,7 @@ from windlass.server.routes import (
     system,
     workers,
 )
+from windlass.server.routes.figures import overview
 from windlass.server.routes.fleet import fuzzing as fleet_fuzzing
 from windlass.server.routes.fleet import history as fleet_history
 from windlass.server.routes.fleet import tasks as fleet_tasks
@@ -42,13 +44,16 @@ ALL: Final[tuple[Route, ...]] = (
     *queues.namespace_routes,
     *access.routes,
     *events.routes,
+    *live_routes,
     *workflows.routes,
     *graphs.routes,
     *templates.routes,
     *schedules.routes,
     *pools.routes,
+    *overview.routes,
     *fleet_tasks.routes,
     *fleet_workers.routes,
+    *fleet_workers.namespace_routes,
     *fleet_history.routes,
     *fleet_fuzzing.routes,
     *audit_routes,

@@ -54,6 +54,10 @@ class ViewsRead(Protocol):
         """Counts jobs by looking at a bounded number of rows."""
         ...
 
+    async def dead_jobs(self, looked: int) -> list[JobRecord]:
+        """Returns failed jobs without a successor, among the newest that ended badly."""
+        ...
+
     async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
         """Returns where these jobs stand, ascending by id and without unknown ones."""
         ...
