@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { answer, api, type Schemas } from "../../api/client";
-import { useLiveQueries } from "../../live/useLive";
+import { useLiveQueries, useLiveState } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Loading } from "../../ui/Loading";
 import { jobsLink, WorkerLink, WorkflowLink } from "../../ui/links";
@@ -22,13 +22,17 @@ import { Waiting } from "./Waiting";
 
 type Job = Schemas["Job"];
 
+const LIVE_MS = 15_000; // The stream says sooner what changed; estimates age.
+const POLL_MS = 2_000;
+
 export function JobView() {
   const id = Number(jobRoute.useParams().job);
+  const pause = useLiveState() === "on" ? LIVE_MS : POLL_MS;
   const found = useQuery({
     queryKey: ["job", id],
     queryFn: ({ signal }) =>
       answer(api.GET("/api/v1/jobs/{job}", { params: { path: { job: id } }, signal })),
-    refetchInterval: (query) => (query.state.data && isOpen(query.state.data) ? 15_000 : false),
+    refetchInterval: (query) => (query.state.data && isOpen(query.state.data) ? pause : false),
   });
   useLiveQueries([`job:${id}`], ["job", id]);
   if (found.data) return <Shown job={found.data} />;
@@ -51,7 +55,11 @@ function Shown({ job }: { job: Job }) {
   const chosen = search.tab ?? fallback;
   const tab = chosen === "waiting" && !waits ? "overview" : chosen;
   function show(change: Partial<JobSearch>): void {
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+    void navigate({
+      search: (before) => ({ ...before, ...change }),
+      replace: true,
+      resetScroll: false,
+    });
   }
   const tabs: { key: TabKey; label: string }[] = [
     ...(waits ? [{ key: "waiting" as const, label: "Why it waits" }] : []),
@@ -72,9 +80,11 @@ function Shown({ job }: { job: Job }) {
         {tab === "log" && (
           <LogView
             job={job.id}
+            attempts={job.attempts.map((attempt) => attempt.number)}
             attempt={search.attempt}
             line={search.line}
             onLine={(line) => show({ line })}
+            onAttempt={(attempt) => show({ attempt, line: undefined })}
           />
         )}
         {tab === "waiting" && <Waiting job={job} />}
