@@ -27,6 +27,7 @@ COSTLY: Final = frozenset(
         ("GET", "/api/v1/workers/{worker:int}/explain"),
         ("GET", "/api/v1/pools/plan"),
         ("GET", "/api/v1/workers/{worker:int}/history"),
+        ("POST", "/api/v1/templates/{name:str}/preview"),
         ("POST", "/api/v1/verify"),
     }
 )
