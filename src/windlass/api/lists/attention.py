@@ -77,7 +77,7 @@ class Attention:
                 " themselves.",
                 count=len(bad),
                 exact=len(records) < LOOKED,
-                link="jobs?dead=true",
+                link="jobs?state=failed",
                 help=_help("Retry all dead jobs", "/api/v1/jobs/bulk", Action.CHANGE_JOBS, body),
             )
         ]
@@ -254,7 +254,7 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
                 title=f"{name if one else _many(len(some), 'worker')}: {what}",
                 reason=reason or f"It is {WorkerStatus(status).name.lower().replace('_', ' ')}.",
                 count=len(some),
-                link=f"workers/{some[0].id}"
+                link=f"workers/{quote(name, safe='')}"
                 if one
                 else _link("workers", state=WorkerStatus(status).name.lower()),
                 help=_help(label or "", path, Action.MANAGE_WORKERS) if one and action else None,

@@ -95,7 +95,7 @@ class Overviews:
     ) -> Overview:
         current = await read_current(tx)
         depths = (
-            await depths_now(tx, self._engine.catalog)
+            await depths_now(tx, self._engine.catalog, current)
             if point is None
             else await depths_at(tx, self._engine.catalog, point)
         )
