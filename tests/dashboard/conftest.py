@@ -56,7 +56,7 @@ def open_page(browser: Browser, farm: Farm) -> Iterator[Open]:
     def open_one(
         role: str | None = "admin", *namespaces: str, phone: bool = False, strict: bool = True
     ) -> Page:
-        context = browser.new_context(viewport=PHONE if phone else WIDE)
+        context = browser.new_context(viewport=PHONE if phone else WIDE, locale="en-US")
         context.set_default_timeout(8_000)
         contexts.append(context)
         page = context.new_page()

@@ -12,13 +12,14 @@ export interface JobsFilter {
   label?: string[];
   workflow?: number;
   submitted_by?: string;
-  failure?: string[];
+  failure?: string | string[];
   /** Jobs whose failures nobody retries. */
   dead?: true;
   text?: string;
   regex?: string;
-  /** Created at most this long ago: "1h", "7d". */
+  /** At most this long ago ("1h", "7d"), or since a time; of jobs that ended, when they did. */
   since?: string;
+  until?: string;
   created_from?: string;
   created_to?: string;
   finished_from?: string;

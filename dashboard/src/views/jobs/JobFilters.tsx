@@ -44,15 +44,18 @@ export function JobFilters({ search, onChange }: Props) {
         }))}
       />
       <Menu
-        label={search.since ? `Last ${SINCE[search.since]?.label}` : "Any time"}
+        label={timeLabel(search)}
         icon="clock"
         align="left"
         items={[
-          { label: "Any time", onSelect: () => onChange({ ...search, since: undefined }) },
+          {
+            label: "Any time",
+            onSelect: () => onChange({ ...search, since: undefined, until: undefined }),
+          },
           ...Object.entries(SINCE).map(([since, { label }]) => ({
             label: `Last ${label}`,
             checked: search.since === since,
-            onSelect: () => onChange({ ...search, since }),
+            onSelect: () => onChange({ ...search, since, until: undefined }),
           })),
         ]}
       />
@@ -114,6 +117,12 @@ function parsed(text: string, search: JobsFilter): JobsFilter {
     else rest.push(word);
   }
   return { ...found, text: rest.join(" ") || undefined };
+}
+
+function timeLabel({ since, until }: JobsFilter): string {
+  if (!since && !until) return "Any time";
+  const range = since ? SINCE[since] : undefined;
+  return range ? `Last ${range.label}` : "A range of time";
 }
 
 function toggled(states: string[] | undefined, state: string): string[] | undefined {

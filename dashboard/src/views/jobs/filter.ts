@@ -1,8 +1,13 @@
 import type { Schemas } from "../../api/client";
+import { exact } from "../../ui/format";
 import type { JobsFilter } from "../../ui/links";
 
 /** What the list, the count and the preview of an action take. */
-export type Where = Omit<JobsFilter, "since" | "sort">;
+export type Where = Omit<JobsFilter, "since" | "until" | "sort" | "failure"> & {
+  failure?: string[];
+};
+
+const ENDED = new Set(["completed", "failed", "canceled", "aborted", "rejected"]);
 
 export const SINCE: Record<string, { label: string; seconds: number }> = {
   "15m": { label: "15 minutes", seconds: 900 },
@@ -22,12 +27,22 @@ export const SORTS: Record<string, string> = {
 
 /** Returns the filter of a URL as the API takes it; "the last hour" begins an hour before `now`. */
 export function whereOf(search: JobsFilter, now: number): Where {
-  const { since, sort: _, ...where } = search;
+  const { since, until, sort: _, failure, ...rest } = search;
+  const where: Where = { ...rest, failure: failure === undefined ? undefined : [failure].flat() };
   const range = since === undefined ? undefined : SINCE[since];
-  if (!range) return where;
   // Whole minutes, so that the same question is asked again and again.
-  const from = Math.floor(now / 60_000) * 60_000 - range.seconds * 1_000;
-  return { ...where, created_from: new Date(from).toISOString() };
+  const minute = Math.floor(now / 60_000) * 60_000;
+  const from = range ? new Date(minute - range.seconds * 1_000).toISOString() : since;
+  if (from === undefined && until === undefined) return where;
+  return isAboutEnds(search)
+    ? { ...where, finished_from: from, finished_to: until }
+    : { ...where, created_from: from, created_to: until };
+}
+
+/** Returns whether the filter shows jobs that ended, so that a range of time means their end. */
+export function isAboutEnds(search: JobsFilter): boolean {
+  const states = search.state ?? [];
+  return search.failure !== undefined || (states.length > 0 && states.every((s) => ENDED.has(s)));
 }
 
 /** Returns the same for an action on all jobs that match. */
@@ -40,7 +55,8 @@ export function describe(
   search: JobsFilter,
 ): { key: string; label: string; without: JobsFilter }[] {
   const found: { key: string; label: string; without: JobsFilter }[] = [];
-  const names = { ...search, sort: undefined, since: undefined };
+  const failure = search.failure === undefined ? undefined : [search.failure].flat();
+  const names = { ...search, failure, sort: undefined, since: undefined, until: undefined };
   for (const [key, value] of Object.entries(names)) {
     const name = key as keyof JobsFilter;
     if (Array.isArray(value)) {
@@ -54,11 +70,24 @@ export function describe(
       found.push({ key, label, without: { ...search, [name]: undefined } });
     }
   }
+  const what = isAboutEnds(search) ? "ended" : "created";
   if (search.since) {
-    const label = `created in the last ${SINCE[search.since]?.label ?? search.since}`;
+    const range = SINCE[search.since];
+    const label = range
+      ? `${what} in the last ${range.label}`
+      : `${what} after ${time(search.since)}`;
     found.push({ key: "since", label, without: { ...search, since: undefined } });
   }
+  if (search.until) {
+    const label = `${what} before ${time(search.until)}`;
+    found.push({ key: "until", label, without: { ...search, until: undefined } });
+  }
   return found;
+}
+
+function time(text: string): string {
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? text : exact(ms);
 }
 
 const WORDS: Partial<Record<keyof JobsFilter, string>> = {

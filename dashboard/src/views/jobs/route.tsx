@@ -18,6 +18,7 @@ export function jobsSearch(raw: RawSearch): JobsFilter {
     text: one(raw, "text"),
     regex: one(raw, "regex"),
     since: one(raw, "since"),
+    until: one(raw, "until"),
     created_from: one(raw, "created_from"),
     created_to: one(raw, "created_to"),
     finished_from: one(raw, "finished_from"),
