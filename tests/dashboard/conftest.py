@@ -53,13 +53,16 @@ def open_page(browser: Browser, farm: Farm) -> Iterator[Open]:
     contexts = []
     problems: list[str] = []
 
-    def open_one(role: str | None = "admin", *namespaces: str, phone: bool = False) -> Page:
-        context = browser.new_context(viewport=PHONE if phone else WIDE)
+    def open_one(
+        role: str | None = "admin", *namespaces: str, phone: bool = False, strict: bool = True
+    ) -> Page:
+        context = browser.new_context(viewport=PHONE if phone else WIDE, locale="en-US")
         context.set_default_timeout(8_000)
         contexts.append(context)
         page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda said: problems.append(said.text) if _is_ours(said) else None)
+        if strict:
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.on("console", lambda said: problems.append(said.text) if _is_ours(said) else None)
         if role == "admin" and not namespaces:
             sign_in(page, farm, farm.token)
         elif role is not None:
