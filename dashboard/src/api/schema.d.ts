@@ -1614,6 +1614,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/templates/{name}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Checks the parameters of a template without starting it, and returns the texts for it. */
+        post: operations["tasks.preview_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet": {
         parameters: {
             query?: never;
@@ -1640,6 +1657,23 @@ export interface paths {
         };
         /** Returns one worker by its name. */
         get: operations["fleet.show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/namespaces/loads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the namespaces with how many of their jobs run and are ready. */
+        get: operations["fleet.namespace_loads"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3820,10 +3854,7 @@ export interface components {
             lanes_total: number;
             runs: number;
             runs_left_out: number;
-            gaps: [
-                number,
-                number
-            ][];
+            gaps: components["schemas"]["TimelineGap"][];
             gaps_left_out: number;
         };
         /**
@@ -3848,6 +3879,14 @@ export interface components {
             states: {
                 [key: string]: number;
             };
+        };
+        /**
+         * TimelineGap
+         * @description A time in which nothing ran.
+         */
+        TimelineGap: {
+            start: number;
+            end: number;
         };
         /**
          * WorkflowComparison
@@ -4266,7 +4305,7 @@ export interface components {
          * @description A task, or a function by its path, as a form needs it.
          *
          *         `schema` is the JSON schema of its arguments, empty if they are not known; with `positional`
-         *         they are sent as a list in the order of its properties. `options` are the defaults of its jobs.
+         *         they are sent as a list, in this `order`. `options` are the defaults of its jobs.
          *         `workers` counts those that have it; it is 0 for built-in tasks.
          */
         TaskInfo: {
@@ -4280,6 +4319,8 @@ export interface components {
             path: string | null;
             /** @default false */
             positional: boolean;
+            /** @default [] */
+            order: string[];
             /** @default null */
             version: string | null;
             /** @default 0 */
@@ -4351,6 +4392,25 @@ export interface components {
             slots: number;
             held: number;
             reason: string | null;
+        };
+        /** NamespaceLoads */
+        NamespaceLoads: {
+            namespaces: components["schemas"]["NamespaceLoad"][];
+        };
+        /**
+         * NamespaceLoad
+         * @description A namespace: the jobs that workers hold, and those a worker could take now.
+         *
+         *         With `more`, at least so many are ready. `weight` is None for callers who may not set it.
+         */
+        NamespaceLoad: {
+            name: string;
+            running: number;
+            ready: number;
+            /** @default false */
+            more: boolean;
+            /** @default null */
+            weight: number | null;
         };
         /**
          * WorkerHistory
@@ -8234,6 +8294,43 @@ export interface operations {
             };
         };
     };
+    "tasks.preview_start": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "fleet.list_fleet": {
         parameters: {
             query?: {
@@ -8289,6 +8386,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkerInfo"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fleet.namespace_loads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamespaceLoads"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

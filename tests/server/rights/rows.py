@@ -204,6 +204,7 @@ READING: Final = (
     Row("GET /api/v1/workers/{worker:int}"),
     Row("GET /api/v1/workers/{worker:int}/explain"),
     Row("GET /api/v1/workers/{worker:int}/history"),
+    Row("GET /api/v1/namespaces/loads"),
     Row("GET /api/v1/fleet"),
     Row("GET /api/v1/fleet/{name:str}", values={"name": "holder"}),
     Row("GET /api/v1/tasks"),
@@ -289,6 +290,10 @@ CHANGING: Final = (
     Row(
         "POST /api/v1/templates/{name:str}/start", REFUSED, IN_OWN, body={}, values={"name": "t"},
         fresh=_template,
+    ),
+    Row(
+        "POST /api/v1/templates/{name:str}/preview", REFUSED, IN_OWN, body={},
+        values={"name": "t"}, fresh=_template,
     ),
     Row(
         "PUT /api/v1/templates/{name:str}", REFUSED, IN_OWN, {"body": TEMPLATE},

@@ -300,6 +300,8 @@ ASK: list[Step] = [
     lambda tx: tx.views.rate("team", "r"),
     lambda tx: tx.views.ready_before([1, 2], 2**62, 0, 10),
     lambda tx: tx.views.ready_sample(1, 2),
+    lambda tx: tx.views.moments([1, 2, 3, 4, 5, 999]),
+    lambda tx: tx.workflows.last_job(1),
     lambda tx: tx.workers.past(0),
     lambda tx: tx.workflows.about([1, 2]),
     lambda tx: tx.workflows.jobs_of(1, 0, 10),

@@ -1,93 +1,70 @@
-import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useMay } from "../../api/who";
+import { useLiveQueries } from "../../live/useLive";
 import { Button } from "../../ui/Button";
 import { ConfirmDialog } from "../../ui/Dialog";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { TextField } from "../../ui/Field";
-import { count } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
-import { jobsLink } from "../../ui/links";
+import { JobCount, jobsLink } from "../../ui/links";
 import { notify } from "../../ui/Notices";
 import { Page } from "../../ui/Page";
 import { PlainTable } from "../../ui/PlainTable";
 
-type JobCount = Schemas["JobCount"];
-const COUNTED = 50; // namespaces whose jobs are counted at once
-const STATES = ["queued", "running", "failed"] as const;
+type Load = Schemas["NamespaceLoad"];
 
-/** The namespaces: how many jobs each has, and its weight where namespaces share workers. */
+/** The namespaces: what runs and waits in each, and its weight where namespaces share workers. */
 export function NamespacesView() {
   const found = useQuery({
     queryKey: ["namespaces"],
-    queryFn: ({ signal }) => answer(api.GET("/api/v1/namespaces", { signal })),
+    queryFn: ({ signal }) => answer(api.GET("/api/v1/namespaces/loads", { signal })),
   });
-  const mayWeigh = useMay("manage-queues");
-  const weights = useQuery({
-    queryKey: ["namespaces", "weights"],
-    queryFn: ({ signal }) => answer(api.GET("/api/v1/namespaces/weights", { signal })),
-    enabled: mayWeigh,
-  });
-  const names = found.data?.namespaces ?? [];
-  const set = new Map(weights.data?.namespaces.map((one) => [one.name, one.weight]));
+  useLiveQueries(["jobs", "queues"], ["namespaces"]);
+  const namespaces = found.data?.namespaces ?? [];
   return (
     <Page title="Namespaces">
       {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Loading />}
-      {found.data && names.length === 0 && (
+      {found.data && namespaces.length === 0 && (
         <Empty title="No namespaces yet">A namespace is there once a job has named it.</Empty>
       )}
-      {names.length > 0 && <NamespaceTable names={names} weights={mayWeigh ? set : undefined} />}
+      {namespaces.length > 0 && <NamespaceTable namespaces={namespaces} />}
     </Page>
   );
 }
 
-function NamespaceTable(props: { names: readonly string[]; weights?: Map<string, number> }) {
-  const { names, weights } = props;
-  const wanted = names
-    .slice(0, COUNTED)
-    .flatMap((namespace) => STATES.map((state) => ({ namespace, state })));
-  const counts = useQueries({
-    queries: wanted.map(({ namespace, state }) => ({
-      queryKey: ["namespaces", "count", namespace, state],
-      queryFn: ({ signal }: { signal: AbortSignal }) =>
-        answer(
-          api.GET("/api/v1/jobs/count", {
-            signal,
-            params: { query: { namespace, state: [state] } },
-          }),
-        ),
-    })),
-  });
-  const cell = (namespace: string, state: string) => {
-    const at = wanted.findIndex((one) => one.namespace === namespace && one.state === state);
-    return (
-      <Link key={state} {...jobsLink({ namespace, state: [state] })}>
-        {shown(counts[at]?.data)}
-      </Link>
-    );
-  };
+function NamespaceTable({ namespaces }: { namespaces: readonly Load[] }) {
+  const weighs = useMay("manage-queues");
   return (
     <PlainTable
       label="Namespaces"
-      head={["Namespace", "Queued", "Running", "Failed", ...(weights ? ["Weight", ""] : [])]}
-      numbers={[1, 2, 3, 4]}
-      rows={names.map((name) => ({
+      head={["Namespace", "Running", "Ready to run", "Failed", ...(weighs ? ["Weight", ""] : [])]}
+      numbers={[1, 2, 4]}
+      rows={namespaces.map(({ name, running, ready, more, weight }) => ({
         key: name,
         cells: [
           <Link key="name" {...jobsLink({ namespace: name })}>
             {name}
           </Link>,
-          ...STATES.map((state) => cell(name, state)),
-          ...(weights
-            ? [
-                weights.get(name) ?? 1,
-                <Weigh key="weight" name={name} weight={weights.get(name) ?? 1} />,
-              ]
-            : []),
+          <JobCount
+            key="running"
+            value={running}
+            filter={{ namespace: name, state: ["assigned", "running", "canceling", "timed_out"] }}
+          />,
+          <JobCount
+            key="ready"
+            value={ready}
+            atLeast={more}
+            filter={{ namespace: name, state: ["queued"] }}
+          />,
+          <Link key="failed" {...jobsLink({ namespace: name, state: ["failed"] })}>
+            show
+          </Link>,
+          ...(weighs ? [weight ?? 1, <Weigh key="weight" name={name} weight={weight ?? 1} />] : []),
         ],
       }))}
     />
@@ -106,7 +83,7 @@ function Weigh({ name, weight }: { name: string; weight: number }) {
       }),
     );
     notify(`Namespace ${name} has weight ${value}`);
-    await client.invalidateQueries({ queryKey: ["namespaces", "weights"] });
+    await client.invalidateQueries({ queryKey: ["namespaces"] });
   }
   return (
     <>
@@ -132,10 +109,4 @@ function Weigh({ name, weight }: { name: string; weight: number }) {
       )}
     </>
   );
-}
-
-function shown(found: JobCount | undefined): string {
-  if (!found) return "…";
-  if (found.exact) return count(found.count);
-  return found.estimate ? `about ${count(found.estimate)}` : `${count(found.count)}+`;
 }

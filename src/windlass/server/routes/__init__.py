@@ -53,6 +53,7 @@ ALL: Final[tuple[Route, ...]] = (
     *overview.routes,
     *fleet_tasks.routes,
     *fleet_workers.routes,
+    *fleet_workers.namespace_routes,
     *fleet_history.routes,
     *fleet_fuzzing.routes,
     *audit_routes,

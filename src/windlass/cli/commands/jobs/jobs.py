@@ -63,8 +63,8 @@ def list_jobs(
         The maximum number of jobs to show.
     columns
         Which columns to show, comma-separated: id, state, name, command, queue, duration, age,
-        priority, attempt, worker, expected, reason, task, namespace, workflow, labels, key, by,
-        created, started, finished, exit. Default: the first twelve.
+        priority, attempt, worker, expected, progress, reason, task, namespace, workflow, labels,
+        key, by, created, started, finished, exit. Default: the first thirteen.
     watch
         Draw the list again every second until Ctrl-C; once, if there is no terminal.
     """
@@ -73,6 +73,10 @@ def list_jobs(
         "workflow": workflow, "namespace": namespace, "submitted_by": submitted_by,
         "dead": "true" if dead else None,
     }  # fmt: skip
+    if columns is not None:
+        from windlass.cli.output.job_table import read_columns
+
+        read_columns(columns)  # A wrong one is refused also if there are no jobs.
     if watch:
         _watch(at, filters, limit, columns)
         return

@@ -36,6 +36,14 @@ _SCANS = {
     Source.BAD: "scan_bad",
     Source.WORKFLOW: "scan_workflow",
 }
+_SCANS_UP = {
+    Source.JOBS: "scan_jobs_up",
+    Source.LEASES: "scan_leases_up",
+    Source.WAITS: "scan_waits_up",
+    Source.DUE: "scan_due_up",
+    Source.BAD: "scan_bad_up",
+    Source.WORKFLOW: "scan_workflow_up",
+}
 
 
 class PostgresViews(Views):
@@ -58,7 +66,7 @@ class PostgresViews(Views):
         self, source: Source, above: int, count: int, workflow: int | None
     ) -> list[Candidate]:
         args = (above, count, workflow) if source is Source.WORKFLOW else (above, count)
-        rows = await self._session.fetch(_SCANS[source] + "_up", *args)
+        rows = await self._session.fetch(_SCANS_UP[source], *args)
         return list(map(Candidate._make, rows))
 
     async def _leases_by_start(self, after: Place, count: int) -> list[Place]:

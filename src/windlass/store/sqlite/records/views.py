@@ -37,6 +37,14 @@ _SCANS = {
     Source.BAD: "scan_bad",
     Source.WORKFLOW: "scan_workflow",
 }
+_SCANS_UP = {
+    Source.JOBS: "scan_jobs_up",
+    Source.LEASES: "scan_leases_up",
+    Source.WAITS: "scan_waits_up",
+    Source.DUE: "scan_due_up",
+    Source.BAD: "scan_bad_up",
+    Source.WORKFLOW: "scan_workflow_up",
+}
 
 
 class SqliteViews(Views):
@@ -57,7 +65,7 @@ class SqliteViews(Views):
         self, source: Source, above: int, count: int, workflow: int | None
     ) -> list[Candidate]:
         bindings = (above, count, workflow) if source is Source.WORKFLOW else (above, count)
-        return list(map(_candidate, self._execute(QUERIES[_SCANS[source] + "_up"], bindings)))
+        return list(map(_candidate, self._execute(QUERIES[_SCANS_UP[source]], bindings)))
 
     async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
         rows: list[Row] = self._execute(QUERIES["leases_by_start"], (*after, count)).fetchall()
