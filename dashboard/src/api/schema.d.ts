@@ -1614,6 +1614,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/templates/{name}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Checks the parameters of a template without starting it, and returns the texts for it. */
+        post: operations["tasks.preview_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet": {
         parameters: {
             query?: never;
@@ -4288,7 +4305,7 @@ export interface components {
          * @description A task, or a function by its path, as a form needs it.
          *
          *         `schema` is the JSON schema of its arguments, empty if they are not known; with `positional`
-         *         they are sent as a list in the order of its properties. `options` are the defaults of its jobs.
+         *         they are sent as a list, in this `order`. `options` are the defaults of its jobs.
          *         `workers` counts those that have it; it is 0 for built-in tasks.
          */
         TaskInfo: {
@@ -4302,6 +4319,8 @@ export interface components {
             path: string | null;
             /** @default false */
             positional: boolean;
+            /** @default [] */
+            order: string[];
             /** @default null */
             version: string | null;
             /** @default 0 */
@@ -8252,6 +8271,43 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["windlass.wire.fleet.tasks.PreviewRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "tasks.preview_start": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartRequest"];
             };
         };
         responses: {

@@ -292,6 +292,10 @@ CHANGING: Final = (
         fresh=_template,
     ),
     Row(
+        "POST /api/v1/templates/{name:str}/preview", REFUSED, IN_OWN, body={},
+        values={"name": "t"}, fresh=_template,
+    ),
+    Row(
         "PUT /api/v1/templates/{name:str}", REFUSED, IN_OWN, {"body": TEMPLATE},
         {"name": "t"},
     ),
