@@ -42,9 +42,15 @@ def places(farm: Farm) -> dict[str, Any]:
     """What stands for the braces in `VIEWS`."""
     job = farm.submit("sh", "-c", "echo hello", name="a job to look at")
     farm.wait(job)
+    waiting = farm.submit("true", requires=["memory>=8TiB"], name="a job that waits")
     workflows = farm.http.get("/api/v1/workflows").json()["workflows"]
     workers = farm.http.get("/api/v1/workers").json()["workers"]
-    return {"job": job, "workflow": workflows[0]["id"], "worker": workers[0]["name"]}
+    return {
+        "job": job,
+        "waiting": waiting,
+        "workflow": workflows[0]["id"],
+        "worker": workers[0]["name"],
+    }
 
 
 @pytest.fixture
