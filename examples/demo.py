@@ -4,8 +4,12 @@ It starts `windlass up` on a fresh data directory, runs shell jobs, Python funct
 an ffmpeg transcode, a job that fails at first, a workflow with an allowed failure and a retry,
 and kills a worker in the middle of a job; it asks why a job waits that no worker can run. Then
 it checks that everything ended as it should, and leaves nothing behind.
+
+With `--stay` it goes on as a farm with work in every state, until Ctrl-C, so that there is
+something to see in its dashboard.
 """
 
+import argparse
 import os
 import signal
 import subprocess
@@ -19,6 +23,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from examples.demo_farm import PAUSE_SECONDS, Traffic, fill
 from examples.demo_tasks import greet, primes_below
 from windlass.client.blocking.client import Client
 from windlass.client.blocking.handles import JobHandle, Workflow
@@ -39,6 +44,7 @@ class Installation:
     """`windlass up` as a process of its own."""
 
     def __init__(self, data: Path) -> None:
+        self.data = data
         environment = {
             **os.environ,
             "WINDLASS_DATA": str(data),
@@ -56,6 +62,14 @@ class Installation:
             if "try:" in line:
                 return
         raise SystemExit("windlass up ended before it was ready")
+
+    def is_up(self, seconds: float) -> bool:
+        """Waits for a time, or until the server ends; returns whether it goes on."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return True
+        return False
 
     def stop(self) -> None:
         """As an operator would: SIGTERM, and wait."""
@@ -195,8 +209,28 @@ def check(client: Client, jobs: Sequence[Job], killed: Job) -> None:
     console.print("verify: the log replays to the state, the invariants hold", style="green")
 
 
+def stay(client: Client, installation: Installation) -> None:
+    """Leaves a farm at work until Ctrl-C, or until the server ends."""
+    fill(client)
+    link = subprocess.run(
+        [sys.executable, "-m", "windlass", "dashboard", "--data", str(installation.data)],
+        check=True, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    console.print(f"the farm is at work; its dashboard: {link}", style="bold green", soft_wrap=True)
+    console.print("Ctrl-C ends it and removes everything", highlight=False)
+    traffic = Traffic(client)
+    try:
+        while installation.is_up(PAUSE_SECONDS):
+            traffic.wave()
+    except KeyboardInterrupt:
+        console.print("ending the farm")
+
+
 def main() -> None:
     """Run the demo."""
+    parser = argparse.ArgumentParser(prog="python -m examples.demo", description=__doc__)
+    parser.add_argument("--stay", action="store_true", help="leave it running, with its dashboard")
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="windlass-demo-") as folder:
         data = Path(folder) / "data"
         installation = Installation(data)
@@ -212,6 +246,8 @@ def main() -> None:
                 check_diamond(flow)
                 explain_a_wait(client)
                 check(client, ended, ended[-1])
+                if asked.stay:
+                    stay(client, installation)
         finally:
             installation.stop()
     console.print("done: nothing lost, nothing doubled, nothing left running", style="bold green")

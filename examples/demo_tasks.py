@@ -1,5 +1,8 @@
 """The functions that the demo runs as jobs."""
 
+import time
+from pathlib import Path
+
 import windlass
 
 
@@ -19,3 +22,44 @@ def primes_below(limit: int) -> int:
 async def greet(name: str) -> str:
     """A coroutine is a task as well."""
     return f"hello, {name}"
+
+
+@windlass.task
+def train(steps: int) -> float:
+    """A long job that says how far it is; a second for each step."""
+    loss = 4.0
+    for step in range(steps):
+        windlass.current().progress(step, total=steps, text=f"loss {loss:.3f}")
+        time.sleep(1)  # noqa: TID251 - stands for work
+        loss *= 0.99
+    return round(loss, 3)
+
+
+@windlass.task
+def paint_log(lines: int) -> int:
+    """A log with colours, as compilers and test runners write it."""
+    for line in range(lines):
+        colour, word = ((32, "ok"), (33, "slow"), (31, "FAILED"))[min(line % 23 // 10, 2)]
+        print(f"\x1b[2m{line:6}\x1b[0m case {line:04} \x1b[{colour}m{word}\x1b[0m")  # noqa: T201 - the log of a job
+    return lines
+
+
+@windlass.task
+def resize(album: str) -> Path:
+    """A result that is a file: it is kept as an artifact."""
+    made = Path(f"{album}.svg")
+    made.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>\n')
+    return made
+
+
+def build_release(version: str) -> str:
+    """The part of a release that must not happen twice."""
+    return f"windlass-{version}.tar.gz"
+
+
+@windlass.task
+def approve_release(version: str) -> str:
+    """Builds, asks a person, and goes on when that one has answered."""
+    built = windlass.step("build", build_release, version)
+    approved = windlass.ask(f"Release {version} to everyone?", bool, timeout="7d")
+    return f"{built} {'released' if approved else 'kept back'}"

@@ -29,7 +29,9 @@ def main() -> None:
     program = chromium.unpacked()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=program, args=list(chromium.FLAGS), env=chromium.environment(program)
+            executable_path=program,
+            args=list(chromium.FLAGS),
+            env={**chromium.environment(program)},
         )
         for kind in ("light", "dark", "phone"):
             if asked.only and kind != asked.only:

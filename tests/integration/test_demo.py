@@ -1,21 +1,34 @@
 """`make demo` works: what it runs, on an empty machine's settings, and what it says."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from windlass.client.blocking.client import Client
 from windlass.providers.local import workers_below
 
 pytestmark = pytest.mark.slow
 
 ROOT: Final = Path(__file__).parent.parent.parent
 LONGEST_S: Final = 150
+STATES: Final = {
+    "completed",
+    "failed",
+    "canceled",
+    "aborted",
+    "queued",
+    "blocked",
+    "running",
+    "suspended",
+}
 
 
 @pytest.fixture
@@ -25,25 +38,39 @@ def temporary() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_the_demo_runs_to_its_end_and_leaves_nothing(tmp_path: Path, temporary: Path) -> None:
+def test_the_demo_stays_with_something_in_every_view_and_leaves_nothing(
+    tmp_path: Path, temporary: Path
+) -> None:
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("WINDLASS", "XDG"))
     }
     environment = kept | {"HOME": str(tmp_path), "TMPDIR": str(temporary), "COLUMNS": "200"}
-    done = subprocess.run(
-        [sys.executable, "-m", "examples.demo"],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST_S, check=False,
-    )  # fmt: skip
-    said = done.stdout
-    assert done.returncode == 0, (said, done.stderr)
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "examples.demo", "--stay"],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as demo:  # fmt: skip
+        late = threading.Timer(LONGEST_S, demo.kill)  # noqa: TID251 - ends a demo that hangs
+        late.start()
+        assert demo.stdout is not None
+        said = ""
+        for line in demo.stdout:
+            said += line
+            if "its dashboard: http" in line:
+                assert "/sign-in#code=" in line
+                look_around(next(temporary.glob("windlass-demo-*")) / "data")
+                os.killpg(demo.pid, signal.SIGINT)  # as Ctrl-C does
+        late.cancel()
+    assert demo.returncode == 0, said
     for line in (
         "killing worker process",
         "workflow 1 diamond: completed",
         "lint failed",
         "what would let it run: ",
         "verify: the log replays to the state, the invariants hold",
+        "ending the farm",
         "done: nothing lost, nothing doubled, nothing left running",
     ):
         assert line in said, (line, said)
@@ -51,5 +78,32 @@ def test_the_demo_runs_to_its_end_and_leaves_nothing(tmp_path: Path, temporary: 
     assert list(workers_below(temporary)) == []
 
 
+def look_around(data: Path) -> None:
+    """Checks that every view of the dashboard has something to show."""
+    with Client(data=data) as client:
+        for _ in range(3_000):  # jobs that are on their way to the states below
+            states = {job.state for job in client.jobs(limit=500)}
+            if states >= STATES and client.questions():
+                break
+            client.job(1).wait(10)
+        assert states >= STATES
+        assert {flow["name"] for flow in get(client, "/api/v1/workflows")["workflows"]} >= {
+            "build all platforms",
+            "deploy to production",
+            "broken branch",
+        }
+        assert client.workers.list()
+        assert client.templates.list()
+        assert client.schedules.list()
+        assert client.pools.list()
+        assert any(queue.paused for queue in client.queues.list())
+        assert set(get(client, "/api/v1/namespaces")["namespaces"]) >= {"default", "media"}
+
+
+def get(client: Client, path: str) -> Any:
+    """Returns what the server answers."""
+    return client.run(client.asynchronous.transport.call("GET", path, object))
+
+
 def test_make_demo_runs_this_demo() -> None:
-    assert "\t$(DEMO_VENV)/bin/python -m examples.demo\n" in (ROOT / "Makefile").read_text()
+    assert "\t$(DEMO_VENV)/bin/python -m examples.demo $(ARGS)\n" in (ROOT / "Makefile").read_text()

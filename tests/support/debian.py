@@ -26,6 +26,7 @@ PACKAGES = {
     "llvm-profdata": ("llvm",),
     "afl-fuzz": ("afl++",),
     "g++": ("g++",),
+    "gdb": ("gdb",),
     # Containers of an ordinary user, and a program for an image that needs no other file.
     "podman": ("podman",),
     "runc": ("runc",),

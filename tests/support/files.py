@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
+from windlass.wire.files import StackReport
 
 
 class MemoryFiles:
@@ -19,6 +20,7 @@ class MemoryFiles:
         self.told: list[tuple[int, Any]] = []
         self.bytes = 0
         self.peaks: dict[int, int] = {}
+        self.stacks: list[StackReport] = []
         self._changed = asyncio.Condition()
 
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
@@ -62,6 +64,9 @@ class MemoryFiles:
         if data is None:
             raise NotFound("artifact", name)
         path.write_bytes(data)  # noqa: ASYNC240 - a test's small file
+
+    async def stack(self, holder: Holder, report: StackReport) -> None:
+        self.stacks.append(report)
 
     async def log_line(self, job: int, attempt: int = 1, lines: int = 1) -> list[str]:
         """The lines of a log, once there are so many."""

@@ -1,5 +1,7 @@
 """Functions that the tests submit."""
 
+from pathlib import Path
+
 import windlass
 
 
@@ -11,3 +13,8 @@ def add(a: int, b: int) -> int:
 @windlass.task
 def wait_for_it(signal: str) -> str:
     return str(windlass.wait_for(signal))
+
+
+@windlass.task
+def read_file(file: Path) -> str:
+    return file.read_text()

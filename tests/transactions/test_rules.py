@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,8 +14,9 @@ from tests.support.postgres import PostgresServer
 from tests.support.running import run
 from tests.support.waiting import until
 from tests.transactions.conftest import Queue
-from tests.transactions.functions import add, wait_for_it
+from tests.transactions.functions import add, read_file, wait_for_it
 from windlass import JobSpec
+from windlass.cli.app import run_command
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.wire.jobs import NewWorkflow
 
@@ -170,6 +172,54 @@ def test_a_key_that_is_taken_leads_to_the_job_that_has_it(queue: Queue) -> None:
     assert queue.client.job(again.id).result(timeout=30) == 3
 
 
+def test_a_delay_counts_from_the_submission(queue: Queue) -> None:
+    with psycopg.connect(queue.dsn) as connection:
+        job = add.options(delay="1h", key="late").submit_in(connection, 1, 2)
+    shown = queue.client.job(job.id).info()
+    assert shown.state == "queued"
+    assert shown.not_before is not None
+    queue.client.job(job.id).cancel()
+
+
+def test_a_key_with_another_body_is_refused_inside_the_transaction(
+    queue: Queue, app: "psycopg.Connection[Any]"
+) -> None:
+    held = queue.client.submit(wait_for_it.options(key="held-7"), "signal-7")
+    try:
+        with app.transaction():
+            assert wait_for_it.options(key="held-7").submit_in(app, "signal-7").id > held.id
+        with pytest.raises(Conflict, match=f"'held-7' is used by job {held.id}"), app.transaction():
+            wait_for_it.options(key="held-7").submit_in(app, "another")
+        with pytest.raises(Conflict, match=r"jobs\[0\] too, which differs"):
+            windlass.submit_many_in(app, [add.options(key="two").job(1, n) for n in (1, 2)])
+    finally:
+        held.cancel()
+    held.wait(timeout=30)
+    with app.transaction():  # Its key is free again.
+        assert wait_for_it.options(key="held-7").submit_in(app, "another").id > held.id
+
+
+def test_a_role_does_not_learn_of_keys_in_other_namespaces(queue: Queue, clerk: str) -> None:
+    held = queue.client.submit(wait_for_it.options(key="secret-key"), "signal-8")
+    body = json.dumps({"jobs": [ECHO]})
+    key = {"field": "k", "namespace": "default", "key": "secret-key", "task": "x", "args": {}}
+    facts = {"count": 1, "namespaces": [], "jobs": [], "workflows": [], "keys": [key]}
+    ask = f"SELECT windlass.submit_request(1, '{body}', '{json.dumps(facts)}')"
+    try:
+        assert committed(queue, ask, clerk)
+    finally:
+        held.cancel()
+
+
+def db(*words: str) -> int:
+    """Runs a command of `windlass db` and returns its exit code."""
+    try:
+        run_command(["db", *words])
+    except SystemExit as over:
+        return int(over.code or 0)
+    return 0
+
+
 @pytest.fixture
 def clerk(queue: Queue) -> Iterator[str]:
     """A role of the database that may submit to namespace `shop` only."""
@@ -226,10 +276,65 @@ def test_a_role_without_the_right_is_told_how_to_get_it(queue: Queue) -> None:
     committed(queue, "CREATE ROLE stranger LOGIN")
     try:
         dsn = queue.dsn.replace("windlass@", "stranger@")
-        with psycopg.connect(dsn) as connection, pytest.raises(Conflict, match="allow_submit"):
+        with psycopg.connect(dsn) as connection, pytest.raises(Conflict, match="allow-submit"):
             add.submit_in(connection, 1, 2)
     finally:
         committed(queue, "DROP ROLE stranger")
+
+
+def test_a_command_says_which_roles_may_submit_where(
+    queue: Queue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ("--store", queue.dsn)
+    committed(queue, "CREATE ROLE porter LOGIN")
+    stranger = queue.dsn.replace("windlass@", "porter@")
+    try:
+        for given, said in (
+            ((), "--all-namespaces"),
+            (("--namespace", "shop", "--all-namespaces"), "both"),
+            (("--namespace", "*"), "--all-namespaces"),
+        ):
+            assert db("allow-submit", "porter", *given, *store) != 0
+            assert said in capsys.readouterr().err
+        assert db("allow-submit", "porter", "--namespace", "shop", *store) == 0
+        assert db("submitters", *store) == 0
+        assert ["porter", "shop"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert committed(queue, f"SELECT windlass.submit('{json.dumps(ECHO)}')", "porter")
+        assert db("allow-submit", "porter", "--all-namespaces", *store) == 0
+        bank = json.dumps({**ECHO, "namespace": "bank"})
+        assert committed(queue, f"SELECT windlass.submit('{bank}')", "porter")
+        # Who may submit cannot say who may, nor see it.
+        for command in (("allow-submit", "porter", "--all-namespaces"), ("deny-submit", "porter"),
+                        ("submitters",)):  # fmt: skip
+            capsys.readouterr()
+            assert db(*command, "--store", stranger) != 0
+            assert "only the owner" in capsys.readouterr().err
+        assert db("deny-submit", "porter", *store) == 0
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            committed(queue, f"SELECT windlass.submit('{json.dumps(ECHO)}')", "porter")
+        capsys.readouterr()
+        for command in (("deny-submit", "porter"), ("allow-submit", "nobody", "--all-namespaces")):
+            assert db(*command, *store) != 0
+            assert "role" in capsys.readouterr().err
+    finally:
+        committed(queue, "DROP ROLE porter")
+
+
+def test_a_role_is_allowed_every_namespace_only_if_that_is_said(queue: Queue) -> None:
+    with pytest.raises(psycopg.Error, match="name the namespaces that clerk may submit to"):
+        committed(queue, "SELECT windlass.allow_submit('clerk')")
+
+
+def test_local_files_are_refused_inside_the_transaction(queue: Queue, tmp_path: Path) -> None:
+    file = tmp_path / "letter.txt"
+    file.write_text("hello")
+    with psycopg.connect(queue.dsn) as connection:
+        with pytest.raises(InvalidInput, match=r"client\.upload"):
+            read_file.submit_in(connection, file)
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]  # It can go on.
+        uploaded = queue.client.upload(file)
+        job = read_file.submit_in(connection, uploaded)  # type: ignore[arg-type]
+    assert queue.client.job(job.id).result(timeout=30) == "hello"
 
 
 def test_a_database_without_the_schema_says_what_to_run(

@@ -10,6 +10,7 @@ import msgspec
 from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
 from windlass.ports.gateway import Gateway, Holder
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
+from windlass.wire.files import StackReport
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import SyncReply, SyncRequest
@@ -149,6 +150,9 @@ class BridgeGateway:
     async def step(self, holder: Holder, request: StepRequest) -> StepReply:
         reply: StepReply = await self._call(StepReply, "step", holder, request)
         return reply
+
+    async def stack(self, holder: Holder, report: StackReport) -> None:
+        await self._call(None, "stack", holder, report)
 
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str

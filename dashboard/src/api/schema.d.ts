@@ -165,7 +165,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns one job with its attempts and transitions. */
+        /** Returns one job with its attempts and transitions; with `as_of` as it was at a time. */
         get: operations["jobs.show"];
         put?: never;
         post?: never;
@@ -289,6 +289,57 @@ export interface paths {
         put?: never;
         /** Replaces an ended job with a new one. */
         post: operations["jobs.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/retry-with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replaces an ended job with a new one that has other arguments. */
+        post: operations["jobs.retry_with"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the job with those that it supersedes and those that supersede it. */
+        get: operations["jobs.chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns how to run a job again: commands, environment, files. */
+        get: operations["jobs.reproduce"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -533,6 +584,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows where the Python function of a running job is now; its worker is asked. */
+        get: operations["files.stack"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/artifacts": {
         parameters: {
             query?: never;
@@ -608,7 +676,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns all workers. */
+        /** Returns all workers; with `as_of` as they were at a time, by the events about them. */
         get: operations["workers.list_workers"];
         put?: never;
         post?: never;
@@ -801,6 +869,23 @@ export interface paths {
         put?: never;
         /** Stores a step of the running function, or begins what it waits for. */
         post: operations["attempts.step"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{worker}/jobs/{job}/attempts/{attempt}/stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answers where the running function is, because a sync asked for it. */
+        post: operations["attempts.stack"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1030,6 +1115,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Streams what changes among what a page shows, as ids; the page asks again for those. */
+        get: operations["events.follow_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workflows": {
         parameters: {
             query?: never;
@@ -1143,6 +1245,91 @@ export interface paths {
         put?: never;
         /** Retries the failed jobs of a workflow, or all of it as a new workflow. */
         post: operations["workflows.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the graph of a workflow, laid out, with these groups open. */
+        get: operations["workflows.graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow}/graph/states": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the states of what the graph shows with these groups open, without positions. */
+        get: operations["workflows.graph_states"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow}/progress": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns how far a workflow is, when it may end, its longest chain, and open approvals. */
+        get: operations["workflows.progress"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns when the attempts of a workflow ran, in lanes by worker or by name. */
+        get: operations["workflows.timeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what two workflows differ in, job by job, the largest differences first. */
+        get: operations["workflows.compare"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1354,6 +1541,40 @@ export interface paths {
         post?: never;
         /** Drains a pool; it is deleted when its workers are gone. */
         delete: operations["pools.remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns depths, throughput, waits, run times, workers and failures over time. */
+        get: operations["overview.overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/attention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what a person should look at: each with its reason, and what would help. */
+        get: operations["overview.attention"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2010,6 +2231,8 @@ export interface components {
             next: string | null;
             /** @default 0 */
             looked: number;
+            /** @default null */
+            as_of: string | null;
         };
         /**
          * Job
@@ -2340,6 +2563,58 @@ export interface components {
         RetryReply: {
             id: number;
             applied: boolean;
+        };
+        /**
+         * RetryRequest
+         * @description Retries a job with other arguments; they may name no other jobs or uploads than before.
+         */
+        RetryRequest: {
+            args: unknown;
+        };
+        /**
+         * JobChain
+         * @description A job with those it supersedes and those that supersede it, the oldest first.
+         *
+         *         `more` says that the chain goes on beyond what is shown.
+         */
+        JobChain: {
+            jobs: components["schemas"]["windlass.wire.jobs.ChainJob"][];
+            /** @default false */
+            more: boolean;
+        };
+        /**
+         * ChainJob
+         * @description A job of a chain in which each supersedes the one before.
+         */
+        "windlass.wire.jobs.ChainJob": {
+            id: number;
+            state: string;
+            attempts: number;
+            created_at: string;
+            finished_at: string | null;
+        };
+        /**
+         * Reproduction
+         * @description How to run a job again by hand. Nothing in it is secret: secrets are named only.
+         *
+         *         `command` and `python` submit it again; `call` runs its function here, and `program` is what
+         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode of its worker,
+         *         as it is set up now.
+         */
+        Reproduction: {
+            job: number;
+            attempt: number;
+            command: string;
+            python: string;
+            call: string | null;
+            program: string | null;
+            fetch: string[];
+            env: {
+                [key: string]: string;
+            };
+            secrets: string[];
+            worker: string | null;
+            isolation: string | null;
         };
         /** UnblockRequest */
         UnblockRequest: {
@@ -2803,6 +3078,36 @@ export interface components {
             match: string;
             after: string;
         };
+        /**
+         * Stack
+         * @description Where the function of a running attempt is; the function's own thread or task is first.
+         */
+        Stack: {
+            job: number;
+            attempt: number;
+            worker: string;
+            at: string;
+            threads: components["schemas"]["StackThread"][];
+        };
+        /**
+         * StackThread
+         * @description The calls of one thread or task, the outermost first.
+         */
+        StackThread: {
+            name: string;
+            frames: components["schemas"]["StackFrame"][];
+        };
+        /**
+         * StackFrame
+         * @description A place in the code: a call, or where the innermost one is.
+         */
+        StackFrame: {
+            file: string;
+            line: number;
+            function: string;
+            /** @default  */
+            code: string;
+        };
         /** ArtifactList */
         ArtifactList: {
             artifacts: components["schemas"]["ArtifactInfo"][];
@@ -3043,6 +3348,8 @@ export interface components {
             stale: boolean;
             /** @default false */
             pending: boolean;
+            /** @default [] */
+            stacks: components["schemas"]["StackWanted"][];
         };
         /**
          * Assignment
@@ -3082,6 +3389,15 @@ export interface components {
             job: number;
             attempt: number;
             reason: string;
+        };
+        /**
+         * StackWanted
+         * @description Somebody wants to see where the function of this attempt is; `request` comes back.
+         */
+        StackWanted: {
+            job: number;
+            attempt: number;
+            request: number;
         };
         /**
          * LeaveRequest
@@ -3144,6 +3460,15 @@ export interface components {
             state: "done" | "missing" | "pending" | "timed_out";
             /** @default null */
             value: unknown;
+        };
+        /**
+         * StackReport
+         * @description A worker's answer to `StackWanted`; `problem` says why there is no stack.
+         */
+        StackReport: {
+            request: number;
+            threads?: components["schemas"]["StackThread"][];
+            problem?: string | null;
         };
         /**
          * Upload
@@ -3365,6 +3690,263 @@ export interface components {
             id: number;
             applied: boolean;
         };
+        /**
+         * WorkflowGraph
+         * @description What is shown of a workflow's graph. Each group comes before what is in it.
+         *
+         *         `version` changes when jobs are added or retried: then the graph is to be asked for again.
+         *         `left_closed` are groups that were asked for and would have been too much. Of more edges than
+         *         are shown, those with the most dependencies are; `edges_left_out` counts the others.
+         */
+        WorkflowGraph: {
+            workflow: number;
+            version: string;
+            jobs: number;
+            dependencies: number;
+            states: {
+                [key: string]: number;
+            };
+            width: number;
+            height: number;
+            nodes: components["schemas"]["GraphNode"][];
+            edges: components["schemas"]["GraphEdge"][];
+            left_closed: string[];
+            edges_left_out: number;
+        };
+        /**
+         * GraphNode
+         * @description A job, or a group of jobs, with its place on the plane.
+         *
+         *         `kind` is job, name, layers or part. `states` counts the jobs in it by state. `parent` is the
+         *         open group around it. `layer` and `last_layer` say how many jobs are before it in the longest
+         *         chain. `critical` means that the longest chain goes through it.
+         */
+        GraphNode: {
+            id: string;
+            kind: string;
+            label: string;
+            /** @default null */
+            job: number | null;
+            /** @default null */
+            parent: string | null;
+            /** @default false */
+            open: boolean;
+            jobs: number;
+            states: {
+                [key: string]: number;
+            };
+            x: number;
+            y: number;
+            width: number;
+            height: number;
+            layer: number;
+            last_layer: number;
+            /** @default false */
+            critical: boolean;
+        };
+        /**
+         * GraphEdge
+         * @description Dependencies between two nodes that are not open: `target` waits for `source`.
+         */
+        GraphEdge: {
+            source: string;
+            target: string;
+            jobs: number;
+            /** @default false */
+            critical: boolean;
+        };
+        /**
+         * GraphStates
+         * @description The states of what is shown, by node, without its positions.
+         */
+        GraphStates: {
+            workflow: number;
+            version: string;
+            states: {
+                [key: string]: number;
+            };
+            nodes: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            critical: string[];
+        };
+        /**
+         * WorkflowProgress
+         * @description How far a workflow is; times are milliseconds from now.
+         *
+         *         `left` says when it may end if `at_once` jobs run at a time; null if it has ended or
+         *         if nobody knows. `unknown` jobs have no known run time and count as nothing.
+         */
+        WorkflowProgress: {
+            workflow: number;
+            jobs: number;
+            done: number;
+            running: number;
+            work_ms: number;
+            done_ms: number;
+            unknown: number;
+            at_once: number;
+            left: components["schemas"]["Span"] | null;
+            ends_at: string | null;
+            critical_path: components["schemas"]["CriticalPath"];
+            approvals: components["schemas"]["Approval"][];
+            approvals_left_out: number;
+        };
+        /**
+         * Span
+         * @description A likely time and its likely range.
+         */
+        Span: {
+            low: number;
+            likely: number;
+            high: number;
+        };
+        /**
+         * CriticalPath
+         * @description The chain of dependent jobs that takes longest; `left_out` counts jobs in its middle.
+         */
+        CriticalPath: {
+            jobs: components["schemas"]["windlass.wire.graphs.figures.ChainJob"][];
+            length: number;
+            left_out: number;
+            total_ms: number;
+            left: components["schemas"]["Span"];
+        };
+        /**
+         * ChainJob
+         * @description A job of the longest chain: how long it took or is expected to take, in milliseconds.
+         */
+        "windlass.wire.graphs.figures.ChainJob": {
+            job: number;
+            name: string;
+            state: string;
+            ms: number;
+            known: boolean;
+        };
+        /**
+         * Approval
+         * @description A job that waits for somebody to unblock it, and perhaps for `others` jobs as well.
+         */
+        Approval: {
+            job: number;
+            name: string;
+            since: string;
+            others: number;
+        };
+        /**
+         * WorkflowTimeline
+         * @description When attempts ran. Times are milliseconds since 1970.
+         *
+         *         `lanes` begin with number `first` of `lanes_total`. In a gap no attempt ran, so that it can be
+         *         drawn short.
+         */
+        WorkflowTimeline: {
+            workflow: number;
+            start: number;
+            end: number;
+            now: number;
+            shown_from: number;
+            shown_until: number;
+            lanes: components["schemas"]["TimelineLane"][];
+            first: number;
+            lanes_total: number;
+            runs: number;
+            runs_left_out: number;
+            gaps: components["schemas"]["TimelineGap"][];
+            gaps_left_out: number;
+        };
+        /**
+         * TimelineLane
+         * @description Attempts that did not overlap; `row` numbers the lanes of one worker or name.
+         */
+        TimelineLane: {
+            name: string;
+            row: number;
+            bars: components["schemas"]["TimelineBar"][];
+        };
+        /**
+         * TimelineBar
+         * @description An attempt, or `runs` short ones in a row, of which `job` is the first.
+         */
+        TimelineBar: {
+            start: number;
+            end: number;
+            job: number;
+            attempt: number;
+            runs: number;
+            states: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * TimelineGap
+         * @description A time in which nothing ran.
+         */
+        TimelineGap: {
+            start: number;
+            end: number;
+        };
+        /**
+         * WorkflowComparison
+         * @description What two workflows differ in, the largest differences first; at most so many are listed.
+         */
+        WorkflowComparison: {
+            a: components["schemas"]["Compared"];
+            b: components["schemas"]["Compared"];
+            same: number;
+            different: number;
+            only_a: number;
+            only_b: number;
+            jobs: components["schemas"]["ComparedJob"][];
+            left_out: number;
+        };
+        /**
+         * Compared
+         * @description One of two workflows that are compared.
+         */
+        Compared: {
+            workflow: number;
+            name: string;
+            run: number;
+            state: string;
+            jobs: number;
+            total_ms: number | null;
+        };
+        /**
+         * ComparedJob
+         * @description A job that differs: its state, its arguments, how long it ran or waited, or it is in one.
+         */
+        ComparedJob: {
+            name: string;
+            a: components["schemas"]["ComparedSide"] | null;
+            b: components["schemas"]["ComparedSide"] | null;
+            state_differs: boolean;
+            run_ms: number | null;
+            wait_ms: number | null;
+            arguments_differ: boolean;
+            arguments: components["schemas"]["ComparedArgument"][];
+        };
+        /**
+         * ComparedSide
+         * @description A job in one of two runs; times are milliseconds, null if there are none yet.
+         */
+        ComparedSide: {
+            job: number;
+            state: string;
+            run_ms: number | null;
+            wait_ms: number | null;
+        };
+        /**
+         * ComparedArgument
+         * @description An argument with another value; long values are cut.
+         */
+        ComparedArgument: {
+            name: string;
+            a: unknown;
+            b: unknown;
+        };
         /** TemplateList */
         TemplateList: {
             templates: components["schemas"]["Template"][];
@@ -3430,7 +4012,9 @@ export interface components {
         };
         /**
          * Schedule
-         * @description A schedule as it is shown; lists leave `runs` empty.
+         * @description A schedule as it is shown; lists leave `runs` and `coming` empty.
+         *
+         *         `words` says what `cron` means; `coming` are the next slots.
          */
         Schedule: {
             id: number;
@@ -3451,6 +4035,10 @@ export interface components {
             created_at: string;
             created_by: string | null;
             runs: components["schemas"]["ScheduleRun"][];
+            /** @default  */
+            words: string;
+            /** @default [] */
+            coming: string[];
         };
         /**
          * ScheduleRun
@@ -3603,6 +4191,105 @@ export interface components {
         PoolApplied: {
             applied: boolean;
             pool: components["schemas"]["PoolInfo"];
+        };
+        /**
+         * Overview
+         * @description A farm at a glance, in slots of `step` seconds.
+         *
+         *         `times` are the starts of the slots, in seconds since 1970. Figures are complete up to
+         *         `counted_until`. `queues` are the busiest ones; `others` are the rest together.
+         */
+        Overview: {
+            since: string;
+            until: string;
+            step: number;
+            times: number[];
+            counted_until: string | null;
+            /** @default null */
+            as_of: string | null;
+            total: components["schemas"]["QueueFigures"];
+            queues: components["schemas"]["QueueFigures"][];
+            /** @default null */
+            others: components["schemas"]["QueueFigures"] | null;
+            failures: {
+                [key: string]: number[];
+            };
+            workers_now: {
+                [key: string]: number;
+            };
+            workers: {
+                [key: string]: (number | null)[];
+            };
+            pools: {
+                [key: string]: (number | null)[];
+            };
+        };
+        /**
+         * QueueFigures
+         * @description What happened to the jobs of a queue in each slot; None where nothing is known.
+         *
+         *         `queue` is None for several queues together. `now` is how many jobs are in each open state.
+         *         Waits (of first attempts) and run times (of those that completed) are in seconds.
+         */
+        QueueFigures: {
+            queue: string | null;
+            now: {
+                [key: string]: number;
+            };
+            submitted: number[];
+            started: number[];
+            completed: number[];
+            failed: number[];
+            stopped: number[];
+            retried: number[];
+            lost: number[];
+            queued: (number | null)[];
+            blocked: (number | null)[];
+            running: (number | null)[];
+            wait_p50: (number | null)[];
+            wait_p90: (number | null)[];
+            run_p50: (number | null)[];
+            run_p90: (number | null)[];
+        };
+        /**
+         * AttentionList
+         * @description What needs attention, the most severe first.
+         */
+        AttentionList: {
+            items: components["schemas"]["AttentionItem"][];
+        };
+        /**
+         * AttentionItem
+         * @description Something that a person should look at.
+         *
+         *         `exact` is False if there may be more than `count`. `link` is a view of the dashboard with the
+         *         filter that shows them.
+         */
+        AttentionItem: {
+            kind: string;
+            /** @enum {unknown} */
+            severity: "error" | "info" | "warning";
+            title: string;
+            reason: string;
+            count: number;
+            /** @default true */
+            exact: boolean;
+            link: string;
+            /** @default null */
+            help: components["schemas"]["Help"] | null;
+        };
+        /**
+         * Help
+         * @description A request that would help, for those who have the right `needs`.
+         */
+        Help: {
+            label: string;
+            /** @enum {unknown} */
+            method: "POST";
+            path: string;
+            needs: string;
+            /** @default null */
+            body: Record<string, never> | null;
         };
         /**
          * TaskList
@@ -4274,6 +4961,7 @@ export interface operations {
                 sort?: string;
                 after?: string;
                 limit?: number;
+                as_of?: string | null;
             };
             header?: never;
             path?: never;
@@ -4383,7 +5071,9 @@ export interface operations {
     };
     "jobs.show": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path: {
                 job: number;
@@ -4657,6 +5347,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.retry_with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobChain"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reproduction"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -5148,6 +5935,37 @@ export interface operations {
             };
         };
     };
+    "files.stack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stack"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "files.artifacts": {
         parameters: {
             query?: never;
@@ -5281,7 +6099,9 @@ export interface operations {
     };
     "workers.list_workers": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5762,6 +6582,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StepReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "attempts.stack": {
+        parameters: {
+            query: {
+                incarnation: number;
+            };
+            header?: never;
+            path: {
+                worker: number;
+                job: number;
+                attempt: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StackReport"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changed"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -6276,6 +7135,39 @@ export interface operations {
             };
         };
     };
+    "events.follow_changes": {
+        parameters: {
+            query: {
+                show: string[];
+                after?: number;
+                follow?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "workflows.list_workflows": {
         parameters: {
             query?: {
@@ -6499,6 +7391,175 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetriedWorkflow"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "workflows.graph": {
+        parameters: {
+            query?: {
+                opened?: string[] | null;
+                reveal?: number;
+            };
+            header?: never;
+            path: {
+                workflow: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowGraph"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "workflows.graph_states": {
+        parameters: {
+            query?: {
+                opened?: string[] | null;
+                reveal?: number;
+            };
+            header?: never;
+            path: {
+                workflow: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphStates"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "workflows.progress": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowProgress"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "workflows.timeline": {
+        parameters: {
+            query?: {
+                by?: string;
+                since?: number;
+                until?: number;
+                first?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                workflow: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowTimeline"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "workflows.compare": {
+        parameters: {
+            query: {
+                a: number;
+                b: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowComparison"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -7093,6 +8154,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Changed"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "overview.overview": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+                since?: string | null;
+                until?: string | null;
+                as_of?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "overview.attention": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttentionList"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

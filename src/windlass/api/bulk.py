@@ -49,7 +49,7 @@ async def preview(engine: Engine, request: PreviewRequest, who: Identity) -> Pre
         wanted = wanted._replace(submitted_by=who.name)
     found = await engine.store.read(lambda tx: tx.views.count_jobs(wanted))
     return PreviewReply(
-        count=found.count,
+        count=found.found,
         exact=found.is_whole,
         looked=found.looked,
         estimate=found.estimate,

@@ -13,7 +13,7 @@ from windlass.domain.access.tokens import TOKEN_PREFIX
 from windlass.domain.values.errors import Conflict, Unreachable
 from windlass.ports.gateway import Holder
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, LeaveRequest
-from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
+from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, StackReport, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import SyncReply, SyncRequest
@@ -174,6 +174,11 @@ class HttpGateway:
         query = {"incarnation": holder.incarnation}
         path = f"{_attempt(holder)}/steps"
         return await self._transport.call("POST", path, StepReply, request, query=query)
+
+    async def stack(self, holder: Holder, report: StackReport) -> None:
+        query = {"incarnation": holder.incarnation}
+        path = f"{_attempt(holder)}/stack"
+        await self._transport.call("POST", path, Changed, report, query=query)
 
     async def close(self) -> None:
         await self._transport.close()

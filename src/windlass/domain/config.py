@@ -66,6 +66,9 @@ class Config(Struct, frozen=True, kw_only=True):
             least=1,
         ),
     ] = 10_000
+    series_interval_ms: Annotated[
+        int, doc("ms", "Interval of the series loop: figures over time.", least=1)
+    ] = 10_000
     pools_interval_ms: Annotated[
         int, doc("ms", "Interval of the pools loop: starting and stopping workers.", least=1)
     ] = 5_000
@@ -191,6 +194,13 @@ class Config(Struct, frozen=True, kw_only=True):
     event_retention_ms: Annotated[
         int, doc("ms", "Older events are removed and summed up in the baseline. 0: never.")
     ] = 30 * 86_400_000
+    series_detail_ms: Annotated[
+        int,
+        doc("ms", "Figures by the minute are kept this long, those by ten minutes 7 times longer."),
+    ] = 2 * 86_400_000
+    series_retention_ms: Annotated[
+        int, doc("ms", "Figures by the hour are kept this long. 0: for ever.")
+    ] = 400 * 86_400_000
     audit_retention_ms: Annotated[
         int, doc("ms", "Older rows of the audit log are removed. 0: never.")
     ] = 90 * 86_400_000

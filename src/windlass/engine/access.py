@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from windlass.domain.access.roles import SIGNED_IN, Identity, Role
-from windlass.domain.access.tokens import SESSION, TOKEN_PREFIX, Code, Token, refuse_reserved
+from windlass.domain.access.tokens import (
+    SESSION,
+    SESSION_PREFIX,
+    TOKEN_PREFIX,
+    Code,
+    Token,
+    refuse_reserved,
+)
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
@@ -156,7 +163,7 @@ class Access:
 
         One that a token opened has the rights of the token, and ends with it.
         """
-        secret = self.make_token()
+        secret = SESSION_PREFIX + self._secrets.secret()
 
         async def insert(work: Work) -> None:
             row = _row(who.name, secret, who.role, who.namespaces, work.now, work.now + ttl_ms)

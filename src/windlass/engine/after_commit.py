@@ -15,6 +15,7 @@ from windlass.engine.due_jobs import DueJobs
 from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.sync.fast_path import FastPath, FastResult
 from windlass.engine.sync.lookups import reject_unresolved
+from windlass.engine.sync.stacks import StackRequests
 from windlass.engine.transaction.background import BackgroundTasks
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
@@ -35,6 +36,7 @@ class AfterCommit:
     bounds: Bounds
     fast_path: FastPath | None
     waiting_syncs: WaitingSyncs
+    stacks: StackRequests
     end_waiters: EndWaiters
     counters: Counters
     cascades: CascadeRunner
@@ -109,6 +111,8 @@ class AfterCommit:
             self.bounds.lower(shape, rank, job)
             self.waiting_syncs.wake_for(shape, count)
         self._wake_workers(news.pokes)
+        if news.stacks:
+            self.stacks.hear(news.stacks)
         self.due_jobs.set_alarm(news.due_at or None)
 
     async def refresh(self) -> None:

@@ -32,6 +32,7 @@ from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
+from windlass.engine.sync.stacks import StackRequests
 from windlass.engine.transaction.background import BackgroundTasks
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
@@ -70,6 +71,7 @@ class Engine:
         self.store = store
         self.catalog = Catalog(config)
         self.waiting_syncs = WaitingSyncs()
+        self.stacks = StackRequests(self.waiting_syncs, chance)
         self.counters = Counters()
         self.background = BackgroundTasks()
         self.last_heard: dict[int, int] = {}  # worker → when this engine last heard from it
@@ -94,6 +96,7 @@ class Engine:
             bounds=self._bounds,
             fast_path=path,
             waiting_syncs=self.waiting_syncs,
+            stacks=self.stacks,
             end_waiters=self._end_waiters,
             counters=self.counters,
             cascades=self.cascades,
@@ -116,7 +119,7 @@ class Engine:
         )  # fmt: skip
         self._syncs = SyncCommand(
             config=config, catalog=catalog, bounds=self._bounds, waiting_syncs=waiting_syncs,
-            last_heard=self.last_heard, committer=committer,
+            last_heard=self.last_heard, committer=committer, stacks=self.stacks,
         )  # fmt: skip
         self.jobs = Jobs(
             store=store, catalog=catalog, committer=committer, run=run, cascades=self.cascades,

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
+from windlass.wire.files import StackReport
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import SyncReply, SyncRequest
@@ -70,6 +71,10 @@ class AttemptGateway(Protocol):
 
     async def step(self, holder: Holder, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins what it waits for; may be repeated."""
+        ...
+
+    async def stack(self, holder: Holder, report: StackReport) -> None:
+        """Says where the function of the attempt is, because somebody asked."""
         ...
 
 

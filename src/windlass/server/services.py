@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from windlass.api.fleet.services import FleetServices
+from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
@@ -23,6 +24,7 @@ from windlass.engine.schedules.templates import Templates
 from windlass.ports.clock import Clock
 from windlass.server.audit.log import AuditLog
 from windlass.server.feed import Feed
+from windlass.server.live.hub import LiveHub
 from windlass.server.metrics import Meters
 from windlass.server.readiness import Readiness
 from windlass.server.sign_in.callers import SignedCallers
@@ -37,10 +39,12 @@ class Services(NamedTuple):
     queries: Queries
     jobs: Jobs
     workflows: Workflows
+    graphs: WorkflowGraphs
     signals: Signals
     files: Files
     access: Access
     feed: Feed
+    live: LiveHub
     names: WorkerNames
     meters: Meters
     clock: Clock

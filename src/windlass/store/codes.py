@@ -22,6 +22,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.inbox import MOST_JOBS, PROTOCOL
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING
+from windlass.domain.rows.series import SeriesKind
 from windlass.domain.rows.steps import StepKind, StepState
 from windlass.domain.schedules.schedules import ReactionKind, ReactionState, RunState
 
@@ -35,6 +36,7 @@ _NUMBERED: Final[Mapping[str, type[IntEnum]]] = {
     "reaction": ReactionState,
     "reaction_kind": ReactionKind,
     "run": RunState,
+    "series": SeriesKind,
     "step": StepKind,
     "step_state": StepState,
     "worker": WorkerStatus,

@@ -9,6 +9,7 @@ from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, RateRow, Worker
 from windlass.domain.rows.views import (
     FleetRow,
+    JobMoment,
     WaitingJob,
     WorkerView,
     accepted_attempt,
@@ -46,6 +47,9 @@ class Views(JobLists):
     async def workers_with_counts(self) -> list[WorkerView]:
         counts = await self._lease_counts()
         return [WorkerView(row, counts.get(row.id, 0)) for row in await self._workers()]
+
+    @abstractmethod
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]: ...
 
     # What explains a wait
 

@@ -52,10 +52,12 @@ def with_files(job: JobSpec) -> FilesJob:
     return FilesJob(**msgspec.structs.asdict(job))
 
 
-def refuse_files(jobs: Iterable[JobSpec]) -> None:
-    """Raises `InvalidInput` for local files where no client can upload them: inside jobs."""
+INSIDE_A_JOB: Final = "no local files inside a job; return them, and pass the job that did"
+
+
+def refuse_files(jobs: Iterable[JobSpec], expected: str = INSIDE_A_JOB) -> None:
+    """Raises `InvalidInput` for local files where no client can upload them, as inside jobs."""
     if any(isinstance(job, FilesJob) for job in jobs):
-        expected = "no local files inside a job; return them, and pass the job that did"
         raise InvalidInput("args", expected, "some")
 
 

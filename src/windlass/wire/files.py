@@ -72,6 +72,40 @@ class LogEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     peak_memory: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0  # bytes; 0: not measured
 
 
+class StackFrame(msgspec.Struct, frozen=True):
+    """A place in the code: a call, or where the innermost one is."""
+
+    file: str
+    line: int
+    function: str
+    code: str = ""
+
+
+class StackThread(msgspec.Struct, frozen=True):
+    """The calls of one thread or task, the outermost first."""
+
+    name: str
+    frames: tuple[StackFrame, ...]
+
+
+class StackReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A worker's answer to `StackWanted`; `problem` says why there is no stack."""
+
+    request: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+    threads: tuple[StackThread, ...] = ()
+    problem: str | None = None
+
+
+class Stack(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the function of a running attempt is; the function's own thread or task is first."""
+
+    job: int
+    attempt: int
+    worker: str
+    at: str
+    threads: tuple[StackThread, ...]
+
+
 class ArtifactInfo(msgspec.Struct, frozen=True):
     name: str
     sha256: str

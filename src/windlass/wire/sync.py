@@ -110,6 +110,14 @@ class Stop(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
+class StackWanted(msgspec.Struct, frozen=True, gc=False):
+    """Somebody wants to see where the function of this attempt is; `request` comes back."""
+
+    job: int
+    attempt: int
+    request: int
+
+
 class Refusal(msgspec.Struct, frozen=True, gc=False):
     """`lease_lost`: the agent no longer holds this attempt and must kill its process."""
 
@@ -134,3 +142,4 @@ class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
     applied: bool = True
     stale: bool = False
     pending: bool = False
+    stacks: tuple[StackWanted, ...] = ()

@@ -26,6 +26,7 @@ from windlass.engine.loops.inbox import InboxLoop
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.loops.series import SeriesLoop
 from windlass.engine.loops.standby import LoopGroup, Standby
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.loops.ticker import Loop, Ticker
@@ -102,6 +103,7 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
             ReactionsLoop(engine, reactions),
             WebhooksLoop(engine, reactions),
             StatisticsLoop(engine),
+            SeriesLoop(engine),
             CapabilityLoop(engine),
             InboxLoop(engine, inbox),
         )

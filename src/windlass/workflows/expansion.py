@@ -23,12 +23,11 @@ from windlass.workflows.expressions.substitution import (
     substitute_text,
 )
 from windlass.workflows.files import Files, LocalFiles, NoFiles
-from windlass.workflows.format import OF_SUBWORKFLOWS, WITH_OUTPUTS
+from windlass.workflows.format import OF_COMMANDS, OF_SUBWORKFLOWS, WITH_OUTPUTS
 from windlass.workflows.jobs import check_job_name, make_job, place_in
 from windlass.workflows.matrix import Combination, combinations, named, scope_of
 from windlass.workflows.nodes import (
     Consequence,
-    Faults,
     Misdescribed,
     Node,
     Place,
@@ -112,7 +111,7 @@ class _Level:
         if fits is None or not isinstance(fits.get("jobs"), Node):
             raise together(self._faults.errors)
         self._tree = fits
-        self._misfit = _entries_with(self._faults.errors[before:], fits)
+        self._misfit = _entries_with(self._faults.errors[before:], tree)
         declared = fits.get("parameters")
         self._bound = bind(declared, given, tree.place, self._faults)
         named_values = {f"parameters.{n}": node for n, node in self._bound.items()}
@@ -158,7 +157,8 @@ class _Level:
         entries: dict[str, Entry] = {}
         chosen: dict[str, list[Combination]] = {}
         jobs = self._tree.entries()["jobs"]
-        for written, node in jobs.entries().items():
+        for written, fits in jobs.entries().items():
+            node = _completed(fits) if written in self._misfit else fits
             with self._faults:
                 name = self._name(written, jobs.place_of(written), entries)
                 entries[name] = entry = Entry(name, node, f"jobs.{name}", faulty=True)
@@ -169,7 +169,7 @@ class _Level:
             entry, before = entries[name], len(self._faults.errors)
             with self._faults:
                 self._fill(entry, values_of_jobs)
-            if entry.faulty and len(self._faults.errors) > before:
+            if entry.faulty and "matrix" in self._misfit.get(name, ()):
                 del self._faults.errors[before:]  # They follow from what was told already.
             entry.faulty = entry.faulty or len(self._faults.errors) > before
         outputs = self._named_outputs() if not self._prefix else {}
@@ -204,8 +204,10 @@ class _Level:
         written = entry.node.get("if")
         given = written is not None and written.value is not None
         condition = Condition(written, f"{entry.field}.if") if written and given else None
-        refers = False
+        refers, told = False, len(self._faults.errors)
         for combination in chosen:
+            if len(self._faults.errors) > told:
+                break  # The others have the same faults.
             later = None
             if condition is not None:
                 scope = self._scope.with_values(scope_of(combination))
@@ -240,20 +242,21 @@ class _Level:
         inner = parts.get("workflow")
         kept = inner if inner is not None and isinstance(inner.value, dict) else None
         settled: dict[str, Node] = {}
-        faults = Faults()
+        told = len(self._faults.errors)
         for name, part in parts.items():
-            settled[name] = part
-            if part.live and part is not kept:
+            if not part.live or part is kept:
+                settled[name] = part
+            else:
                 where = f"{field}.{name}"
                 is_line = name == "run" and isinstance(part.value, str)
                 scope.outputs = name in WITH_OUTPUTS
-                with faults:
-                    settled[name] = (substitute_line if is_line else substitute)(part, scope, where)
-                    check(settled[name], STRICT[JOB]["properties"][name], STRICT, where)
-        faults.tell()
+                with self._faults:
+                    filled = (substitute_line if is_line else substitute)(part, scope, where)
+                    check(filled, STRICT[JOB]["properties"][name], STRICT, where)
+                    settled[name] = filled
         made = Node(settled, node.place)
         made.keys = node.keys
-        return made
+        return made if len(self._faults.errors) == told else _completed(made)
 
     def _job(self, entry: Entry, combination: Combination, node: Node) -> Instance:
         name = self._prefix + named(entry.name, combination)
@@ -317,8 +320,21 @@ class _Level:
             raise node.refuse(field, f"within the {JOB_LIMIT} jobs of a workflow", "more")
 
 
-def _entries_with(errors: Sequence[Misdescribed], tree: Node) -> set[str]:
-    """Returns the jobs that some of these errors are about."""
-    fields = [error.field for error in errors]
-    names = tree.entries()["jobs"].entries()
-    return {n for n in names if any(f"{field}.".startswith(f"jobs.{n}.") for field in fields)}
+def _entries_with(errors: Sequence[Misdescribed], tree: Node) -> dict[str, set[str]]:
+    """Returns the jobs that some of these errors are about, with the fields that are."""
+    found: dict[str, set[str]] = {}
+    for name in tree.entries()["jobs"].entries():
+        start = f"jobs.{name}."
+        about = [f"{error.field}." for error in errors if f"{error.field}.".startswith(start)]
+        if about:
+            found[name] = {field.removeprefix(start).partition(".")[0] for field in about}
+    return found
+
+
+def _completed(node: Node) -> Node:
+    """Returns a job without its faults as one that can be looked at further: it does something."""
+    given = node.entries()
+    if any(given.get(name) is not None for name in ("run", "task", "workflow")):
+        return node
+    name = "run" if any(part in given for part in OF_COMMANDS) else "task"
+    return mapping({**given, name: Node("unknown", node.place, "unknown")}, node.place, node.keys)

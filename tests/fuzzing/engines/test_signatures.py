@@ -11,7 +11,7 @@ ASAN = """\
 ==20057==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602000000054 at pc 0x5586
 WRITE of size 1 at 0x602000000054 thread T0
     #0 0x5586959dc294 in smt::Parser::parse(unsigned char const*, unsigned long) /src/p.cc:5:119
-    #1 0x5586959dc294 in run(int) /src/t.cc:6:73
+    #1 0x5586959dd101 in run(int) /src/t.cc:6:73
     #2 0x5586959022a3 in fuzzer::Fuzzer::ExecuteCallback(unsigned char const*) (/x/t+0x432a3)
 
 allocated by thread T0 here:

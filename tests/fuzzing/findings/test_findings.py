@@ -3,33 +3,73 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.fuzzing.findings.test_issues import a_finding
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from windlass.domain.values.errors import NotFound
-from windlass.fuzzing.builds.build_cache import BuildCache
-from windlass.fuzzing.engines.engine import Engine, Verdict
-from windlass.fuzzing.findings.bisect import Bisector, Origin
-from windlass.fuzzing.findings.record import excerpt_of, mark_closed, seen_again
+from windlass.fuzzing.buckets.layout import build_key
+from windlass.fuzzing.builds.archive import BuildMetadata, pack
+from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.config.finding_settings import ALWAYS
+from windlass.fuzzing.engines.engine import Verdict
+from windlass.fuzzing.findings.bisect import Bisector, Question
+from windlass.fuzzing.findings.judge import Judge, tries_for
+from windlass.fuzzing.findings.record import Origin, excerpt_of
 from windlass.fuzzing.findings.report import render
+from windlass.fuzzing.findings.sightings import mark_closed, release, seen_again, with_origin
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.sources.mirror import Mirror
 
 
-def test_the_smaller_input_stays() -> None:
+def test_the_smallest_input_stands_for_all_and_none_that_fails_is_lost() -> None:
     known = seen_again(None, a_finding(size=10, input="ten", found_in="a" * 40))
     larger = seen_again(known, a_finding(size=20, input="twenty", found_in="b" * 40))
     assert (larger.input, larger.times, larger.seen_in) == ("ten", 2, ["a" * 40, "b" * 40])
     smaller = seen_again(larger, a_finding(size=5, input="five", found_in="a" * 40))
     assert (smaller.input, smaller.seen_in) == ("five", ["b" * 40, "a" * 40])
+    assert [one.name for one in smaller.inputs] == ["five", "ten", "twenty"]
 
 
-def test_the_first_word_about_the_origin_stays() -> None:
-    known = seen_again(None, a_finding(introduced_by="a" * 40, last_good="9" * 40))
-    again = seen_again(known, a_finding(introduced_by="b" * 40, last_good=None))
-    assert (again.introduced_by, again.last_good) == ("a" * 40, "9" * 40)
+def test_of_many_inputs_those_that_differ_and_fail_stay() -> None:
+    known = seen_again(None, a_finding(size=1, input="fine"))
+    fine = msgspec.structs.replace(known.inputs[0], checked="fine", checked_in="b" * 40)
+    known = msgspec.structs.replace(known, inputs=[fine])
+    for size in range(2, 9):
+        known = seen_again(known, a_finding(size=size, input=f"same-{size}"), limit=4)
+    other = a_finding(size=99, input="other", title="another stack")
+    known = seen_again(known, other, limit=4)
+    assert [one.name for one in known.inputs] == ["same-2", "other", "same-3", "same-4"]
+    assert (known.input, "another stack" in known.names) == ("same-2", True)
+
+
+def test_an_origin_is_one_search_and_each_time_has_its_own() -> None:
+    known = seen_again(None, a_finding())
+    known = with_origin(known, Origin(first_bad="a" * 40, last_good="9" * 40))
+    known = mark_closed(known, "d" * 40, 5)
+    assert known.origins[0].gone_in == "d" * 40
+    again = with_origin(seen_again(known, a_finding()), Origin(first_bad="f" * 40))
+    assert (again.introduced_by, again.last_good) == ("f" * 40, None)
+    assert [one.first_bad[0] for one in again.origins] == ["a", "f"]
+
+
+def test_a_finding_that_comes_back_too_often_is_set_aside() -> None:
+    known = seen_again(None, a_finding())
+    for _ in range(5):
+        known = seen_again(mark_closed(known, "d" * 40, 5), a_finding())
+    assert (known.state, known.note) == ("quarantined", "it came back 5 times")
+    assert release(known).state == "open"
+
+
+def test_a_finding_that_fails_sometimes_is_flaky_until_an_input_always_fails() -> None:
+    known = seen_again(None, a_finding(shown=2, tried=5))
+    assert known.state == "flaky"
+    assert seen_again(known, a_finding(shown=5, tried=5, input="sure")).state == "open"
+    assert tries_for(5, 5, 3) == 3
+    assert tries_for(1, 5, 3) == 31
+    assert tries_for(1, 500, 3) == 50
 
 
 def test_closing_twice_keeps_the_first_time() -> None:
@@ -37,25 +77,27 @@ def test_closing_twice_keeps_the_first_time() -> None:
     assert mark_closed(once, "e" * 40, 9) == once
 
 
-def test_a_record_and_its_input_are_kept_and_an_older_input_goes(tmp_path: Path) -> None:
+def test_a_record_and_its_inputs_are_kept_and_one_too_many_goes(tmp_path: Path) -> None:
     world = World(tmp_path)
     store = FindingStore(world.pipeline)
 
     async def work() -> None:
-        for data in (b"a long input", b"short"):
+        for data in (b"a long input", b"shorter", b"short"):
             name = await store.put_input("k" * 16, data, ".smt2")
             new = a_finding(input=name, size=len(data))
-            await store.update("k" * 16, lambda known, n=new: seen_again(known, n))  # type: ignore[misc]
+            await store.update("k" * 16, lambda known, n=new: seen_again(known, n, 2))  # type: ignore[misc]
         found = await store.get("kkk")
         assert await store.fetch_input(found, tmp_path / "input")
+        assert await store.fetch_input(found, tmp_path / "other", found.inputs[1].name)
         with pytest.raises(NotFound):
             await store.get("zzz")
 
     run(work())
     assert (tmp_path / "input").read_bytes() == b"short"
+    assert (tmp_path / "other").read_bytes() == b"shorter"
     names = [key.rpartition("/")[2] for key in world.objects("findings")]
     assert sorted(name.partition("-")[0] for name in names) == [
-        "finding.json", "input", "report.md",
+        "finding.json", "input", "input", "report.md",
     ]  # fmt: skip
 
 
@@ -85,47 +127,157 @@ def test_only_short_texts_are_shown_in_reports(data: bytes, excerpt: str) -> Non
 
 
 class Remembering:
-    """An engine that knows which builds are bad, and records which were run."""
+    """An engine that knows which builds are bad or refuse, and records which were run."""
 
-    def __init__(self, folder: Path, bad: set[str], asked: list[str]) -> None:
+    def __init__(self, folder: Path, history: "History") -> None:
         self._commit = folder.name
-        self._bad = bad
-        self._asked = asked
+        self._history = history
 
     async def classify(self, path: Path) -> Verdict:
-        self._asked.append(self._commit)
-        return Verdict("bug", "title") if self._commit in self._bad else Verdict("fine")
+        self._history.asked.append(self._commit)
+        return self._history.verdicts.get(self._commit, Verdict("fine"))
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(name)
 
 
-def test_the_origin_is_found_by_halving(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    commits = [world.commit(f"commit {n}") for n in range(16)]
-    asked: list[str] = []
+class History:
+    """A repository whose commits are all built, and searches in it."""
 
-    async def origin(first_bad: int) -> Origin:
-        asked.clear()
-        bad = set(commits[first_bad:])
-        mirror = Mirror(str(world.repository), tmp_path / "mirror.git")
-        await mirror.fetch()
-        builds = BuildCache(world.pipeline, tmp_path / "builds")
+    def __init__(self, folder: Path, length: int) -> None:
+        self.world = World(folder)
+        self.folder = folder
+        self.asked: list[str] = []
+        self.verdicts: dict[str, Verdict] = {}
+        self.commits = [self.world.commit(f"commit {n}") for n in range(length)]
 
-        def engine(folder: Path) -> Engine:
-            return Remembering(folder, bad, asked)
+    def built(self, *commits: str) -> None:
+        """Makes the builds of these commits: nobody runs them, so they may be empty."""
+        for commit in commits:
+            folder = self.folder / "made"
+            folder.mkdir(exist_ok=True)
+            (folder / "solver").write_text("")
+            about = BuildMetadata(commit=commit, kind="production", root="/", built_at_ms=0)
+            pack(folder, ["solver"], about, self.folder / "made.tar.gz")
+            key = build_key("scripted", "production", commit)
+            run(self.world.bucket.put(key, self.folder / "made.tar.gz"))
 
-        judge = Bisector(builds, mirror, engine, tries=1)
-        return await judge.origin(commits[-1], tmp_path / "input", "title")
+    def bad(self, *places: int) -> None:
+        for place in places:
+            self.verdicts[self.commits[place]] = Verdict("bug", "title")
 
-    async def work() -> None:
-        await world.enqueue(*commits)
-        for _ in commits:
-            await world.build()
-        assert await origin(9) == Origin(commits[9], commits[8])
-        assert len(asked) <= 6
-        assert await origin(15) == Origin(commits[15], commits[14])
-        assert asked == [commits[14]], "the build before is asked first"
-        assert await origin(0) == Origin(commits[0], None)
+    def origin(self, commit: str, build: Any = None, until_ms: int = 2**60) -> Origin:
+        self.asked.clear()
 
-    run(work())
+        async def search() -> Origin:
+            mirror = Mirror(str(self.world.repository), self.folder / "mirror.git")
+            await mirror.fetch()
+            builds = BuildCache(self.world.pipeline, self.folder / "builds")
+
+            def judge(folder: Path) -> Judge:
+                return Judge(Remembering(folder, self), ALWAYS, lambda _: Remembering(folder, self))
+
+            searching = Bisector(builds, mirror, judge, self.world.clock, 1, [".c"], build)
+            return await searching.origin(
+                commit, Question(self.folder / "input", "input", 1, False, until_ms)
+            )
+
+        return run(search())
+
+
+def test_the_origin_is_found_by_walking_back(tmp_path: Path) -> None:
+    history = History(tmp_path, 12)
+    commits = history.commits
+    history.built(*commits)
+    history.bad(9, 10, 11)
+    found = history.origin(commits[-1])
+    assert (found.first_bad, found.last_good, found.suspects) == (
+        commits[9], commits[8], [commits[9]],
+    )  # fmt: skip
+    assert (found.exact, found.assumed) == (True, [])
+    assert history.asked == [commits[10], commits[9], commits[8]]
+
+
+def test_a_bug_that_went_and_came_back_is_dated_to_its_last_coming(tmp_path: Path) -> None:
+    history = History(tmp_path, 12)
+    commits = history.commits
+    history.built(*commits)
+    history.bad(1, 2, 3, 4, 5, 6, 9, 10, 11)
+    found = history.origin(commits[-1])
+    assert (found.first_bad, found.last_good) == (commits[9], commits[8])
+
+
+def test_a_bug_in_all_builds_says_so(tmp_path: Path) -> None:
+    history = History(tmp_path, 4)
+    history.built(*history.commits[1:])
+    history.bad(0, 1, 2, 3)
+    found = history.origin(history.commits[-1])
+    assert (found.first_bad, found.last_good, found.exact) == (history.commits[1], None, False)
+
+
+def test_a_build_that_refuses_the_input_is_neither_good_nor_bad(tmp_path: Path) -> None:
+    history = History(tmp_path, 5)
+    commits = history.commits
+    history.built(*commits)
+    history.bad(3, 4)
+    history.verdicts[commits[2]] = Verdict("unsupported")
+    found = history.origin(commits[-1])
+    assert (found.first_bad, found.last_good, found.exact) == (commits[3], commits[1], False)
+    assert found.suspects == [commits[3], commits[2]]
+    assert any(commits[2][:12] in text for text in found.assumed)
+
+
+def test_a_missing_build_widens_the_range_and_building_it_narrows_it(tmp_path: Path) -> None:
+    history = History(tmp_path, 8)
+    commits = history.commits
+    history.built(commits[0], commits[7])
+    history.bad(5, 6, 7)
+    found = history.origin(commits[-1])
+    assert (found.first_bad, found.last_good, found.suspect_count) == (commits[7], commits[0], 7)
+
+    async def build(commit: str) -> LocalBuild:
+        about = BuildMetadata(commit=commit, kind="production", root="/", built_at_ms=0)
+        return LocalBuild(tmp_path / "own" / commit, about)
+
+    found = history.origin(commits[-1], build)
+    assert (found.first_bad, found.last_good, found.exact) == (commits[5], commits[4], True)
+    assert any("come and go" in text for text in found.assumed)
+
+
+def test_a_search_without_time_says_so_and_blames_nobody(tmp_path: Path) -> None:
+    history = History(tmp_path, 3)
+    history.built(*history.commits)
+    history.bad(2)
+    found = history.origin(history.commits[-1], until_ms=0)
+    assert (found.last_good, found.exact, history.asked) == (None, False, [])
+    assert found.assumed == ["the search ran out of time"]
+
+
+def test_many_builds_are_leapt_over_and_then_halved(tmp_path: Path) -> None:
+    history = History(tmp_path, 80)
+    commits = history.commits
+    history.built(*commits)
+    history.bad(*range(7, 80))
+    found = history.origin(commits[-1])
+    assert (found.first_bad, found.last_good, found.exact) == (commits[7], commits[6], True)
+    assert len(history.asked) < 50
+    assert any("come and go" in text for text in found.assumed)
+
+
+def test_a_merge_that_brings_a_bug_is_entered(tmp_path: Path) -> None:
+    history = History(tmp_path, 2)
+    world, base = history.world, history.commits[1]
+    world.git("checkout", "--quiet", "-b", "side")
+    side = [world.commit(f"side {n}", **{f"side{n}.c": "x"}) for n in range(3)]
+    world.git("checkout", "--quiet", "main")
+    main = world.commit("main", **{"main.c": "x"})
+    world.git("merge", "--quiet", "--no-ff", "--strategy-option=ours", "--message", "m", "side")
+    merge = world.git("rev-parse", "HEAD")
+    history.verdicts = dict.fromkeys([side[1], side[2], merge], Verdict("bug", "title"))
+    history.built(base, main, merge)
+    found = history.origin(merge)
+    assert (found.first_bad, found.last_good, found.exact) == (merge, main, False)
+    assert set(found.suspects) == {merge, *side}
+    history.built(*side)
+    found = history.origin(merge)
+    assert (found.first_bad, found.last_good, found.exact) == (side[1], side[0], True)

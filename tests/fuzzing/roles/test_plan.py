@@ -85,6 +85,7 @@ def test_no_role_and_no_step_writes_a_byte(tmp_path: Path) -> None:
 
 def test_a_bucket_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     world = World(tmp_path)
+    world.commit("one")
     fuzz = Commands(world, WINDLASS_FUZZ_BUCKET=str(tmp_path / "nowhere"))
     for words in (("builder", "scripted", "--dry-run"), ("status", "scripted")):
         assert fuzz.run(*words)[0] == 0
@@ -157,7 +158,7 @@ def test_what_the_fuzzer_would_do_is_what_it_does(tmp_path: Path) -> None:
     assert [p.commit for p in plan.passed_over] == [held]
     assert (plan.tests, plan.first_tests) == (1, ["tests/a.txt"])
     assert plan.chosen_by == "all, as there is no coverage map"
-    assert (plan.budget_ms, plan.reserved_ms, plan.cores) == (2_000, 200, 2)
+    assert (plan.budget_ms, plan.reserved_ms, plan.cores) == (2_000, 5_000, 2)
     before = run(objects_of(world.bucket))
     report = run(world.fuzz(budget_ms=2_000))
     assert (report.commit, report.removed, report.fuzz_count) == (chosen, [gone], 1)

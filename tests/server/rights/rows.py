@@ -25,6 +25,9 @@ NOTHING: Final[Values] = {}
 Fresh = Callable[[World, Caller], Awaitable[Values]]
 
 
+OTHER_ARGS: Final[Values] = {"args": {"argv": ["false"]}}
+
+
 class Row(NamedTuple):
     """How to call a route. `fresh` makes what a call that succeeds uses up."""
 
@@ -160,11 +163,14 @@ READING: Final = (
     Row("GET /api/v1/jobs/{job:int}/events", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain/matrix", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/chain", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/reproduce", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/time", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN, {"wait": 0}, note="in parts"),
     Row("GET /api/v1/jobs/{job:int}/log/lines", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log/search", HIDDEN, {"text": "x"}),
+    Row("GET /api/v1/jobs/{job:int}/stack", HIDDEN, otherwise=409),
     Row("GET /api/v1/jobs/{job:int}/artifacts", HIDDEN, values={"job": "$source"}),
     Row(
         "GET /api/v1/jobs/{job:int}/artifacts/{name:path}",
@@ -172,6 +178,10 @@ READING: Final = (
         values={"job": "$source", "name": "file"},
     ),
     Row("GET /api/v1/questions"),
+    Row("GET /api/v1/overview"),
+    Row("GET /api/v1/overview", REFUSED, IN_OWN, note="of a namespace"),
+    Row("GET /api/v1/attention"),
+    Row("GET /api/v1/attention", REFUSED, IN_OWN, note="of a namespace"),
     Row("GET /api/v1/namespaces"),
     Row("GET /api/v1/names"),
     Row("GET /api/v1/events", query={"follow": "false"}),
@@ -185,6 +195,11 @@ READING: Final = (
     Row("GET /api/v1/workflows/{workflow:int}/jobs", HIDDEN),
     Row("GET /api/v1/workflows/{workflow:int}/wait", HIDDEN, {"timeout": 0}),
     Row("GET /api/v1/workflows/{workflow:int}/reactions", HIDDEN),
+    Row("GET /api/v1/workflows/{workflow:int}/graph", HIDDEN),
+    Row("GET /api/v1/workflows/{workflow:int}/graph/states", HIDDEN),
+    Row("GET /api/v1/workflows/{workflow:int}/progress", HIDDEN),
+    Row("GET /api/v1/workflows/{workflow:int}/timeline", HIDDEN),
+    Row("GET /api/v1/workflows/compare", HIDDEN, {"a": "$workflow", "b": "$workflow"}),
     Row("GET /api/v1/workers"),
     Row("GET /api/v1/workers/{worker:int}"),
     Row("GET /api/v1/workers/{worker:int}/explain"),
@@ -235,6 +250,11 @@ CHANGING: Final = (
     Row(
         "POST /api/v1/jobs/{job:int}/retry", HIDDEN, fresh=_foreign_ended, of_others=True,
         note="of others",
+    ),
+    Row("POST /api/v1/jobs/{job:int}/retry-with", HIDDEN, body=OTHER_ARGS, fresh=_ended),
+    Row(
+        "POST /api/v1/jobs/{job:int}/retry-with", HIDDEN, body=OTHER_ARGS, fresh=_foreign_ended,
+        of_others=True, note="of others",
     ),
     Row("POST /api/v1/jobs/{job:int}/priority", HIDDEN, body={"adjustment": -1}, fresh=_queued),
     Row(
@@ -311,6 +331,7 @@ MANAGING: Final = (
     Row("GET /api/v1/audit"),
     Row("GET /api/v1/audit/recent"),
     Row("GET /api/v1/whoami"),
+    Row("GET /api/v1/live", query={"show": ["jobs"], "follow": "false"}),
     Row("GET /auth/ways"),
     Row("POST /auth/session", body={"code": "link_x"}, otherwise=401),  # nobody made this code
     Row("POST /auth/links"),
@@ -351,6 +372,7 @@ WORKING: Final = (
     Row(f"POST {ATTEMPT}/log/end", query=HELD, body={"bytes": 99, "state": "lost"}),
     Row(f"POST {ATTEMPT}/progress", query=HELD, body={"progress": 1}),
     Row(f"POST {ATTEMPT}/steps", query=HELD, body={"do": "store", "key": "k", "value": 1}),
+    Row(f"POST {ATTEMPT}/stack", query=HELD, body={"request": 1}),
     Row(f"POST {ATTEMPT}/duration", query=HELD, body={"duration_ms": 1_000}),
     Row(
         f"POST {ATTEMPT}/jobs", query=HELD, values={"new": "x"}, fresh=_new_name,

@@ -36,6 +36,9 @@ def test_a_token_of_a_known_issuer_has_the_rights_of_its_claims(setting: Setting
         async with setting.server() as server:
             machine = await server.http(setting.token(ref="refs/tags/v1"))
             who = (await machine.get("/api/v1/whoami")).json()
+            actions = who.pop("actions")
+            assert "submit-jobs" in actions
+            assert "change-all-jobs" not in actions
             assert who == {
                 "name": "jwt:repo:org/repo", "role": "submitter", "namespaces": ["ci"]
             }  # fmt: skip

@@ -41,6 +41,7 @@ from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import Dynamic, Progress
 from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
+from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.domain.rows.views import JobFilter, JobSort
 from windlass.ports.store import Probe, WriteTx
@@ -103,6 +104,11 @@ FILL: list[Step] = [
     lambda tx: tx.reactions.add([reaction(1), reaction(2, state=2, finished_at=1)]),
     lambda tx: tx.statistics.put([StatisticsRow("a", "b", "c", 1, 2, 2.0, 3.0, 1, 2, 9, "{}")]),
     lambda tx: tx.statistics.put_usage(Usage(1, 1, 7)),
+    lambda tx: tx.series.move_on(0, 1),
+    lambda tx: tx.series.put(
+        [SeriesRow(1, 60_000, at, "team", name, "[]") for at in (0, 60_000) for name in "ab"]
+    ),
+    lambda tx: tx.series.put([SeriesRow(6, 0, 99, "", "3", "")]),
     lambda tx: tx.deadlines.add([(5, 1), (6, 2)]),
     lambda tx: tx.workers.note_past(PastMetadata(1, "d", 5, "{}"), 0),
     lambda tx: tx.pools.insert(pool("p")),
@@ -116,6 +122,7 @@ FILL: list[Step] = [
 ]
 
 CHANGE: list[Step] = [
+    lambda tx: tx.series.trim(1, 60_000, 60_001, 3),
     lambda tx: tx.workers.update([worker("z", id=1)]),
     lambda tx: tx.workers.beat([(1, 91, 92, 93)]),
     lambda tx: tx.workers.remove(2),
@@ -265,6 +272,22 @@ ASK: list[Step] = [
     lambda tx: tx.steps.signal_of_key("team", "go", "key go"),
     lambda tx: tx.statistics.position(),
     lambda tx: tx.statistics.usage([1, 2]),
+    lambda tx: tx.series.position(),
+    lambda tx: tx.series.moves(0, 10**15, 100),
+    lambda tx: tx.series.moves(2, 10**15, 3),
+    lambda tx: tx.series.moved(0, 100, 1_000),
+    lambda tx: tx.series.moved(0, 100, 99),
+    lambda tx: tx.series.held_since(0, 100, 1_000),
+    lambda tx: tx.series.held_since(0, 100, 99),
+    lambda tx: tx.series.between(1, 60_000, 0, 10**15),
+    lambda tx: tx.series.between(1, 60_000, 60_000, 120_000),
+    lambda tx: tx.series.last(1, 60_000, 120_000),
+    lambda tx: tx.series.last(1, 60_000, 0),
+    lambda tx: tx.series.workers_by_status(),
+    lambda tx: tx.series.pool_workers_by_state(),
+    lambda tx: tx.views.dead_jobs(10),
+    lambda tx: tx.files.lost_logs(5),
+    lambda tx: tx.reactions.ended(0, 5),
     lambda tx: tx.views.fleet(),
     lambda tx: tx.views.sorted_jobs(JobFilter(), JobSort.OLDEST, None, 5),
     lambda tx: tx.views.sorted_jobs(JobFilter(), JobSort.RUNNING, None, 5),
@@ -277,6 +300,8 @@ ASK: list[Step] = [
     lambda tx: tx.views.rate("team", "r"),
     lambda tx: tx.views.ready_before([1, 2], 2**62, 0, 10),
     lambda tx: tx.views.ready_sample(1, 2),
+    lambda tx: tx.views.moments([1, 2, 3, 4, 5, 999]),
+    lambda tx: tx.workflows.last_job(1),
     lambda tx: tx.workers.past(0),
     lambda tx: tx.workflows.about([1, 2]),
     lambda tx: tx.workflows.jobs_of(1, 0, 10),

@@ -92,6 +92,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("statistics", "of_kinds", ([],), []),
     ("statistics", "put", ([],), None),
     ("statistics", "usage", ([],), {}),
+    ("series", "put", ([],), None),
     ("deadlines", "add", ([],), None),
     ("deadlines", "drop", ([],), None),
     ("pools", "add_workers", ([],), []),

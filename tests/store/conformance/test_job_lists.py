@@ -181,7 +181,7 @@ def test_a_count_is_exact_where_it_can_look_at_all(store: Driver) -> None:
         sought = JobFilter(**wanted)
         counted = store.read(partial(_count, wanted=sought))
         assert counted.is_whole
-        assert counted.count == len(listed(store, **wanted)), wanted
+        assert counted.found == len(listed(store, **wanted)), wanted
 
 
 async def _count(tx: ReadTx, wanted: JobFilter) -> JobCount:
@@ -202,7 +202,7 @@ def test_a_count_beyond_the_bound_says_so_and_estimates(store: Driver, monkeypat
 
 
 def test_a_search_says_how_far_it_looked(store: Driver, monkeypatch: Any) -> None:
-    monkeypatch.setattr(job_lists, "SCAN", 4)
+    monkeypatch.setattr(job_lists, "SEARCHED", 4)
     monkeypatch.setattr(job_lists, "CHUNK", 2)
     store.transact(hourly)
     wanted = JobFilter(text="build-2")

@@ -265,3 +265,22 @@ def test_a_wait_that_is_kept_while_its_job_runs_is_not_blocked(store: Driver) ->
 
     store.transact(keep)
     assert store.read(lambda tx: tx.views.census(9)).jobs == []
+
+
+def test_moments_tell_where_jobs_stand_and_when_they_ran(store: Driver) -> None:
+    store.transact(fill)
+    found = store.read(lambda tx: tx.views.moments([*EVERY_STATE, 999]))
+    assert {one.job: one.state for one in found} == EVERY_STATE
+    running, done = (next(one for one in found if one.job == job) for job in (6, 8))
+    assert (running.attempt, running.worker, running.finished_at) == (3, 2, None)
+    assert (done.worker, done.manual) == (1, 0)
+    assert done.finished_at is not None
+    blocked = next(one for one in found if one.job == 2)
+    assert (blocked.unmet, blocked.started_at) == (1, None)
+    assert store.read(lambda tx: tx.views.moments([])) == []
+
+
+def test_the_newest_job_of_a_workflow_is_known(store: Driver) -> None:
+    store.transact(fill)
+    assert store.read(lambda tx: tx.workflows.last_job(1)) == 9
+    assert store.read(lambda tx: tx.workflows.last_job(7)) == 0

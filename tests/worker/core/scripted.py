@@ -38,6 +38,7 @@ class ScriptedAttempt:
         self.started = 0
         self.stops: list[tuple[StopReason, str | None]] = []
         self.checked: list[float] = []
+        self.asked: list[int] = []
         self._ended = ended
 
     def start(self) -> None:
@@ -45,6 +46,9 @@ class ScriptedAttempt:
 
     def stop(self, why: StopReason, message: str | None = None) -> None:
         self.stops.append((why, message))
+
+    def show_stack(self, request: int) -> None:
+        self.asked.append(request)
 
     def check_time(self, now: float) -> None:
         self.checked.append(now)

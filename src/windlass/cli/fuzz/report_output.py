@@ -1,6 +1,7 @@
 """Prints the reports of builders and fuzzers."""
 
 from windlass.cli.fuzz.app import set_workflow_outputs
+from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.quantities import format_duration
 from windlass.fuzzing.roles.builder import BuildReport
@@ -28,6 +29,8 @@ def print_fuzzed(report: FuzzReport, solver: str, json: bool) -> None:
         print_json(report)
     else:
         say_fuzzed(report, solver)
+    if report.outcome == "unhealthy":
+        raise SystemExit(FAILED)
 
 
 def say_fuzzed(report: FuzzReport, solver: str) -> None:
@@ -43,6 +46,12 @@ def say_fuzzed(report: FuzzReport, solver: str) -> None:
         f"{count_of(report.tests, 'test')}, {count_of(len(report.findings), 'finding')}, "
         f"corpus of {report.corpus}"
     )
+    if report.outcome == "unhealthy":
+        say(f"  this run does not count: {report.why}")
+    if report.marked_bad:
+        say("  the build is marked as bad and left the schedule")
+    if report.untriaged:
+        say(f"  {count_of(report.untriaged, 'input')} will be looked into in the next run")
     for key in report.findings:
         say(f"  found {key}: windlass fuzz findings show {solver} {key}")
     for key in report.closed:

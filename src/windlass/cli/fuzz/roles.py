@@ -37,7 +37,8 @@ from windlass.fuzzing.roles.coverage import (
     CoverageRole,
     parse_shard,
 )
-from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport, cores_of
+from windlass.fuzzing.roles.engine_factory import cores_of
+from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport
 from windlass.fuzzing.roles.plan import BuildPlan, FuzzPlan, Planner
 
 T = TypeVar("T")

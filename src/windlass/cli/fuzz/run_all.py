@@ -10,7 +10,8 @@ from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.builder import Builder
 from windlass.fuzzing.roles.coverage import CoverageRole
-from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport, cores_of
+from windlass.fuzzing.roles.engine_factory import cores_of
+from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport
 from windlass.fuzzing.roles.manager import Manager
 from windlass.fuzzing.sources.open import open_commit_source
 

@@ -1,5 +1,6 @@
 """Commands that set up a pipeline: in a bucket, on a fleet, on GitHub Actions."""
 
+import asyncio
 import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,7 +22,10 @@ from windlass.fuzzing.buckets.layout import builds_prefix
 from windlass.fuzzing.config.fleet_schedules import WorkerCommand, schedules_of
 from windlass.fuzzing.config.github_workflows import workflows_of
 from windlass.fuzzing.config.solver_file import find_solver, load_named
+from windlass.fuzzing.engines.engine import check_engine
 from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.sources.mirror import check_repository
+from windlass.fuzzing.state.open import check_bucket_name
 from windlass.wire.schedules import SchedulePut
 from windlass.wire.workers import Changed
 
@@ -32,9 +36,13 @@ def init(
 ) -> None:
     """Check the solver file and its bucket, and let builds expire after seven days."""
     described = load_named(solver)
+    check_engine(described.engine)
+    asyncio.run(check_repository(described.repository, described.branch))
     url = location.bucket_of(described)
     parts = urlsplit(url)
     applied = False
+    if parts.scheme == "s3":
+        check_bucket_name(parts.netloc)
     if parts.scheme == "s3":
         applied = set_expiry_rule(parts.netloc, described.name, parts.path.strip("/"))
 

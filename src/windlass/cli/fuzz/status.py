@@ -66,16 +66,20 @@ def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     yield from _waiting(found, now_ms)
     yield from _scheduled(found, now_ms)
     yield from _findings(found)
+    yield from _alarms(found, now_ms)
 
 
 def _flow_diagram(found: PipelineStatus) -> Iterator[Text]:
     """Draws the stages and how many commits are in each."""
     bugs = sum(finding.state == "open" for finding in found.findings)
+    closed = sum(finding.state == "closed" for finding in found.findings)
+    others = len(found.findings) - bugs - closed
+    aside = f", {others} flaky or quarantined" if others else ""
     queue = _stage("queue", len(found.queue), "yellow")
     first = Text.assemble(
         "  ", queue, " ─┬─► ", _stage("built", len(found.built), "green"), " ──► ",
         _stage("schedule", len(found.schedule), "cyan"), " ──► ",
-        _stage("findings", bugs, "red"), f" open, {len(found.findings) - bugs} closed",
+        _stage("findings", bugs, "red"), f" open, {closed} closed{aside}",
     )  # fmt: skip
     yield first
     failed = _stage("failed", len(found.failed), "red")
@@ -127,10 +131,28 @@ def _findings(found: PipelineStatus) -> Iterator[Text]:
     lines = []
     for finding in open_context[:SHOWN]:
         since = f"  since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
+        since += f" or {finding.suspects - 1} others" if finding.suspects > 1 else ""
         lines.append(
             Text(escape_line(f"{finding.key[:SHORT]}  {finding.title}{since}"), style="red")
         )
     yield from _block("findings", [*lines, *_more(len(open_context))])
+
+
+def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
+    """Lists what somebody has to look at: commits whose runs did nothing, inputs that wait."""
+    lines = [
+        Text(
+            escape_line(
+                f"{bad.commit[:SHORT]}  {bad.why} ({bad.runs} in a row, {_ago(bad.at, now_ms)})"
+            ),
+            style="bold red",
+        )
+        for bad in found.unhealthy[:SHOWN]
+    ]
+    yield from _block("unhealthy", [*lines, *_more(len(found.unhealthy))])
+    if found.untriaged:
+        waiting = f"{found.untriaged} inputs that broke a build wait for the next run"
+        yield _row("untriaged", Text(waiting, style="yellow"))
 
 
 def _block(name: str, lines: Sequence[Text]) -> Iterator[Text]:

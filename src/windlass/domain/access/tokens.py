@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from windlass.domain.values.errors import InvalidInput
 
 TOKEN_PREFIX: Final = "wl_"
+SESSION_PREFIX: Final = "wl_s_"  # of what browsers keep in a cookie
 MADE: Final = "token"  # by an admin, or for a worker
 SESSION: Final = "session"  # of a browser that signed in
 # Who acts is recorded by name: `job 7`, `worker w1`, `schedule nightly`, `windlass up`.

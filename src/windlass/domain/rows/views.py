@@ -80,7 +80,7 @@ class JobCount(NamedTuple):
     many in all, if the rest is like what was looked at; None if nothing tells.
     """
 
-    count: int
+    found: int
     looked: int
     is_whole: bool
     estimate: int | None = None
@@ -110,6 +110,23 @@ class WaitingJob(NamedTuple):
     job: int
     since: int | None
     spec: bytes
+
+
+class JobMoment(NamedTuple):
+    """Where a job stands, and when its newest attempt started and ended; for graphs and lanes.
+
+    `manual` is that of `Wait`, 0 if the job does not wait for others.
+    """
+
+    job: int
+    state: int
+    attempt: int
+    worker: int | None
+    manual: int
+    unmet: int
+    created_at: int
+    started_at: int | None
+    finished_at: int | None
 
 
 # A worker and how many leases it holds, with only what `explain` needs, since there may be very

@@ -9,6 +9,7 @@ from windlass.domain.config import Config
 from windlass.engine.claim.wakeups import Waiter, WaitingSyncs
 from windlass.engine.fleet.epochs import LAST_EPOCH
 from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
+from windlass.engine.sync.stacks import StackRequests
 from windlass.engine.sync.sync import SyncCall, only_claim, sync
 from windlass.engine.transaction.arguments import check_id, check_sync
 from windlass.engine.transaction.bounds import Bounds
@@ -42,6 +43,7 @@ class SyncCommand:
         waiting_syncs: WaitingSyncs,
         last_heard: dict[int, int],
         committer: Committer,
+        stacks: StackRequests,
     ) -> None:
         self._config = config
         self._catalog = catalog
@@ -49,6 +51,7 @@ class SyncCommand:
         self._waiting_syncs = waiting_syncs
         self._last_heard = last_heard
         self._committer = committer
+        self._stacks = stacks
         self._delivered: dict[int, Delivered] = {}  # by worker
         self._closed = False
         self._lane: Lane[SyncCall, SyncReply] = committer.lane(
@@ -82,12 +85,12 @@ class SyncCommand:
             while True:
                 reply = await self._committer.call(self._lane, call)
                 if self._is_answer(worker, call, reply) or (waiter is not None and waiter.ended):
-                    return reply
+                    return self._with_stacks(reply, worker, request)
                 call = only_claim(call)
                 if waiter is None:
                     waiter = self._open_waiter(worker, request)
                 elif not await waiter.sleep(deadline) or waiter.ended:
-                    return reply
+                    return self._with_stacks(reply, worker, request)
                 elif woken is not None and waiter.shape is not None:
                     woken()
         finally:
@@ -109,8 +112,13 @@ class SyncCommand:
         news = self._has_news(worker, reply)
         if request.wait_ms <= 0 or not reply.applied or self._closed:
             return True
+        if self._stacks and self._stacks.is_due(worker, request.incarnation):
+            return True
         # A worker that reported something wants to know that it is recorded.
         return bool(news or request.started or request.finished or request.released)
+
+    def _with_stacks(self, reply: SyncReply, worker: int, request: SyncRequest) -> SyncReply:
+        return self._stacks.add_to(reply, worker, request.incarnation) if self._stacks else reply
 
     def _has_news(self, worker: int, reply: SyncReply) -> bool:
         """Returns whether the reply says anything new; a stop or a drain is new only once."""

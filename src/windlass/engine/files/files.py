@@ -29,6 +29,7 @@ from windlass.engine.files.artifacts import (
 from windlass.engine.files.inputs import check_input, own_upload
 from windlass.engine.files.local_files import read_file, size_of, write_file
 from windlass.engine.files.logs import LogFiles, check_holder
+from windlass.engine.files.stacks import Stacks
 from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
@@ -58,6 +59,8 @@ class Files(LogFiles):
         super().__init__(engine, blobs)
         self._blobs = blobs
         self._measure = engine.lane(measure_all)
+        self.stacks = Stacks(engine, blobs)
+        self.stack = self.stacks.answer
 
     # Progress
 

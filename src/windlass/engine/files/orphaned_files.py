@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from windlass.engine.attempts import log_segments as segments
-from windlass.engine.files import artifacts
+from windlass.engine.files import artifacts, stacks
 from windlass.engine.files.merge_segments import FragmentedLogs
 from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import Store
 
 AT_ONCE: Final = 500
-# Uploads that were never adopted, and partly written files from a crash.
-UNFINISHED: Final = (artifacts.UPLOADS, "tmp")
+# Uploads that were never adopted, stacks that nobody took, and partly written files from a crash.
+UNFINISHED: Final = (artifacts.UPLOADS, stacks.FOLDER, "tmp")
 
 Judge = Callable[[Sequence[BlobInfo]], Awaitable[list[str]]]
 

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.values.errors import Overloaded
 from windlass.engine.history.retention import needed_jobs, outside_open_workflows, remove_rows
+from windlass.engine.history.series import note_shapes
 from windlass.engine.transaction.unit_of_work import Work
 
 AGAIN_MS: Final = 1_000  # while another server removes old jobs
@@ -31,6 +32,7 @@ async def delete_jobs(work: Work, jobs: Sequence[int], actor: str | None) -> lis
     needed = await needed_jobs(work, list(ended))
     free = {job: fact for job, fact in ended.items() if job not in needed}
     gone = await outside_open_workflows(work, free)
+    await note_shapes(work, gone)
     await remove_rows(work, gone, f"Deleted {len(gone)} jobs", actor or "operator")
 
     def answer(job: int) -> Deleted:

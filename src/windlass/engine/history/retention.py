@@ -13,6 +13,7 @@ from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.records import JobFacts
+from windlass.domain.rows.series import HOUR, MINUTE, TEN_MINUTES, SeriesKind
 from windlass.engine.attempts.attempt_files import end_log
 from windlass.engine.jobs.unique_keys import bound_jobs, bound_workflows
 from windlass.engine.transaction.unit_of_work import Work
@@ -225,6 +226,24 @@ async def trim_audit(work: Work) -> int:
     if not keep_ms:
         return sessions
     return sessions + await work.tx.audit.trim(work.now - keep_ms, count)
+
+
+async def trim_series(work: Work) -> int:
+    """Removes figures that are older than is kept; returns how many rows."""
+    if not await work.tx.retention.try_lock():
+        return 0
+    config, now, count = work.config, work.now, work.config.chunk_rows
+    keep = {
+        MINUTE: config.series_detail_ms,
+        TEN_MINUTES: 7 * config.series_detail_ms,
+        HOUR: config.series_retention_ms,
+    }
+    done = 0
+    for step, keep_ms in keep.items():
+        if keep_ms:
+            for kind in (SeriesKind.WORK, SeriesKind.WORKERS, SeriesKind.POOL, SeriesKind.MARK):
+                done += await work.tx.series.trim(kind, step, now - keep_ms, count)
+    return done
 
 
 async def trim_signals(work: Work) -> int:

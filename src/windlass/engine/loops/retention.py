@@ -18,6 +18,7 @@ from windlass.engine.history.retention import (
     trim_events,
     trim_reactions,
     trim_runs,
+    trim_series,
     trim_signals,
     trim_uploads,
 )
@@ -71,6 +72,7 @@ class RetentionLoop:
         audit = await self._repeat(trim_audit)
         signals = await self._repeat(trim_signals)
         await self._repeat(trim_aliases)
+        await self._repeat(trim_series)
         self._engine.counters.ran(self.name, now)
         return RetentionReport(
             jobs, events, logs, swept.removed, runs, reactions, swept.joined, audit, signals

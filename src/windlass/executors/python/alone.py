@@ -22,6 +22,7 @@ from windlass.executors.python.messages import (
     decode_reports,
     frame,
 )
+from windlass.executors.python.stacks import side_channel
 from windlass.ports.executor import JobContext, Limits, Result
 
 READ: Final = 65_536
@@ -47,6 +48,9 @@ async def run_alone(
     """Runs one call in a process of its own, within what its job is confined to."""
     context = job.context
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    job.side, side = side_channel()
+    with side:
+        socket.send_fds(ours, [b"!"], [side.fileno()])
     reader, writer = await asyncio.open_unix_connection(sock=ours)
     process = await context.spawn(
         (sys.executable, *COMMAND, str(snapshot or "")), env=_environment(context, env),
@@ -58,6 +62,8 @@ async def run_alone(
         end = await process.wait()
     finally:
         writer.close()
+        job.side.close()
+        job.side = None
     if result is None:
         return STOPPED if context.stopping.is_set() else died_result(end, alone=True)
     if result.failure == FailureClass.RESOURCE:

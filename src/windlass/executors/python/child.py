@@ -49,7 +49,9 @@ from windlass.executors.python.messages import (
     decode_packet,
     frame,
 )
+from windlass.executors.python.stacks import answer_stacks, of_threads
 from windlass.tasks.current import JOBS, Canceled, Current, enter
+from windlass.wire.files import StackThread
 
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
 FLUSH_PAUSE_S: Final = 0.0005
@@ -67,7 +69,7 @@ def main() -> None:
     for module in modules:
         importlib.import_module(module)
     connection.sendall(HERE)
-    _, fds, _, _ = socket.recv_fds(connection, 1, 3)
+    _, fds, _, _ = socket.recv_fds(connection, 1, 4)
     queue = socket.socket(fileno=fds[0])
     page = memoryview(mmap.mmap(fds[1], PAGE_BYTES)).cast("Q")
     for number in (1, 2):
@@ -75,13 +77,16 @@ def main() -> None:
     for fd in fds:
         os.set_inheritable(fd, False)
     write_lines_out()
+    side = socket.socket(fileno=fds[3])
     if mode == "loop":
         from windlass.executors.python.child_loop import serve
 
         queue.close()
-        serve(connection)
+        serve(connection, side)
     else:
-        Server(queue, connection, page, fds[2]).serve()
+        server = Server(queue, connection, page, fds[2])
+        answer_stacks(side, server.stacks_of)
+        server.serve()
 
 
 def take_connection() -> socket.socket:
@@ -131,6 +136,7 @@ class Server:
         self._asked = 0
         self._frames = Frames()
         self._pid = os.getpid()
+        self._thread = threading.get_ident()
         self._waiting = self._working = self._ending = False
         self._workflow: int | None = None
         self._shadowed: dict[str, str | None] = {}  # what secrets took the place of
@@ -159,6 +165,13 @@ class Server:
             # a process that goes on to the next call is never stopped for the last one.
             if page[STOPPED] == call.seq:
                 return
+
+    def stacks_of(self, seq: int) -> list[StackThread] | None:
+        """Returns where the call is, if it is the one that runs; another thread asks."""
+        if self._page[CURRENT] != seq:
+            return None
+        found = of_threads(self._thread)
+        return found if self._page[CURRENT] == seq else None
 
     def listen(self) -> None:
         """Takes notice of signals."""

@@ -5,6 +5,7 @@ executor is its standard input, so that it needs no file of the agent's.
 """
 
 import os
+import socket
 import sys
 from array import array
 from typing import Final
@@ -19,6 +20,7 @@ from windlass.executors.python.messages import (
     Call,
     decode_orders,
 )
+from windlass.executors.python.stacks import answer_stacks
 
 PAGE_WORDS: Final = 1 + max(CURRENT, STOPPED, HELD)
 
@@ -56,9 +58,13 @@ class LoneServer(Server):
 def main() -> None:
     """Serves the connection that is its standard input."""
     connection = take_connection()
+    _, (side,), _, _ = socket.recv_fds(connection, 1, 1)
+    os.set_inheritable(side, False)
     use_snapshot(sys.argv[1], None)
     write_lines_out()
-    LoneServer(connection, connection, array("Q", [0] * PAGE_WORDS), -1).serve()
+    server = LoneServer(connection, connection, array("Q", [0] * PAGE_WORDS), -1)
+    answer_stacks(socket.socket(fileno=side), server.stacks_of)
+    server.serve()
 
 
 if __name__ == "__main__":

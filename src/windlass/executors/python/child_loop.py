@@ -30,18 +30,20 @@ from windlass.executors.python.messages import (
     decode_orders,
     frame,
 )
+from windlass.executors.python.stacks import answer_stacks, of_task
 from windlass.tasks.current import JOBS, Canceled, Current, enter, find_current
+from windlass.wire.files import StackThread
 
 FLUSH_AT: Final = 65_536  # characters that a job may write before they are sent
 OUTBOX_LIMIT: Final = 1_048_576  # bytes that may wait for the agent before writers wait too
 PIECE: Final = 262_144
 
 
-def serve(connection: socket.socket) -> None:
+def serve(connection: socket.socket, side: socket.socket) -> None:
     """Runs what comes over the connection until it is closed."""
     loop = _new_loop()
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(_serve(connection))
+    loop.run_until_complete(_serve(connection, side))
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -52,10 +54,11 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def _serve(connection: socket.socket) -> None:
+async def _serve(connection: socket.socket, side: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     connection.setblocking(False)
     server = Server(loop, Outbox(loop, connection.dup()))
+    answer_stacks(side, server.stacks_of)
     await loop.create_unix_connection(lambda: server, sock=connection)
     await server.closed
 
@@ -66,6 +69,7 @@ class Server(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop, outbox: "Outbox") -> None:
         self.closed = loop.create_future()
         self._loop = loop
+        self._thread = threading.get_ident()
         self._frames = Frames()
         self._functions = Functions()
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -103,6 +107,14 @@ class Server(asyncio.Protocol):
                 elif isinstance(order, Stop) and (task := tasks.get(order.seq)) is not None:
                     self._stopped.add(order.seq)
                     task.cancel()
+
+    def stacks_of(self, seq: int) -> list[StackThread] | None:
+        """Returns where the call is; another thread asks, for the loop may be held up."""
+        task = self._tasks.get(seq)
+        if task is None:
+            return None
+        found = of_task(task, self._loop, self._thread)
+        return [found]
 
     def _look_out(self, until: float) -> None:
         """Busy-waits for a moment, because a call is expected soon."""

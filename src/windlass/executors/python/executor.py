@@ -24,6 +24,7 @@ from windlass.executors.python.messages import Call
 from windlass.executors.python.pool import Pool
 from windlass.executors.python.process import ProcessLauncher, Spawn
 from windlass.ports.executor import Granted, JobContext, Limits, Result
+from windlass.wire.files import StackThread
 
 TICK_S: Final = 0.02
 CHECKED: Final = 1_000
@@ -68,6 +69,7 @@ class PythonExecutor:
         self._seq = 0
         self._ticks = 0
         self._ticking = False
+        self._lone: set[Job] = set()  # in processes of their own
         self._stops: set[asyncio.Task[None]] = set()
 
     def keep_code(self, code: CodeStore) -> None:
@@ -143,7 +145,11 @@ class PythonExecutor:
             if context.alone:
                 code = self._code if context.own_mode else None
                 folder = None if code is None else code.folder
-                return await run_alone(job, self._limits, self._env or {}, folder)
+                self._lone.add(job)
+                try:
+                    return await run_alone(job, self._limits, self._env or {}, folder)
+                finally:
+                    self._lone.discard(job)
         except NotAllowed as error:
             return self._refused(context, error)
         except InvalidInput as error:
@@ -155,6 +161,16 @@ class PythonExecutor:
         except asyncio.CancelledError:
             self._stop_apart(job)
             raise
+
+    async def stack(self, context: JobContext) -> list[StackThread] | None:
+        """Returns where the function of this attempt is; None if it does not run here."""
+        for job in (*self._lone, *self._pool.jobs(), *self._loop.jobs()):
+            if job.context is context:
+                if job.side is not None:
+                    return await job.side.ask(job.call.seq)
+                place = self._loop if self._shares_loop(job.call) else self._pool
+                return await place.stack(job)
+        return None
 
     def expect(self) -> None:
         """Wakes the process that would run the next job, because one may come at once.

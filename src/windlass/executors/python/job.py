@@ -24,6 +24,7 @@ from windlass.executors.python.messages import (
     Report,
 )
 from windlass.executors.python.process import exit_text
+from windlass.executors.python.stacks import SideChannel
 from windlass.ports.executor import Exit, JobContext, Result
 from windlass.tasks.current import SCRATCH
 from windlass.tasks.steps import STEP
@@ -60,6 +61,7 @@ class Job:
         "last",
         "old",
         "result",
+        "side",
         "stopped",
         "watch",
     )
@@ -76,6 +78,7 @@ class Job:
         self.done: Callable[[Result], None] | None = None  # called then
         self._future: asyncio.Future[Result] | None = None
         self._asking: set[asyncio.Task[None]] = set()
+        self.side: SideChannel | None = None  # to its process, if it has one of its own
         self.old = False  # it has lived through a few ticks
         self.stopped = False  # it was told to stop
         self.watch: asyncio.Task[None] | None = None

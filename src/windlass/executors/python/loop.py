@@ -14,6 +14,7 @@ from windlass.executors.python.job import (
 )
 from windlass.executors.python.messages import Ask, Done, Expect, Failed, Log, Report, Stop
 from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
+from windlass.wire.files import StackThread
 
 SHARED: Final = "its process had to be ended, because another job in it did not stop"
 
@@ -51,6 +52,10 @@ class Loop:
         """Prepares for a call that may follow at once."""
         if self._child is not None:
             self._child.send(Expect())
+
+    async def stack(self, job: Job) -> list[StackThread] | None:
+        """Returns where a call is; None if it does not run."""
+        return None if self._child is None else await self._child.side.ask(job.call.seq)
 
     async def stop(self, job: Job) -> None:
         """Cancels the call's task; if it goes on all the same, ends its process."""

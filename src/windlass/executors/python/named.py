@@ -11,6 +11,7 @@ from windlass.domain.tasks.function import FunctionTask, read_call
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import JobContext, Result
 from windlass.tasks.task import Task, named_tasks
+from windlass.wire.files import StackThread
 
 
 @runtime_checkable
@@ -34,6 +35,11 @@ class NamedFunction:
         """Calls the function with the job's arguments."""
         call = read_call(context.args)
         return await self._python.call(context, self._path, call.args, call.kwargs, self.task)
+
+    async def stack(self, context: JobContext) -> list[StackThread] | None:
+        """Returns where the function of this attempt is."""
+        read = getattr(self._python, "stack", None)
+        return None if read is None else await read(context)
 
     async def close(self) -> None:
         """Does nothing: there is nothing to release."""

@@ -32,6 +32,7 @@ from windlass.executors.python.messages import (
 from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
 from windlass.ports.executor import Result
 from windlass.ports.loop_time import pass_time
+from windlass.wire.files import StackThread
 
 # Calls in the queue beyond those that run. It is filled up when half of them are gone: a
 # process that is woken for each single call costs more than most short calls do.
@@ -109,6 +110,12 @@ class Pool:
         room = min(self._most - len(self._children), self._few)
         for _ in islice(stalled, max(0, room)):
             self._begin()
+
+    async def stack(self, job: Job) -> list[StackThread] | None:
+        """Returns where a call is; None if no process runs it."""
+        seq = job.call.seq
+        child = next((child for child in self._children if child.current == seq), None)
+        return None if child is None else await child.side.ask(seq)
 
     async def stop(self, job: Job) -> None:
         """Takes a call back if it has not begun; ends its process otherwise."""

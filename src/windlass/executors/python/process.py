@@ -24,6 +24,7 @@ from windlass.executors.python.messages import (
     decode_reports,
     frame,
 )
+from windlass.executors.python.stacks import SideChannel, side_channel
 from windlass.ports.executor import Exit, Limits, Process
 
 READ: Final = 65_536
@@ -155,8 +156,9 @@ class Life:
 class Child(asyncio.Protocol):
     """A process that takes calls."""
 
-    def __init__(self, life: Life, page: Any, output: int, owner: Owner) -> None:
+    def __init__(self, life: Life, page: Any, output: int, owner: Owner, side: SideChannel) -> None:
         self.life = life
+        self.side = side
         self._owner = owner
         self._page = page
         self._output = output
@@ -176,9 +178,12 @@ class Child(asyncio.Protocol):
             page = memoryview(mmap.mmap(file.fileno(), PAGE_BYTES)).cast("Q")
             listen, write = os.pipe()
             os.set_blocking(listen, False)
-            socket.send_fds(connection, [b"!"], [queue.fileno(), file.fileno(), write])
+            side, theirs = side_channel()
+            fds = [queue.fileno(), file.fileno(), write, theirs.fileno()]
+            socket.send_fds(connection, [b"!"], fds)
             os.close(write)
-        child = cls(life, page, listen, owner)
+            theirs.close()
+        child = cls(life, page, listen, owner, side)
         loop = asyncio.get_running_loop()
         loop.add_reader(listen, child.read_output)
         await loop.create_unix_connection(lambda: child, sock=connection)
@@ -266,6 +271,7 @@ class Child(asyncio.Protocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         self._transport = None
+        self.side.close()
         self._owner.ended(self)
 
 

@@ -66,6 +66,11 @@ def findings_prefix(solver: str) -> str:
     return f"{solver_prefix(solver)}/findings"
 
 
+def untriaged_prefix(solver: str) -> str:
+    """Returns the folder of inputs that broke a build and were not looked into yet."""
+    return f"{solver_prefix(solver)}/untriaged"
+
+
 def corpus_prefix(solver: str) -> str:
     return f"{solver_prefix(solver)}/corpus"
 

@@ -26,13 +26,18 @@ class BuildCache:
         self._pipeline = pipeline
         self._folder = folder
         self._fetched: dict[tuple[Kind, str], LocalBuild] = {}
+        self._listed: dict[Kind, list[str]] = {}
 
     async def commits(self, kind: Kind = "production") -> list[str]:
-        """Returns the commits that have a build of this kind."""
+        """Returns the commits that have a build of this kind; asks the bucket once."""
+        if kind in self._listed:
+            return self._listed[kind]
         prefix = f"{builds_prefix(self._pipeline.solver)}/{kind}"
         found = [item.key async for item in self._pipeline.bucket.list(prefix)]
         names = [key.rpartition("/")[2] for key in found]
-        return [name.removesuffix(ENDING) for name in names if name.endswith(ENDING)]
+        ours = [name.removesuffix(ENDING) for name in names if name.endswith(ENDING)]
+        self._listed[kind] = ours
+        return ours
 
     async def fetch(self, commit: str, kind: Kind = "production") -> LocalBuild | None:
         """Returns an unpacked build, or None if it is gone."""

@@ -30,6 +30,12 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
 from windlass.domain.values.suggest import did_you_mean
 from windlass.fuzzing.buckets.layout import check_name
+from windlass.fuzzing.config.finding_settings import (
+    FindingSettings,
+    HealthSettings,
+    SignatureSettings,
+    check_finding_settings,
+)
 from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.state.rules import EXTENSIONS
@@ -106,7 +112,11 @@ class RoleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One solver. `budget` is how long a fuzzer's run takes, including setup."""
+    """One solver. `budget` is how long a fuzzer's run takes, including setup.
+
+    `bisect: build` also builds commits that have no build to find out which one introduced a
+    bug.
+    """
 
     name: str
     repository: str
@@ -123,6 +133,10 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     memory: str = "2GiB"
     cores: int = 0
     issues: Mapping[str, Any] = {}
+    signature: SignatureSettings = SignatureSettings()
+    findings: FindingSettings = FindingSettings()
+    health: HealthSettings = HealthSettings()
+    bisect: Literal["builds", "build"] = "builds"
     roles: Mapping[Role, RoleSettings] = {}
 
     @property
@@ -239,6 +253,7 @@ def _check(solver: Solver) -> None:
             raise InvalidInput(field, f"at least {least}", number)
     for wrong in (e for e in solver.commits.extensions if not e.startswith(".")):
         raise InvalidInput("commits.extensions", "file extensions such as .cpp", wrong)
+    check_finding_settings(solver.signature, solver.findings, solver.health)
     _check_quantities(solver)
 
 

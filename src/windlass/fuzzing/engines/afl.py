@@ -13,16 +13,19 @@ from typing import Final
 
 import msgspec
 
+from windlass.fuzzing.engines.debugger import stack_of
 from windlass.fuzzing.engines.engine import (
     Campaign,
     EngineFailed,
     Statistics,
     Target,
     Verdict,
+    bug_verdict,
     fill_placeholders,
     parse_options,
 )
-from windlass.fuzzing.engines.signature import crashed, title_of
+from windlass.fuzzing.engines.sanitizers import sanitizer_report
+from windlass.fuzzing.engines.signature import crashed, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits
@@ -55,6 +58,8 @@ class AflOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class AflEngine:
     """The engine for AFL++."""
 
+    options_type = AflOptions
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, AflOptions)
@@ -67,14 +72,21 @@ class AflEngine:
         memory = self._target.memory
         space = memory if self._options.memory_bound else 0
         limits = Limits(self._target.input_timeout_ms, memory=memory, address_space=space)
-        ended, output = await self._run(self.command(path), limits)
+        ended, output, errors = await self._tools.run_target(self.command(path), limits, VARIABLES)
+        report = sanitizer_report(output)
         if ended.reason in {"timeout", "output"}:
             return Verdict("timeout", output=output)
-        if ended.reason == "memory":
+        if ended.reason == "memory" or (report is not None and report.kind == "memory"):
             return Verdict("memory", output=output)
-        if crashed(ended) or "Sanitizer" in output:
-            return Verdict("bug", title_of(output, ended), output)
+        if crashed(ended) or report is not None:
+            found = signature_of(output, ended, self._target.signature, errors)
+            return bug_verdict(found, output)
         return Verdict("fine" if ended.code == 0 else "unsupported", output=output)
+
+    async def stack(self, path: Path) -> tuple[str, ...]:
+        """Runs the input again in a debugger."""
+        timeout = self._target.input_timeout_ms
+        return await stack_of(self._tools, self.command(path), timeout, self._target.signature)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
         shared = self._tools.folder("afl")
@@ -133,9 +145,10 @@ class AflEngine:
         self, seeds: Path, shared: Path, name: str, role: str, campaign: Campaign
     ) -> list[str]:
         seconds = max(campaign.budget_ms // 1000, 1)
+        flags = fill_placeholders(self._options.flags, self._target)
         return [
             "afl-fuzz", role, name, "-i", str(seeds), "-o", str(shared), "-V", str(seconds),
-            *self._limits(), *self._options.flags, "--", *self._argv(),
+            *self._limits(), *flags, "--", *self._argv(),
         ]  # fmt: skip
 
     def _seeds(self, campaign: Campaign) -> Path:
@@ -171,12 +184,14 @@ def _statistics(shared: Path) -> Statistics:
         count.executions += int(values.get("execs_done", 0))
         count.bugs += int(values.get("saved_crashes", 0))
         count.timeouts += int(values.get("saved_hangs", 0))
+        count.coverage = max(count.coverage, int(values.get("edges_found", -1)))
     return count
 
 
 def _collect(shared: Path, campaign: Campaign) -> int:
     """Copies crashes and new inputs out of AFL's folders, each content once."""
-    for path in shared.glob("*/crashes/id*"):
+    failing = ["crashes", *(["hangs"] if {"timeout", "hang"} & set(campaign.kinds) else [])]
+    for path in (path for name in failing for path in shared.glob(f"*/{name}/id*")):
         _copy(path, campaign.crashes, "crash-")
     return sum(_copy(path, campaign.corpus, "") for path in shared.glob("*/queue/id*"))
 

@@ -6,12 +6,15 @@ exit code, or different words in its output.
 """
 
 import hashlib
-import shutil
+from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from windlass.fuzzing.config.finding_settings import FailureKind
+from windlass.fuzzing.engines.debugger import stack_of
 from windlass.fuzzing.engines.engine import (
     Campaign,
     EngineFailed,
@@ -19,17 +22,20 @@ from windlass.fuzzing.engines.engine import (
     Statistics,
     Target,
     Verdict,
+    bug_verdict,
     fill_placeholders,
     parse_options,
 )
 from windlass.fuzzing.engines.mutation import mutate
-from windlass.fuzzing.engines.signature import OUT_OF_MEMORY, crashed, normalise, title_of
+from windlass.fuzzing.engines.sanitizers import needs_address_space, sanitizer_report
+from windlass.fuzzing.engines.signature import OUT_OF_MEMORY, crashed, normalise, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
 from windlass.fuzzing.processes.runner import ExitStatus, Limits
 
 MOST_KEPT: Final = 2_000
 BORROW_FROM: Final = 50  # other inputs from which a mutation may copy words
 PROGRESS_EVERY: Final = 25
+KEPT_PER_TITLE: Final = 16  # inputs that break the build
 OUTPUT_CHARS: Final = 4_096  # characters of output that we compare to detect new behaviour
 
 
@@ -38,8 +44,8 @@ class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     `argv` is the program; `{input}` is replaced by the file and `{binaries}` by the build's
     folder. `generate`, if given, writes `{output}` from `{test}` and the number `{seed}`. A
-    program killed by a signal is always a bug; an exit code in no list is `unsupported`.
-    `sanitizer` disables the limit on address space.
+    program killed by a signal and a sanitizer's report are always bugs; an exit code in no
+    list is `unsupported`. `sanitizer` disables the limit on address space.
     """
 
     argv: list[str]
@@ -53,6 +59,8 @@ class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class CommandEngine:
     """The engine for programs that know nothing of fuzzing."""
 
+    options_type = CommandOptions
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, CommandOptions)
@@ -62,9 +70,21 @@ class CommandEngine:
         return fill_placeholders(self._options.argv, self._target, input=str(path))
 
     async def classify(self, path: Path) -> Verdict:
-        ended, output = await self._tools.run(self.command(path), self._limits())
+        ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
+        if not self._options.sanitizer and needs_address_space(output):
+            # A sanitizer cannot start within the limit, so we do without it from now on.
+            self._options.sanitizer = True
+            ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
         kind = self._kind(ended, output)
-        return Verdict(kind, title_of(output, ended) if kind == "bug" else "", output)
+        if kind != "bug":
+            return Verdict(kind, output=output)
+        found = signature_of(output, ended, self._target.signature, errors)
+        return bug_verdict(found, output)
+
+    async def stack(self, path: Path) -> tuple[str, ...]:
+        """Runs the input again in a debugger."""
+        timeout = self._target.input_timeout_ms
+        return await stack_of(self._tools, self.command(path), timeout, self._target.signature)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
         """Runs one loop per core; the loops share their pool of inputs."""
@@ -115,9 +135,11 @@ class CommandEngine:
     def _kind(self, ended: ExitStatus, output: str) -> Kind:
         if ended.reason in {"timeout", "output"}:
             return "timeout"
-        if ended.reason == "memory" or (
-            ended.code != 0 and any(word in output for word in OUT_OF_MEMORY)
-        ):
+        if ended.reason == "memory":
+            return "memory"
+        if (report := sanitizer_report(output)) is not None:
+            return "memory" if report.kind == "memory" else "bug"
+        if ended.code != 0 and any(word in output for word in OUT_OF_MEMORY):
             return "memory"
         if ended.code in self._options.bug:
             return "bug"
@@ -139,7 +161,8 @@ class _FuzzLoop:
         self._pool = pool
         self._target = target
         self._seen: set[str] = set()
-        self._titles: dict[str, int] = {}
+        self._kept: dict[str, list[Path]] = {}
+        self._met: Counter[str] = Counter()
         self.statistics = Statistics()
 
     async def run_until(self, deadline_ms: int) -> None:
@@ -169,19 +192,35 @@ class _FuzzLoop:
         count.timeouts += verdict.kind == "timeout"
         count.memory += verdict.kind == "memory"
         if verdict.kind == "bug":
-            self._keep_bug(path, verdict.title)
+            self._keep_failure(path, verdict.title)
         elif verdict.kind == "fine":
             self._keep_new(path, verdict)
+        elif _wanted(verdict.kind, self._campaign.kinds):
+            self._keep_failure(path, verdict.kind)
         if count.executions % PROGRESS_EVERY == 0:
             self._campaign.on_progress(count)
 
-    def _keep_bug(self, path: Path, title: str) -> None:
-        """Keeps the first input of each bug, and then every smaller one."""
-        size = path.stat().st_size
-        if size < self._titles.get(title, size + 1):
-            self._titles[title] = size
-            name = hashlib.sha256(title.encode()).hexdigest()[:16]
-            shutil.copyfile(path, self._campaign.crashes / f"crash-{name}")
+    def _keep_failure(self, path: Path, title: str) -> None:
+        """Keeps some inputs of each title: different bugs may have the same one.
+
+        Once there are enough, another input replaces one of them by chance, so that a bug
+        that is easy to hit does not crowd out the others.
+        """
+        self._met[title] += 1
+        kept = self._kept.setdefault(title, [])
+        place = len(kept)
+        if place >= KEPT_PER_TITLE:
+            place = int(self._target.chance.fraction() * self._met[title])
+            if place >= KEPT_PER_TITLE:
+                return
+        data = path.read_bytes()
+        target = self._campaign.crashes / f"crash-{hashlib.sha256(data).hexdigest()[:32]}"
+        if target in kept:
+            return
+        if place < len(kept):
+            kept[place].unlink(missing_ok=True)
+        kept[place : place + 1] = [target]
+        target.write_bytes(data)
 
     def _keep_new(self, path: Path, verdict: Verdict) -> None:
         behaviour = normalise(verdict.output[:OUTPUT_CHARS])
@@ -193,3 +232,10 @@ class _FuzzLoop:
         self.statistics.new_inputs += 1
         name = hashlib.sha256(data).hexdigest()[:32]
         (self._campaign.corpus / name).write_bytes(data)
+
+
+def _wanted(kind: Kind, kinds: Collection[FailureKind]) -> bool:
+    """Returns whether an input that needs too much time or memory is a finding."""
+    if kind == "timeout":
+        return "timeout" in kinds or "hang" in kinds
+    return kind == "memory" and "memory" in kinds

@@ -15,7 +15,13 @@ import msgspec
 
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.suggest import did_you_mean
+from windlass.fuzzing.config.finding_settings import (
+    ALWAYS,
+    FailureKind,
+    SignatureSettings,
+)
 from windlass.fuzzing.config.settings import convert_settings
+from windlass.fuzzing.engines.signature import Signature, Source
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import MIB
 from windlass.ports.clock import Chance, Clock
@@ -33,11 +39,27 @@ class EngineFailed(WindlassError):
 
 
 class Verdict(NamedTuple):
-    """How a build handles one input. `title` identifies a bug and is empty otherwise."""
+    """How a build handles one input. `title` identifies a bug and is empty otherwise.
+
+    `failure` is the kind of bug, `frames` the functions that the title names, and `source`
+    where it comes from: a title from the program's output is worth a look at the stack.
+    """
 
     kind: Kind
     title: str = ""
     output: str = ""
+    failure: FailureKind = "crash"
+    frames: tuple[str, ...] = ()
+    source: Source = "message"
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(self.failure, self.title, self.frames, self.source)
+
+
+def bug_verdict(found: Signature, output: str) -> Verdict:
+    """Returns the verdict about an input that shows a bug with this signature."""
+    return Verdict("bug", found.title, output, found.kind, found.frames, found.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +74,20 @@ class Target:
     input_timeout_ms: int = 10_000
     memory: int = 2_048 * MIB
     variables: Mapping[str, str] = field(default_factory=dict)
+    signature: SignatureSettings = field(default_factory=SignatureSettings)
 
 
 class Statistics(msgspec.Struct, kw_only=True):
-    """What a campaign did. Counts that an engine does not report stay 0."""
+    """What a campaign did. Counts that an engine does not report stay 0.
+
+    `tests` of the executions were tests as they are, and `tests_fine` of those ran to an
+    answer. `coverage` is what the engine counts of it, -1 if it does not say.
+    """
 
     executions: int = 0
+    tests: int = 0
+    tests_fine: int = 0
+    coverage: int = -1
     bugs: int = 0
     unsupported: int = 0
     timeouts: int = 0
@@ -71,7 +101,8 @@ class Statistics(msgspec.Struct, kw_only=True):
 class Campaign:
     """One campaign: its seeds, its output folders, its duration and its number of cores.
 
-    With `until_bug` it ends as soon as an input breaks the build.
+    With `until_bug` it ends as soon as an input breaks the build. `kinds` are the failures to
+    keep inputs of.
     """
 
     seeds: list[Path]
@@ -81,6 +112,7 @@ class Campaign:
     cores: int
     until_bug: bool = False
     on_progress: Callable[[Statistics], None] = lambda _: None
+    kinds: tuple[FailureKind, ...] = ALWAYS
 
 
 class Engine(Protocol):
@@ -96,6 +128,10 @@ class Engine(Protocol):
 
     def command(self, path: Path) -> list[str]:
         """Returns the command that a person runs to see the result of an input."""
+        ...
+
+    async def stack(self, path: Path) -> tuple[str, ...]:
+        """Returns the functions where an input breaks the build, innermost first, if known."""
         ...
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:
@@ -117,9 +153,29 @@ def make_engine(name: str, target: Target) -> Engine:
     for entry in entry_points(group=GROUP, name=name):
         engine: Engine = entry.load()(target)
         return engine
+    raise _unknown_engine(name)
+
+
+def _unknown_engine(name: str) -> InvalidSetting:
     known = engine_names()
     message = f"unknown engine {name} (installed: {', '.join(known)}){did_you_mean(name, known)}"
-    raise InvalidSetting("engine.name", message, name)
+    return InvalidSetting("engine.name", message, name)
+
+
+def check_engine(options: Mapping[str, Any]) -> None:
+    """Raises if there is no such engine or it has no such options, without a build.
+
+    An engine of another package names its options in `options_type`, or is not checked.
+    """
+    name = str(options["name"])
+    entries = entry_points(group=GROUP, name=name)
+    for entry in entries:
+        kind = getattr(entry.load(), "options_type", None)
+        if kind is not None:
+            given = {key: value for key, value in options.items() if key != "name"}
+            convert_settings(given, kind, "engine")
+    if not entries:
+        raise _unknown_engine(name)
 
 
 def parse_options(target: Target, kind: type[T]) -> T:

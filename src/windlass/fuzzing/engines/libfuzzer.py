@@ -18,16 +18,20 @@ from windlass.fuzzing.engines.engine import (
     Statistics,
     Target,
     Verdict,
+    bug_verdict,
     find_binary,
     parse_options,
 )
-from windlass.fuzzing.engines.signature import title_of
+from windlass.fuzzing.engines.sanitizers import sanitizer_report
+from windlass.fuzzing.engines.signature import signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, last_line
 from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits
 
 SLACK_MS: Final = 30_000  # how much longer than its time limit the driver may run
 LOG: Final = 16 * MIB  # a target that keeps crashing writes far more in a long run
-_STATUS: Final = re.compile(r"^#(\d+): cov: .* oom/timeout/crash: (\d+)/(\d+)/(\d+)", re.MULTILINE)
+_STATUS: Final = re.compile(
+    r"^#(\d+): cov: (\d+) .* oom/timeout/crash: (\d+)/(\d+)/(\d+)", re.MULTILINE
+)
 TIMEOUT_CODE: Final = 70
 MEMORY_CODE: Final = 71
 
@@ -43,6 +47,8 @@ class LibFuzzerOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 class LibFuzzerEngine:
     """The engine for libFuzzer targets."""
 
+    options_type = LibFuzzerOptions
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, LibFuzzerOptions)
@@ -53,16 +59,27 @@ class LibFuzzerEngine:
         return [str(self._binary), str(path)]
 
     async def classify(self, path: Path) -> Verdict:
-        ended, output = await self._run(
-            [*self._limit_flags(), "-runs=1", str(path)], self._target.input_timeout_ms + 5_000
-        )
+        argv = [str(self._binary), *self._limit_flags(), "-runs=1", str(path)]
+        limits = Limits(self._target.input_timeout_ms + 5_000, memory=self._target.memory * 2)
+        ended, output, _ = await self._tools.run_target(argv, limits)
         if ended.ok:
-            return Verdict("fine", output=output)
+            return self._of_output(ended, output)
         if ended.reason == "timeout" or ended.code == TIMEOUT_CODE:
             return Verdict("timeout", output=output)
         if ended.reason == "memory" or ended.code == MEMORY_CODE:
             return Verdict("memory", output=output)
-        return Verdict("bug", title_of(output, ended), output)
+        return bug_verdict(signature_of(output, ended, self._target.signature), output)
+
+    def _of_output(self, ended: ExitStatus, output: str) -> Verdict:
+        """Looks for a report of a sanitizer that lets the program go on."""
+        report = sanitizer_report(output)
+        if report is None or report.kind == "memory":
+            return Verdict("fine", output=output)
+        return bug_verdict(signature_of(output, ended, self._target.signature), output)
+
+    async def stack(self, path: Path) -> tuple[str, ...]:  # noqa: ARG002
+        """Returns nothing: the driver's own report names the functions."""
+        return ()
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
         """Runs the target in fork mode, with the seeds in a separate folder."""
@@ -135,5 +152,7 @@ def _statistics(output: str) -> Statistics:
     found = _STATUS.findall(output)
     if not found:
         return Statistics()
-    executions, memory, timeouts, bugs = (int(number) for number in found[-1])
-    return Statistics(executions=executions, memory=memory, timeouts=timeouts, bugs=bugs)
+    executions, coverage, memory, timeouts, bugs = (int(number) for number in found[-1])
+    return Statistics(
+        executions=executions, coverage=coverage, memory=memory, timeouts=timeouts, bugs=bugs
+    )

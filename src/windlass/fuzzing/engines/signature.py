@@ -7,19 +7,21 @@ around the bug changes.
 
 import hashlib
 import re
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
+from windlass.fuzzing.config.finding_settings import FailureKind, SignatureSettings
+from windlass.fuzzing.engines.frames import clean_function, frames_in, own_functions
+from windlass.fuzzing.engines.sanitizers import SanitizerReport, sanitizer_report
 from windlass.fuzzing.processes.runner import ExitStatus, signal_name
 
-FRAMES: Final = 3
 KEY_LENGTH: Final = 16
 TITLE_LENGTH: Final = 200
 LINE_LENGTH: Final = 2_000  # a report says more in no line; the patterns take long for long lines
 SHELL_SIGNALS: Final = 128  # a shell reports a signal as this number plus the signal's
+DEFAULT_RULES: Final = SignatureSettings()
 
-_FRAME: Final = re.compile(r"^\s*#\d+ 0x[0-9a-f]+ in (.+?)(?: \(.*\)| [^ ]*)?$", re.MULTILINE)
-_SANITIZER: Final = re.compile(r"ERROR: (\w+Sanitizer|libFuzzer): ([\w-]+(?: [\w-]+)?)")
-_UNDEFINED: Final = re.compile(r"^(\S+?):\d+:\d+: runtime error: (.+)$", re.MULTILINE)
+Source = Literal["report", "message", "stack", "output"]
+
 _ASSERTION: Final = re.compile(r"(?<!\S)(\S+?):\d+: (.*?):? ?Assertion [`'](.+)' failed")
 _VIOLATION: Final = re.compile(
     r"ASSERTION VIOLATION\s+File: (\S+)\s+Line: \d+\s+(.+)$", re.MULTILINE
@@ -30,17 +32,26 @@ _FATAL: Final = re.compile(
 _THROWN: Final = re.compile(
     r"terminate called after throwing an instance of '(.+?)'(?:\s+what\(\):\s+(.+))?"
 )
-_RUNTIME: Final = (
-    "__asan", "__interceptor", "__sanitizer", "__ubsan", "__libc", "__GI_", "__assert",
-    "fuzzer::", "abort", "raise", "gsignal", "std::", "operator new", "LLVMFuzzer", "main",
-    "_start", "pthread_kill",
-)  # fmt: skip
+_COMPLAINT: Final = re.compile(
+    r"\b(?:error|fatal|fail(?:ed|ure)?|panic(?:ked)?|assert(?:ion)?|abort(?:ed)?|exception|"
+    r"violat(?:ed|ion)|invalid|corrupt(?:ed|ion)?|internal)\b",
+    re.IGNORECASE,
+)
 _VARYING: Final = (
     (re.compile(r"0x[0-9a-fA-F]+"), "*"),
     (re.compile(r"(?:/[\w.+-]+)+/"), ""),
     (re.compile(r"\d+"), "N"),
 )
 OUT_OF_MEMORY: Final = ("std::bad_alloc", "out of memory", "MemoryError", "Cannot allocate memory")
+
+
+class Signature(NamedTuple):
+    """The name of a failure: its kind, a title, the functions that it names, and their source."""
+
+    kind: FailureKind
+    title: str
+    frames: tuple[str, ...] = ()
+    source: Source = "output"
 
 
 def key_of(title: str) -> str:
@@ -50,11 +61,34 @@ def key_of(title: str) -> str:
 
 def title_of(output: str, ended: ExitStatus) -> str:
     """Returns one line that is the same for all inputs that show the same bug."""
-    output = "\n".join(line[:LINE_LENGTH] for line in output.splitlines())
-    for describe in (_sanitizer, _undefined, _assertion, _thrown):
-        if (title := describe(output)) is not None:
-            return title[:TITLE_LENGTH]
-    return _plain(output, ended)[:TITLE_LENGTH]
+    return signature_of(output, ended).title
+
+
+def signature_of(
+    output: str,
+    ended: ExitStatus,
+    rules: SignatureSettings = DEFAULT_RULES,
+    errors: str | None = None,
+) -> Signature:
+    """Returns the signature of a failed run; `errors` is its error output alone, if known."""
+    output = _shortened(output)
+    found = (
+        _by_rules(output, ended, rules)
+        or _sanitizer(output, rules)
+        or _assertion(output)
+        or _thrown(output)
+        or _plain(output, _shortened(errors) if errors is not None else output, ended, rules)
+    )
+    return found._replace(title=found.title[:TITLE_LENGTH])
+
+
+def with_stack(found: Signature, frames: tuple[str, ...]) -> Signature:
+    """Replaces what the program printed by where it was when a signal ended it."""
+    if not frames or found.source != "output":
+        return found
+    how = found.title if found.title.startswith("uncaught ") else found.title.partition(":")[0]
+    title = f"{how} in {' < '.join(frames)}"[:TITLE_LENGTH]
+    return Signature(found.kind, title, frames, "stack")
 
 
 def crashed(ended: ExitStatus) -> bool:
@@ -69,62 +103,94 @@ def signal_of(code: int) -> int | None:
     return code - SHELL_SIGNALS if SHELL_SIGNALS < code < SHELL_SIGNALS + 32 else None
 
 
-def normalise(text: str) -> str:
-    """Removes addresses, folders and numbers from a line."""
-    for pattern, instead in _VARYING:
-        text = pattern.sub(instead, text)
+def normalise(text: str, rules: SignatureSettings = DEFAULT_RULES) -> str:
+    """Removes addresses, folders and numbers from a line, and what the rules call varying."""
+    for pattern in rules.blank:
+        text = re.sub(pattern, "*", text)
+    for varying, instead in _VARYING:
+        text = varying.sub(instead, text)
     return " ".join(text.split())
 
 
-def _sanitizer(output: str) -> str | None:
-    found = _SANITIZER.search(output)
-    if found is None:
-        return None
-    stack = output[found.start() :].partition("\n\n")[0]
-    frames = [_function(frame) for frame in _FRAME.findall(stack)]
-    own = [frame for frame in frames if not frame.startswith(_RUNTIME)][:FRAMES]
-    kind = "" if found[2].startswith("deadly") else found[2].removesuffix(" on")
-    if not kind:
-        assertion = _assertion(output) or _thrown(output)
-        kind = "deadly signal" if assertion is None else assertion
-    return f"{found[1]}: {kind} in {' < '.join(own)}" if own else f"{found[1]}: {kind}"
+def _shortened(output: str) -> str:
+    return "\n".join(line[:LINE_LENGTH] for line in output.splitlines())
 
 
-def _function(frame: str) -> str:
-    """Returns the function of a stack frame without its (possibly endless) parameters."""
-    return frame.partition("(")[0].strip() or frame
-
-
-def _undefined(output: str) -> str | None:
-    found = _UNDEFINED.search(output)
-    return None if found is None else f"{_file(found[1])}: {normalise(found[2])}"
-
-
-def _assertion(output: str) -> str | None:
-    if (found := _ASSERTION.search(output)) is not None:
-        where = _function(found[2]).split(" ")[-1]
-        return f"assertion `{found[3]}` in {_file(found[1])} {where}".strip()
-    if (found := _VIOLATION.search(output)) is not None:
-        return f"assertion `{found[2].strip()}` in {_file(found[1])}"
-    if (found := _FATAL.search(output)) is not None:
-        where = _function(found[1]).split(" ")[-1]
-        return f"fatal failure `{found[3].strip()}` in {_file(found[2])} {where}"
+def _by_rules(output: str, ended: ExitStatus, rules: SignatureSettings) -> Signature | None:
+    """Applies the solver's own patterns: their first group, or the whole match, is the title."""
+    for pattern in rules.messages:
+        if (found := re.search(pattern, output, re.MULTILINE)) is not None:
+            text = found[1] if found.lastindex else found[0]
+            kind: FailureKind = "crash" if crashed(ended) else "wrong_answer"
+            return Signature(kind, normalise(text, rules), source="message")
     return None
 
 
-def _thrown(output: str) -> str | None:
+def _sanitizer(output: str, rules: SignatureSettings) -> Signature | None:
+    report = sanitizer_report(output)
+    if report is None or report.kind == "memory":
+        return None
+    own = own_functions(frames_in(report.text), rules)
+    kind: FailureKind = "leak" if report.kind == "leak" else "sanitizer"
+    name = f"{report.tool}: {report.error}"
+    if report.file:
+        name = f"{report.file}: {normalise(report.error, rules)}"
+    elif report.kind == "signal":
+        kind, name = _deadly(report, output)
+    title = f"{name} in {' < '.join(own)}" if own else name
+    return Signature(kind, title, own, "report")
+
+
+def _deadly(report: SanitizerReport, output: str) -> tuple[FailureKind, str]:
+    """Names what libFuzzer calls a deadly signal: an assertion or an exception says more."""
+    said = _assertion(output) or _thrown(output)
+    if said is None:
+        return "crash", f"{report.tool}: deadly signal"
+    return said.kind, f"{report.tool}: {said.title}"
+
+
+def _assertion(output: str) -> Signature | None:
+    title = ""
+    function = ""
+    if (found := _ASSERTION.search(output)) is not None:
+        function = clean_function(found[2])
+        title = f"assertion `{found[3]}` in {_file(found[1])} {function}".strip()
+    elif (found := _VIOLATION.search(output)) is not None:
+        title = f"assertion `{found[2].strip()}` in {_file(found[1])}"
+    elif (found := _FATAL.search(output)) is not None:
+        function = clean_function(found[1])
+        title = f"fatal failure `{found[3].strip()}` in {_file(found[2])} {function}"
+    if not title:
+        return None
+    return Signature("assertion", title, (function,) if function else (), "message")
+
+
+def _thrown(output: str) -> Signature | None:
+    """Names an uncaught exception; where it was thrown, only a stack says."""
     found = _THROWN.search(output)
     if found is None:
         return None
-    return f"uncaught {found[1]}" + (f": {normalise(found[2])}" if found[2] else "")
+    return Signature(
+        "crash", f"uncaught {found[1]}" + (f": {normalise(found[2])}" if found[2] else "")
+    )
 
 
-def _plain(output: str, ended: ExitStatus) -> str:
-    """Falls back to the exit status and the last line of output."""
+def _plain(output: str, errors: str, ended: ExitStatus, rules: SignatureSettings) -> Signature:
+    """Falls back to the exit status and a line of output, preferably one that complains.
+
+    What a program prints before a signal ends it is mostly progress, which varies; only its
+    error output counts then.
+    """
     number = signal_of(ended.code)
     how = f"exit code {ended.code}" if number is None else signal_name(number)
-    lines = [line for line in output.splitlines() if line.strip()]
-    return f"{how}: {normalise(lines[-1])}" if lines else how
+    lines = [line for line in errors.splitlines() if line.strip()]
+    if not lines and number is None:
+        lines = [line for line in output.splitlines() if line.strip()]
+    complaints = [line for line in lines if _COMPLAINT.search(line)]
+    kind: FailureKind = "wrong_answer" if number is None else "crash"
+    if not lines:
+        return Signature(kind, how)
+    return Signature(kind, f"{how}: {normalise((complaints or lines)[-1], rules)}")
 
 
 def _file(path: str) -> str:

@@ -5,12 +5,20 @@ import os
 import shutil
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from windlass.fuzzing.engines.engine import Target
-from windlass.fuzzing.processes.runner import ExitStatus, Limits, run, tail
+from windlass.fuzzing.processes.runner import ExitStatus, Limits, head_and_tail, run, tail
 
 OUTPUT_EVERY_MS: Final = 1_000
+
+
+class TargetRun(NamedTuple):
+    """How a target ended, everything it printed, and its error output alone."""
+
+    ended: ExitStatus
+    output: str
+    errors: str
 
 
 class ToolRunner:
@@ -59,6 +67,23 @@ class ToolRunner:
                 argv, cwd=folder, log=log, limits=limits, clock=clock, env=env, on_poll=on_poll
             )
             return ended, tail(log)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def run_target(
+        self, argv: Sequence[str], limits: Limits, variables: Mapping[str, str] | None = None
+    ) -> TargetRun:
+        """Runs a target once, with its error output apart from the rest."""
+        folder = self.folder("run")
+        log, errors = folder / "log", folder / "errors"
+        env = {**os.environ, **(variables or {}), **self._target.variables}
+        try:
+            ended = await run(
+                argv, cwd=folder, log=log, errors=errors, limits=limits,
+                clock=self._target.clock, env=env,
+            )  # fmt: skip
+            said = head_and_tail(errors)
+            return TargetRun(ended, head_and_tail(log) + said, said)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

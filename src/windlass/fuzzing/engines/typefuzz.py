@@ -27,7 +27,7 @@ from windlass.fuzzing.engines.engine import (
     fill_placeholders,
     parse_options,
 )
-from windlass.fuzzing.engines.signature import crashed, title_of
+from windlass.fuzzing.engines.signature import crashed, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import Limits
@@ -62,6 +62,8 @@ class TypefuzzOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class TypefuzzEngine:
     """The engine for SMT solvers."""
 
+    options_type = TypefuzzOptions
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, TypefuzzOptions)
@@ -87,8 +89,9 @@ class TypefuzzEngine:
                 kind: Kind = "memory" if ended.reason == "memory" else "timeout"
                 return Verdict(kind, output="\n".join(transcript))
             if crashed(ended) or _BROKEN.search(output):
-                title = f"{_name_of(solver)}: {title_of(output, ended)}"
-                return Verdict("bug", title, "\n".join(transcript))
+                found = signature_of(output, ended, self._target.signature)
+                title = f"{_name_of(solver)}: {found.title}"
+                return Verdict("bug", title, "\n".join(transcript), found.kind, found.frames)
             if not any(word in output for word in _REFUSED):
                 answers.append(_ANSWER.findall(output))
         return self._compare(path, answers, "\n".join(transcript))
@@ -101,7 +104,8 @@ class TypefuzzEngine:
                 if one != two and "unknown" not in {one, two}:
                     logic = _LOGIC.search(path.read_text(errors="replace"))
                     name = logic[1] if logic else "no logic"
-                    return Verdict("bug", f"answers differ: {one} against {two} ({name})", output)
+                    title = f"answers differ: {one} against {two} ({name})"
+                    return Verdict("bug", title, output, "wrong_answer")
         return Verdict("fine", output=output)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
@@ -119,6 +123,10 @@ class TypefuzzEngine:
         if count.executions == 0:
             raise EngineFailed(f"typefuzz did not fuzz: {count.note or 'no solver was called'}")
         return count
+
+    async def stack(self, path: Path) -> tuple[str, ...]:  # noqa: ARG002
+        """Returns nothing: we do not know which of the solvers to look into."""
+        return ()
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
         """Returns False: our own delta debugging handles formulas well."""

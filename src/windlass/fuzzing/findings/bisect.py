@@ -1,93 +1,238 @@
-"""Runs an input under builds of several commits, to find where a bug began or ended."""
+"""Searches for the commit that introduced a bug: one search with one input over builds.
 
-from collections.abc import Callable
+It walks back along first parents until a build runs the input fine. Halving would be wrong for
+a bug that came, went and came back. A build that refuses the input says nothing.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from windlass.fuzzing.builds.build_cache import BuildCache
-from windlass.fuzzing.engines.engine import Engine, Verdict
+from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.findings.judge import Judge, Outcome, tries_for
+from windlass.fuzzing.findings.record import KeptInput, Origin
 from windlass.fuzzing.sources.mirror import Mirror
+from windlass.ports.clock import Clock
 
-TRIES: Final = 5
+WALK: Final = 32  # builds; beyond them the search leaps
+TRIED: Final = 60  # builds that a record lists
+SUSPECTS: Final = 20  # commits that a record lists
+MOST_BUILT: Final = 12  # commits that one search builds
+LONGEST: Final = 2_000  # commits of a line
 
-
-class Reproduction(NamedTuple):
-    """How often an input failed in the same way, and the last verdict."""
-
-    shown: int
-    tried: int
-    verdict: Verdict | None
-
-
-class Origin(NamedTuple):
-    """The first bad build, and the last good one before it (None if all are bad)."""
-
-    first_bad: str | None
-    last_good: str | None
+Build = Callable[[str], Awaitable[LocalBuild | None]]
 
 
-async def reproduce(engine: Engine, path: Path, title: str, tries: int = TRIES) -> Reproduction:
-    """Runs an input several times and counts the failures with this title."""
-    shown = 0
-    last = None
-    for _ in range(tries):
-        verdict = await engine.classify(path)
-        if verdict.kind == "bug" and verdict.title == title:
-            shown += 1
-            last = verdict
-    return Reproduction(shown, tries, last)
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a search asks of each build: an input, how often it is run, and until when."""
+
+    path: Path
+    name: str
+    tries: int
+    slow: bool
+    until_ms: int
 
 
+@dataclass(slots=True)
+class _Search:
+    """The state of one search."""
+
+    first_bad: str
+    last_good: str | None = None
+    answers: dict[str, Outcome] = field(default_factory=dict)
+    assumed: list[str] = field(default_factory=list)
+    built: int = 0
+
+    def assume(self, text: str) -> None:
+        if text not in self.assumed:
+            self.assumed.append(text)
+
+
+@dataclass(slots=True)
 class Bisector:
-    """Runs an input with the builds of other commits."""
+    """Runs inputs with the builds of other commits; `build` makes missing ones, if allowed."""
 
-    def __init__(
-        self, builds: BuildCache, mirror: Mirror, engine_for: Callable[[Path], Engine], tries: int
-    ) -> None:
-        self._builds = builds
-        self._mirror = mirror
-        self._engine_for = engine_for
-        self._tries = tries
+    builds: BuildCache
+    mirror: Mirror
+    judge_of: Callable[[Path], Judge]
+    clock: Clock
+    tries: int
+    extensions: Sequence[str]
+    build: Build | None = None
 
-    async def fails(self, commit: str, path: Path, title: str) -> bool | None:
-        """Returns whether the build of a commit shows the bug; None if there is no such build."""
-        build = await self._builds.fetch(commit)
+    async def answer(self, commit: str, question: Question) -> Outcome | None:
+        """Returns how the build of a commit handles an input; None if there is no build."""
+        build = await self.builds.fetch(commit)
+        if build is None and self.build is not None:
+            build = await self.build(commit)
         if build is None:
             return None
-        engine = self._engine_for(build.folder)
-        return (await reproduce(engine, path, title, self._tries)).shown > 0
+        judge = self.judge_of(build.folder)
+        result = await judge.reproduce(question.path, question.tries, question.slow)
+        if result.shown:
+            return "fails"
+        return "fine" if result.fine else "unclear"
 
-    async def origin(self, commit: str, path: Path, title: str) -> Origin:
-        """Bisects the builds before `commit`, which is known to be bad.
+    def question(self, path: Path, one: KeptInput, slow: bool, until_ms: int) -> Question:
+        """Returns the question about a kept input; flaky ones need more tries."""
+        return Question(path, one.name, tries_for(one.shown, one.tried, self.tries), slow, until_ms)
 
-        The previous build is tried first: usually it is good, which ends the search.
-        """
-        line = [c for c in await self.built_ancestors(commit) if c != commit]
-        first_bad = commit
-        last_good: str | None = None
-        index = len(line) - 1
-        while line:
-            verdict = await self.fails(line[index], path, title)
-            if verdict is None:
-                del line[index]
-            elif verdict:
-                first_bad = line[index]
-                line = line[:index]
-            else:
-                last_good = line[index]
-                line = line[index + 1 :]
-            index = len(line) // 2
-        return Origin(first_bad, last_good)
+    async def origin(self, commit: str, question: Question) -> Origin:
+        """Searches from `commit`, which is known to fail."""
+        search = _Search(commit)
+        built = set(await self.builds.commits())
+        await self._walk(search, await self.mirror.first_parents(commit, LONGEST), built, question)
+        await self._narrow(search, question)
+        await self._enter_merge(search, built, question)
+        return await self._result(search, question)
 
-    async def built_ancestors(self, commit: str) -> list[str]:
-        """Returns the ancestors of a commit that have a build, oldest first."""
-        known = await self._mirror.in_order(await self._builds.commits())
-        return [c for c in known if await self._mirror.is_ancestor(c, commit)]
+    async def could_narrow(self, origin: Origin) -> bool:
+        """Returns whether there is a build that the search did not try and that may help."""
+        if origin.exact:
+            return False
+        if origin.last_good is None:
+            line = await self.mirror.first_parents(origin.first_bad, LONGEST)
+            useful = set(line[1:])
+        else:
+            useful = set(await self.mirror.between(origin.last_good, origin.first_bad))
+        untried = (useful & set(await self.builds.commits())) - set(origin.tried)
+        return bool(untried) or (self.build is not None and not origin.tried)
 
     async def subject(self, commit: str) -> str:
         """Returns author, date and first line of a commit."""
-        return await self._mirror.subject(commit)
+        return await self.mirror.subject(commit)
 
     async def comes_after(self, commit: str, later: str) -> bool:
         """Returns whether `later` is a descendant of `commit`."""
-        return commit != later and await self._mirror.is_ancestor(commit, later)
+        return commit != later and await self.mirror.is_ancestor(commit, later)
+
+    async def _walk(
+        self, search: _Search, line: Sequence[str], built: set[str], question: Question
+    ) -> None:
+        """Walks back over the builds of a line, newest first, until one is fine."""
+        older = [commit for commit in line if commit in built and commit != search.first_bad]
+        place, leap = 0, 1
+        leapt: list[str] = []
+        while place < len(older):
+            if self._late(search, question):
+                return
+            answer = await self._ask(search, older[place], question)
+            if answer == "fine":
+                search.last_good = older[place]
+                break
+            if answer == "fails":
+                search.first_bad = older[place]
+                leapt = []
+            if place >= WALK:
+                leapt += older[place + 1 : place + leap]
+                place, leap = place + leap, leap * 2
+            else:
+                place += 1
+        await self._halve(search, [c for c in leapt if c not in search.answers], question)
+        if leapt:
+            search.assume("the bug did not come and go between the builds that were tried")
+
+    async def _halve(self, search: _Search, between: list[str], question: Question) -> None:
+        """Halves commits between the last good and the first bad one, newest first."""
+        while between and not self._late(search, question):
+            middle = len(between) // 2
+            answer = await self._ask(search, between[middle], question)
+            if answer == "fails":
+                search.first_bad = between[middle]
+                between = between[middle + 1 :]
+            elif answer == "fine":
+                search.last_good = between[middle]
+                between = between[:middle]
+            else:
+                del between[middle]
+
+    async def _narrow(self, search: _Search, question: Question) -> None:
+        """Builds commits of the range that have no build, if that is allowed."""
+        if self.build is None:
+            return
+        line = await self.mirror.first_parents(search.first_bad, LONGEST)
+        if search.last_good is None:
+            await self._build_older(search, line[1:], question)
+        if search.last_good in line:
+            between = line[1 : line.index(search.last_good)]
+            between = [commit for commit in between if commit not in search.answers]
+            if between:
+                search.assume("the bug did not come and go between the commits that were built")
+            await self._halve(search, between, question)
+
+    async def _build_older(self, search: _Search, line: Sequence[str], question: Question) -> None:
+        """Builds ever older commits until one is fine."""
+        place, leap = 0, 1
+        while place < len(line) and not self._late(search, question):
+            answer = await self._ask(search, line[place], question)
+            if answer == "fine":
+                search.last_good = line[place]
+                return
+            if answer == "fails":
+                search.first_bad = line[place]
+            place, leap = place + leap, leap * 2
+
+    async def _enter_merge(self, search: _Search, built: set[str], question: Question) -> None:
+        """Follows the other parents of a merge that brought the bug."""
+        while search.last_good is not None and not self._late(search, question):
+            others = (await self.mirror.parents(search.first_bad))[1:]
+            for parent in others:
+                line = await self.mirror.first_parents(parent, LONGEST, without=search.last_good)
+                known = [c for c in line if c in built or self.build is not None]
+                if known and await self._ask(search, known[0], question) == "fails":
+                    search.first_bad = known[0]
+                    await self._walk_side(search, known[1:], question)
+                    break
+            else:
+                return
+
+    async def _walk_side(self, search: _Search, line: Sequence[str], question: Question) -> None:
+        """Walks back over a side branch; if all of it fails, its base is the last good one."""
+        for commit in line:
+            if self._late(search, question):
+                return
+            answer = await self._ask(search, commit, question)
+            if answer == "fine":
+                search.last_good = commit
+                return
+            if answer == "fails":
+                search.first_bad = commit
+
+    async def _ask(self, search: _Search, commit: str, question: Question) -> Outcome:
+        """Returns the answer of a build, each asked once; a missing one is unclear."""
+        if commit not in search.answers:
+            stored = commit in await self.builds.commits()
+            if not stored and search.built >= MOST_BUILT:
+                search.assume(f"only {MOST_BUILT} commits were built for the search")
+                return "unclear"
+            search.built += not stored
+            search.answers[commit] = await self.answer(commit, question) or "unclear"
+        return search.answers[commit]
+
+    def _late(self, search: _Search, question: Question) -> bool:
+        if self.clock.now_ms() < question.until_ms:
+            return False
+        search.assume("the search ran out of time")
+        return True
+
+    async def _result(self, search: _Search, question: Question) -> Origin:
+        between: list[str] = []
+        if search.last_good is not None:
+            between = await self.mirror.between(search.last_good, search.first_bad)
+        suspects = [c for c in between if await self.mirror.touches(c, self.extensions)]
+        if suspects and len(suspects) < len(between):
+            search.assume("commits that touch no code are not to blame")
+        suspects = suspects or between
+        unclear = [c for c, answer in search.answers.items() if answer == "unclear"]
+        if unclear:
+            names = ", ".join(commit[:12] for commit in unclear[:5])
+            search.assume(f"these builds did not say, as they did not run the input: {names}")
+        return Origin(
+            first_bad=search.first_bad, last_good=search.last_good,
+            subject=await self.subject(search.first_bad), suspects=suspects[:SUSPECTS],
+            suspect_count=len(suspects), assumed=search.assumed,
+            tried=list(search.answers)[:TRIED], input=question.name,
+            searched_at_ms=self.clock.now_ms(),
+        )  # fmt: skip

@@ -1,35 +1,96 @@
-"""The stored record of one bug."""
+"""The stored record of one bug: its inputs, its signatures, and each time that it came."""
 
+import base64
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import msgspec
 
+from windlass.fuzzing.config.finding_settings import FailureKind
 from windlass.fuzzing.state.documents import Codec, MalformedFile, Version
 
-State = Literal["open", "closed"]
+State = Literal["open", "flaky", "quarantined", "closed"]
+LIVE: Final[tuple[State, ...]] = ("open", "flaky", "quarantined")
 SHOWN: Final = 20  # how many commits that showed the bug are listed
-OUTPUT: Final = 4_000  # characters of the program's output
+SIGNATURES: Final = 50
+OUTPUT: Final = 8_000  # characters of the program's output
 EXCERPT: Final = 1_000  # an input of at most this many bytes is shown
 
 
-class Finding(msgspec.Struct, kw_only=True, frozen=True):
-    """A bug. `input` is the smallest input that shows it, stored next to the record.
+class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
+    """An input that breaks builds; `name` is its file next to the record.
 
-    `excerpt` is that input if it is short text. `shown` of `tried` runs failed.
-    `introduced_by` is the first built commit that shows the bug, and `last_good` the newest
-    one before it that does not; without `last_good` the bug is as old as the oldest build.
-    `old` means that the fuzzed commit did not introduce it.
+    `title` is its signature when it was last run, `origin` the number of the origin that it
+    belongs to. `checked_in` is the last commit it was run with, and `checked` how that went:
+    `fails`, `fine`, or why that is not known. `masked_by` is the finding whose signature it
+    shows now.
+    """
+
+    name: str
+    size: int
+    title: str
+    found_in: str
+    shown: int
+    tried: int
+    origin: int = 0
+    checked_in: str = ""
+    checked: str = "fails"
+    masked_by: str = ""
+    minimised: bool = True
+
+
+class Origin(msgspec.Struct, kw_only=True, frozen=True):
+    """One time that the bug came: the result of one search with one input.
+
+    The bug came after `last_good` and not after `first_bad`. `suspects` are the commits
+    between them (at most some of `suspect_count`), `assumed` what the search took for granted,
+    and `tried` the builds that it ran. `gone_in` is the commit that ended this time.
+    """
+
+    first_bad: str
+    last_good: str | None = None
+    subject: str = ""
+    suspects: list[str] = []
+    suspect_count: int = 0
+    assumed: list[str] = []
+    tried: list[str] = []
+    input: str = ""
+    gone_in: str | None = None
+    searched_at_ms: int = 0
+
+    @property
+    def exact(self) -> bool:
+        """Returns whether the search leaves only one commit."""
+        return self.last_good is not None and self.suspect_count <= 1
+
+    @property
+    def width(self) -> tuple[bool, int]:
+        """Returns how uncertain it is; smaller is better."""
+        return self.last_good is None, self.suspect_count
+
+
+class Finding(msgspec.Struct, kw_only=True, frozen=True):
+    """A bug.
+
+    `input`, `size`, `excerpt`, `command`, `shown`, `tried` and `output` are about the smallest
+    input that fails; `inputs` lists all that are kept. `shown` of `tried` runs failed.
+    `introduced_by`, `last_good` and `introduced_subject` repeat the newest of `origins`: the
+    first build that shows the bug, and the newest one before it that does not; without
+    `last_good` the bug is as old as the oldest build. `suspects` lists the commits between.
+    `old` means that the fuzzed commit did not introduce it. `group` is shared by findings that
+    share a frame. A short input is in `excerpt` if it is text, else in `binary` as base64.
     """
 
     key: str
     title: str
+    kind: FailureKind = "crash"
     state: State = "open"
     engine: str
     command: list[str]
     input: str
     size: int
     excerpt: str = ""
+    binary: str = ""
     shown: int
     tried: int
     output: str = ""
@@ -41,34 +102,31 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     introduced_by: str | None = None
     introduced_subject: str = ""
     last_good: str | None = None
+    suspects: list[str] = []
     closed_in: str | None = None
     closed_at_ms: int = 0
+    closed_by: str = ""
     reopened: int = 0
     issue: str = ""
     issue_closed: bool = False
+    issue_at_ms: int = 0
+    signatures: list[str] = []
+    frames: list[str] = []
+    group: str = ""
+    inputs: list[KeptInput] = []
+    origins: list[Origin] = []
+    unsure: str = ""
+    note: str = ""
 
+    @property
+    def live(self) -> bool:
+        """Returns whether the bug is still there, as far as we know."""
+        return self.state in LIVE
 
-def seen_again(known: Finding | None, new: Finding) -> Finding:
-    """Returns the record after another sighting: keeps the smaller input, reopens a closed one."""
-    if known is None:
-        return msgspec.structs.replace(new, seen_in=[new.found_in])
-    better = new if new.size < known.size else known
-    seen = [commit for commit in known.seen_in if commit != new.found_in]
-    return msgspec.structs.replace(
-        known,
-        input=better.input, size=better.size, excerpt=better.excerpt, shown=better.shown,
-        tried=better.tried, output=better.output, command=better.command,
-        times=known.times + 1,
-        seen_in=[*seen, new.found_in][-SHOWN:],
-        state="open",
-        closed_in=None,
-        closed_at_ms=0,
-        reopened=known.reopened + (known.state == "closed"),
-        # The first search for the origin had the oldest builds, so it stays.
-        introduced_by=known.introduced_by or new.introduced_by,
-        introduced_subject=known.introduced_subject or new.introduced_subject,
-        last_good=known.last_good or new.last_good,
-    )  # fmt: skip
+    @property
+    def names(self) -> frozenset[str]:
+        """Returns all signatures under which it was seen."""
+        return frozenset([self.title, *self.signatures])
 
 
 def excerpt_of(data: bytes) -> str:
@@ -82,11 +140,17 @@ def excerpt_of(data: bytes) -> str:
     return text if all(c.isprintable() or c in "\n\t" for c in text) else ""
 
 
-def mark_closed(known: Finding, commit: str, now_ms: int) -> Finding:
-    """Returns the record with the state closed as of this commit."""
-    if known.state == "closed":
-        return known
-    return msgspec.structs.replace(known, state="closed", closed_in=commit, closed_at_ms=now_ms)
+def binary_of(data: bytes) -> str:
+    """Returns a short input that is no text as base64, or ""."""
+    return base64.b64encode(data).decode() if len(data) <= EXCERPT and not excerpt_of(data) else ""
+
+
+def shorten(output: str, limit: int = OUTPUT) -> str:
+    """Cuts a long output in the middle: a report starts with the error and ends with a summary."""
+    if len(output) <= limit:
+        return output
+    half = limit // 2
+    return f"{output[:half]}\n[{len(output) - limit} characters left out]\n{output[-half:]}"
 
 
 def _decode(body: bytes, _: Mapping[str, str]) -> tuple[Finding | None, Version]:

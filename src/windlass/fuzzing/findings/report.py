@@ -1,5 +1,6 @@
 """Renders a finding as a Markdown report."""
 
+import base64
 import re
 import shlex
 from pathlib import PurePosixPath
@@ -8,6 +9,7 @@ from windlass.domain.values.times import format_moment
 from windlass.fuzzing.findings.record import Finding
 
 SHORT = 12
+ROW = 16  # bytes in a line of a hexdump
 
 
 def render(finding: Finding, solver: str, location: str) -> str:
@@ -16,10 +18,11 @@ def render(finding: Finding, solver: str, location: str) -> str:
         [
             f"# {finding.title}",
             "",
-            f"{solver}, finding `{finding.key}`: **{finding.state}**, {_origin(finding)}",
+            f"{solver}, finding `{finding.key}`: {_state(finding)}, {_origin(finding)}",
             "",
             *_facts(finding),
             "",
+            *_origins(finding),
             "## Reproduce",
             "",
             f"The input ({finding.size} bytes) is stored as `{location}`. With the build of",
@@ -31,6 +34,7 @@ def render(finding: Finding, solver: str, location: str) -> str:
             "```",
             "",
             *_block("Input", finding.excerpt),
+            *_binary(finding),
             *_block("Output", finding.output.strip() or "(nothing)"),
         ]
     )
@@ -44,6 +48,24 @@ def _block(title: str, text: str) -> list[str]:
     return [f"## {title}", "", fence, text.rstrip("\n"), fence, ""]
 
 
+def _binary(finding: Finding) -> list[str]:
+    """Returns a binary input as hexdump and base64, if it is short."""
+    if not finding.binary or finding.excerpt:
+        return []
+    data = base64.b64decode(finding.binary)
+    rows = [data[start : start + ROW] for start in range(0, len(data), ROW)]
+    dump = "\n".join(
+        f"{number * ROW:08x}  {row.hex(' '):<{ROW * 3}} |{_printable(row)}|"
+        for number, row in enumerate(rows)
+    )
+    code = f"base64 -d <<< {finding.binary} > {input_name(finding)}"
+    return [*_block("Input (hexdump)", dump), *_block("Input (base64)", code)]
+
+
+def _printable(row: bytes) -> str:
+    return "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+
+
 def summary(finding: Finding) -> str:
     """Returns a finding in one line."""
     return f"{finding.key} {finding.state}: {finding.title} ({_origin(finding)})"
@@ -55,7 +77,31 @@ def _origin(finding: Finding) -> str:
     name = finding.introduced_by[:SHORT]
     if finding.last_good is None:
         return f"as old as the oldest build ({name})"
+    if len(finding.suspects) > 1:
+        good = finding.last_good[:SHORT]
+        return f"introduced after {good} by {name} or one of the commits between"
     return f"introduced by {name}"
+
+
+def _state(finding: Finding) -> str:
+    return f"**{finding.state}** {finding.kind.replace('_', ' ')}"
+
+
+def _origins(finding: Finding) -> list[str]:
+    """Returns a table of the times that the bug came, if there is more to say than one commit."""
+    assumed = any(one.assumed for one in finding.origins)
+    if len(finding.origins) < 2 and not assumed and len(finding.suspects) < 2:
+        return []
+    lines = ["## When it came", ""]
+    for one in finding.origins:
+        good = "an unknown commit" if one.last_good is None else f"`{one.last_good[:SHORT]}`"
+        end = f", gone in `{one.gone_in[:SHORT]}`" if one.gone_in else ""
+        lines.append(f"- after {good}, in `{one.first_bad[:SHORT]}` {one.subject}{end}")
+        if one.suspect_count > 1:
+            names = ", ".join(f"`{commit[:SHORT]}`" for commit in one.suspects)
+            lines.append(f"  - {one.suspect_count} commits may be to blame: {names}")
+        lines += [f"  - assumed: {text}" for text in one.assumed]
+    return [*lines, ""]
 
 
 def _facts(finding: Finding) -> list[str]:
@@ -72,6 +118,20 @@ def _facts(finding: Finding) -> list[str]:
         rows.append(("not introduced by", f"`{finding.found_in}`: earlier builds fail too"))
     if finding.closed_in is not None:
         rows.append(("fixed in", f"`{finding.closed_in}`"))
+    if finding.closed_by:
+        rows.append(("closed by hand", finding.closed_by))
+    if finding.unsure:
+        rows.append(("not closed", finding.unsure))
+    if finding.note:
+        rows.append(("set aside", finding.note))
+    others = [title for title in finding.signatures if title != finding.title]
+    if others:
+        rows.append(("also seen as", "; ".join(others[:5])))
+    if finding.group:
+        rows.append(("shares frames with", f"`{finding.group}`"))
+    if len(finding.inputs) > 1:
+        failing = sum(one.checked == "fails" for one in finding.inputs)
+        rows.append(("inputs", f"{len(finding.inputs)} kept, {failing} failed when last run"))
     if finding.reopened:
         rows.append(("reopened", _times_of(finding.reopened)))
     return ["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows)]

@@ -62,25 +62,28 @@ class FindingStore:
         await self._pipeline.bucket.put(f"{self._prefix}/{key}/{name}", data)
         return name
 
-    async def fetch_input(self, finding: Finding, path: Path) -> bool:
-        """Copies the input of a finding to a file; returns False if it was deleted."""
-        return await self._pipeline.bucket.download(self.location(finding), path)
+    async def fetch_input(self, finding: Finding, path: Path, name: str = "") -> bool:
+        """Copies an input of a finding to a file; returns False if it was deleted.
+
+        Without a name, it is the smallest one that fails.
+        """
+        return await self._pipeline.bucket.download(self.location(finding, name), path)
 
     async def update(self, key: str, change: Callable[[Finding | None], Finding]) -> Finding:
-        """Updates a record and its report, and deletes an input that is no longer used."""
+        """Updates a record and its report, and deletes inputs that are no longer kept."""
         written = await self._record_file(key).update(change)
         finding = written.value
         assert finding is not None
         page = render(finding, self._pipeline.solver, self.location(finding))
         await self._pipeline.bucket.put(f"{self._prefix}/{key}/report.md", page.encode())
-        before = written.before
-        if written.applied and before is not None and before.input != finding.input:
-            await self._pipeline.bucket.delete([self.location(before)])
+        if written.applied and written.before is not None:
+            gone = _names(written.before) - _names(finding)
+            await self._pipeline.bucket.delete([self.location(finding, one) for one in gone])
         return finding
 
-    def location(self, finding: Finding) -> str:
-        """Returns the key of the input in the bucket."""
-        return f"{self._prefix}/{finding.key}/{finding.input}"
+    def location(self, finding: Finding, name: str = "") -> str:
+        """Returns the key of an input in the bucket; by default that of the smallest one."""
+        return f"{self._prefix}/{finding.key}/{name or finding.input}"
 
     def _record_file(self, key: str) -> StateFile[Finding | None]:
         return StateFile(
@@ -89,3 +92,7 @@ class FindingStore:
             FINDING,
             self._pipeline.runtime,
         )
+
+
+def _names(finding: Finding) -> set[str]:
+    return {finding.input, *(one.name for one in finding.inputs)}

@@ -1,170 +1,230 @@
-"""Turns inputs that broke a build into findings: groups, reproduces, minimises and bisects them."""
+"""Turns inputs that broke a build into findings: groups, reproduces, minimises and dates them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import WindlassError
-from windlass.fuzzing.engines.engine import Engine, Verdict
-from windlass.fuzzing.engines.signature import key_of
-from windlass.fuzzing.findings.bisect import Bisector, Reproduction, reproduce
+from windlass.fuzzing.engines.signature import Signature, key_of
+from windlass.fuzzing.findings.dating import Dating
+from windlass.fuzzing.findings.judge import (
+    MORE_TRIES,
+    TRIES,
+    Judge,
+    Observation,
+    Reproduction,
+    Slow,
+)
+from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.minimise import StillFails, minimise
-from windlass.fuzzing.findings.record import OUTPUT, Finding, excerpt_of, mark_closed, seen_again
+from windlass.fuzzing.findings.record import (
+    Finding,
+    KeptInput,
+    binary_of,
+    excerpt_of,
+    shorten,
+)
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
 MOST_FILES: Final = 500
+LOOKS: Final = 4
 SHRINK_MS: Final = 60_000  # per finding, if there is time
-LEAST_SHRINK_MS: Final = 5_000  # per finding, even if the deadline has passed
 # Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
 SMALL: Final = 32
+EVERY_TRY: Final = (*Slow, "memory")  # kinds that must fail in every try
 
 
 class Failure(NamedTuple):
-    """A failure of this run: its title, and the smallest input that shows it."""
+    """A failure of this run: its signature, and the inputs that show it, smallest first."""
 
-    title: str
-    path: Path
-    verdict: Verdict
+    signature: Signature
+    paths: list[Path]
 
 
 @dataclass(slots=True)
 class Triage:
-    """Handles the failures of one run; ends at `deadline_ms` or soon after."""
+    """Handles the failures of one run until `deadline_ms`; `left` are files without their turn."""
 
-    engine: Engine
+    judge: Judge
     engine_name: str
     binaries: Path
-    bisector: Bisector
+    dating: Dating
     store: FindingStore
     scratch: Path
     clock: Clock
     deadline_ms: int
+    catalogue: Catalogue
     notify: Callable[[str], None] = lambda _: None
-    tries: int = 5
+    tries: int = TRIES
+    left: list[Path] = field(default_factory=list)
 
     async def run(self, crashes: Path, commit: str) -> list[Finding]:
         """Turns all failures in a folder into findings of a commit."""
-        found = []
-        for failure in await self._group_by_title(crashes):
-            self.notify(f"triaging {failure.title}")
+        found: list[Finding] = []
+        failures = await self._group(crashes)
+        for number, failure in enumerate(failures):
+            if self._late() and found:
+                self.left += failure.paths
+                continue
+            self.notify(f"triaging {failure.signature.title}")
             try:
-                finding = await self._file(failure, commit)
+                finding = await self._file(failure, commit, len(failures) - number)
             except UnreadableState as error:
                 self.notify(str(error))
                 continue
             if finding is not None:
+                self.catalogue.put(finding)
                 found.append(finding)
+        if self.left:
+            self.notify(f"{len(self.left)} inputs wait for the next run: the time is over")
         return found
 
-    async def recheck(self, commit: str) -> list[Finding]:
-        """Closes open findings of earlier commits that this commit no longer shows."""
-        still_open = [f async for f in self.store.all(self.notify) if f.state == "open"]
-        gone = [f for f in still_open if await self._is_gone(f, commit)]
-        return [await self._close(finding, commit) for finding in gone]
-
-    async def _close(self, finding: Finding, commit: str) -> Finding:
-        now = self.clock.now_ms()
-        return await self.store.update(
-            finding.key, lambda known: mark_closed(known or finding, commit, now)
-        )
-
-    async def _group_by_title(self, crashes: Path) -> list[Failure]:
-        """Returns one failure per title, with its smallest input."""
+    async def _group(self, crashes: Path) -> list[Failure]:
+        """Returns the failures with their inputs; every file is run once."""
         files = sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_size)
-        failure: dict[str, Failure] = {}
-        for path in files[:MOST_FILES]:
-            if self._late() and failure:
+        failures: dict[str, Failure] = {}
+        for number, path in enumerate(files):
+            if number >= MOST_FILES or (self._late() and failures):
+                self.left += files[number:]
                 break
-            verdict = await self.engine.classify(path)
-            if verdict.kind == "bug" and verdict.title not in failure:
-                failure[verdict.title] = Failure(verdict.title, path, verdict)
-        return list(failure.values())
+            seen = await self._look(path)
+            if seen.outcome == "fails" and seen.signature is not None:
+                fresh = Failure(seen.signature, [])
+                failures.setdefault(seen.signature.title, fresh).paths.append(path)
+        return list(failures.values())
 
-    async def _file(self, failure: Failure, commit: str) -> Finding | None:
-        again = await reproduce(self.engine, failure.path, failure.title, self.tries)
-        if again.shown == 0:
-            self.notify(f"dropped, not reproduced in {again.tried} runs: {failure.title}")
+    async def _look(self, path: Path) -> Observation:
+        """Runs an input until it fails, a few times at most: the engine saw it fail once."""
+        for _ in range(LOOKS - 1):
+            seen = await self.judge.look(path, deep=True)
+            if seen.outcome != "fine":
+                return seen
+        return await self.judge.look(path, deep=True)
+
+    async def _file(self, failure: Failure, commit: str, waiting: int) -> Finding | None:
+        title = failure.signature.title
+        again = await self._reproduce(failure)
+        if again.shown == 0 or (failure.signature.kind in EVERY_TRY and again.shown < again.tried):
+            self.notify(f"dropped, not reproduced in {again.tried} runs: {title}")
             return None
-        small = await self._shrink(failure)
-        finding = await self._describe(failure, small, again, commit)
-        return await self.store.update(finding.key, lambda known: seen_again(known, finding))
+        small, minimised = await self._shrink(failure, waiting)
+        titles = [title, *(one.title for one in again.signatures)]
+        known = next((f for name in titles if (f := self.catalogue.named(name))), None)
+        key = known.key if known else key_of(title)
+        finding = await self._describe(failure, small, again, commit, key)
+        inputs = [self._kept(finding, again, minimised), *await self._others(failure, key, finding)]
+        finding = msgspec.structs.replace(finding, inputs=inputs)
+        question = self.dating.question(small, inputs[0], finding)
+        dated = await self.dating.date(known, finding, question)
+        return await self.store.update(key, lambda stored: dated(stored, finding))
 
-    async def _shrink(self, failure: Failure) -> Path:
-        """Minimises with the engine's own tool, then with delta debugging, as time allows."""
+    async def _reproduce(self, failure: Failure) -> Reproduction:
+        """Runs the smallest input again; one that fails rarely gets more tries."""
+        slow = failure.signature.kind in Slow
+        again = await self.judge.reproduce(failure.paths[0], self.tries, slow)
+        if again.shown or slow:
+            return again
+        more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
+        return more._replace(tried=more.tried + again.tried)
+
+    async def _shrink(self, failure: Failure, waiting: int) -> tuple[Path, bool]:
+        """Minimises with the engine's own tool, then with delta debugging, as time allows.
+
+        Returns the input, and whether there was time to finish.
+        """
+        best = failure.paths[0]
         left = self.deadline_ms - self.clock.now_ms()
-        budget = max(min(left, SHRINK_MS), LEAST_SHRINK_MS)
+        budget = min(left // (waiting + 1), SHRINK_MS)
+        title = failure.signature.title
+        if budget <= 0:
+            return best, False
         until = self.clock.now_ms() + budget
-        best = failure.path
-        own = self.scratch / f"own-{key_of(failure.title)}{failure.path.suffix}"
+        own = self.scratch / f"own-{key_of(title)}{best.suffix}"
         large = best.stat().st_size > SMALL
-        if large and await self.engine.shrink(best, own, budget // 2):
-            best = own if await self._still_fails(own, failure.title) else best
-        data = await minimise(best.read_bytes(), self._still_fails_until(until, failure))
-        small = self.scratch / f"{key_of(failure.title)}{failure.path.suffix}"
+        if large and await self.judge.engine.shrink(best, own, budget // 2):
+            best = own if await self._same(own, failure.signature, deep=True) else best
+        data = await minimise(best.read_bytes(), self._still_fails_until(until, failure, best))
+        small = self.scratch / f"{key_of(title)}{best.suffix}"
         small.write_bytes(data)
-        return small
+        if not await self._same(small, failure.signature, deep=True):
+            return failure.paths[0], False
+        return small, self.clock.now_ms() < until
 
-    def _still_fails_until(self, until_ms: int, failure: Failure) -> StillFails:
-        candidate = self.scratch / f"candidate-{key_of(failure.title)}{failure.path.suffix}"
+    def _still_fails_until(self, until_ms: int, failure: Failure, best: Path) -> StillFails:
+        candidate = self.scratch / f"candidate-{key_of(failure.signature.title)}{best.suffix}"
 
         async def still_fails(data: bytes) -> bool:
             if self.clock.now_ms() >= until_ms:
                 return False
             candidate.write_bytes(data)
-            return await self._still_fails(candidate, failure.title)
+            return await self._same(candidate, failure.signature)
 
         return still_fails
 
-    async def _still_fails(self, path: Path, title: str) -> bool:
-        verdict = await self.engine.classify(path)
-        return verdict.kind == "bug" and verdict.title == title
+    async def _same(self, path: Path, wanted: Signature, deep: bool = False) -> bool:
+        """Returns whether an input shows the same failure.
+
+        Without the stack, which takes long, any crash counts if the stack is what names it.
+        """
+        seen = await self.judge.look(path, deep=deep)
+        if seen.outcome != "fails" or seen.signature is None:
+            return False
+        if wanted.source == "stack" and not deep:
+            return seen.signature.kind == wanted.kind and seen.signature.source == "output"
+        return seen.signature.title == wanted.title
 
     async def _describe(
-        self, failure: Failure, small: Path, again: Reproduction, commit: str
+        self, failure: Failure, small: Path, again: Reproduction, commit: str, key: str
     ) -> Finding:
-        key = key_of(failure.title)
         data = small.read_bytes()
-        verdict = again.verdict or failure.verdict
-        finding = Finding(
-            key=key, title=failure.title, engine=self.engine_name,
+        signature = failure.signature
+        output = "" if again.last is None else again.last.output
+        return Finding(
+            key=key, title=signature.title, kind=signature.kind, engine=self.engine_name,
             command=self._command(key, small),
-            input=await self.store.put_input(key, data, failure.path.suffix), size=len(data),
-            excerpt=excerpt_of(data), shown=again.shown, tried=again.tried,
-            output=verdict.output[-OUTPUT:], found_in=commit, found_at_ms=self.clock.now_ms(),
-        )  # fmt: skip
-        return await self._find_origin(finding, small)
-
-    async def _find_origin(self, finding: Finding, small: Path) -> Finding:
-        """Adds the origin if it can be found; a finding without one is better than none."""
-        try:
-            first, good = await self.bisector.origin(finding.found_in, small, finding.title)
-        except WindlassError as error:
-            self.notify(f"could not find its origin: {error}")
-            return finding
-        subject = "" if first is None else await self.bisector.subject(first)
-        return msgspec.structs.replace(
-            finding, introduced_by=first, last_good=good, old=first != finding.found_in,
-            introduced_subject=subject,
+            input=await self.store.put_input(key, data, small.suffix), size=len(data),
+            excerpt=excerpt_of(data), binary=binary_of(data), shown=again.shown, tried=again.tried,
+            output=shorten(output), found_in=commit, found_at_ms=self.clock.now_ms(),
+            signatures=[one.title for one in again.signatures], frames=list(signature.frames),
+            group=self.catalogue.group_of(key, signature.frames),
         )  # fmt: skip
 
-    async def _is_gone(self, finding: Finding, commit: str) -> bool:
-        """Checks descendants of the bad commit only: no other commit can have fixed the bug."""
-        if not await self.bisector.comes_after(finding.found_in, commit):
-            return False
-        path = self.scratch / f"again-{finding.input}"
-        if not await self.store.fetch_input(finding, path):
-            return False
-        return await self.bisector.fails(commit, path, finding.title) is False
+    def _kept(self, finding: Finding, again: Reproduction, minimised: bool) -> KeptInput:
+        return KeptInput(
+            name=finding.input, size=finding.size, title=finding.title,
+            found_in=finding.found_in, shown=again.shown, tried=again.tried,
+            checked_in=finding.found_in, minimised=minimised,
+        )  # fmt: skip
+
+    async def _others(self, failure: Failure, key: str, finding: Finding) -> list[KeptInput]:
+        """Keeps some more inputs as they are: an incomplete fix may mend only the smallest.
+
+        A title from output alone may stand for several bugs, so more of its inputs are kept.
+        """
+        others = failure.paths[1:]
+        if failure.signature.source != "output":
+            others = list(dict.fromkeys([*others[-1:], *others[len(others) // 2 :][:1]]))
+        made = []
+        for path in others[: self.dating.inputs]:
+            data = path.read_bytes()
+            name = await self.store.put_input(key, data, path.suffix)
+            made.append(
+                KeptInput(
+                    name=name, size=len(data), title=finding.title, found_in=finding.found_in,
+                    shown=finding.shown, tried=finding.tried, checked_in=finding.found_in,
+                    minimised=False,
+                )
+            )  # fmt: skip
+        return made
 
     def _command(self, key: str, small: Path) -> list[str]:
         """Returns the command to run in the build's folder, with the input copied there."""
         short = ((str(small), f"{key}{small.suffix}"), (f"{self.binaries}/", "./"))
-        words = self.engine.command(small)
+        words = self.judge.engine.command(small)
         for long, instead in short:
             words = [word.replace(long, instead) for word in words]
         return words

@@ -122,6 +122,22 @@ def tail(log: Path, limit: int = 64 * 1024) -> str:
         return file.read().decode(errors="replace")
 
 
+def head_and_tail(log: Path, limit: int = 64 * 1024) -> str:
+    """Returns a program's output as text; of a long one, its beginning and its end.
+
+    A report starts with what went wrong and ends with a summary.
+    """
+    with log.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        if size <= limit:
+            return file.read().decode(errors="replace")
+        head = file.read(limit // 2).decode(errors="replace")
+        file.seek(size - limit // 2)
+        end = file.read().decode(errors="replace")
+    return f"{head}\n[{size - limit} bytes left out]\n{end}"
+
+
 async def _start(
     argv: Sequence[str], cwd: Path, logs: tuple[Path, Path], env: Mapping[str, str] | None
 ) -> asyncio.subprocess.Process:

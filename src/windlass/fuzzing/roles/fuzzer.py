@@ -1,12 +1,10 @@
 """The fuzzer: selects a commit, fuzzes it from relevant tests, and files what it finds.
 
 The budget covers everything: setup and triage reduce the time for fuzzing. A run in which
-nothing was fuzzed does not count.
+nothing was fuzzed, or nothing ran to an answer, does not count.
 """
 
 import asyncio
-import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,36 +21,41 @@ from windlass.fuzzing.engines.engine import (
     Engine,
     EngineFailed,
     Statistics,
-    Target,
     Verdict,
-    make_engine,
 )
 from windlass.fuzzing.errors import InvalidSetting
-from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.issues import IssueTracker, issue_options
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.findings.triage import Triage
+from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.processes.disk_space import report_disk_full
 from windlass.fuzzing.roles.corpus import Corpus, prune
+from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder
+from windlass.fuzzing.roles.findings_run import FindingsRun
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.roles.seed_selection import SeedSelection, SeedSelector
+from windlass.fuzzing.roles.run_health import record_health, sickness_of
+from windlass.fuzzing.roles.seed_runs import SeedRuns, added
+from windlass.fuzzing.roles.seed_selection import SeedSelection, SeedSelector, find_tests
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
 from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.ports.clock import Clock
 
 RESERVE: Final = 10  # a tenth of the budget is reserved for triage
-MOST_RESERVED_MS: Final = 10 * 60_000
+LEAST_RESERVED_MS: Final = 5_000
 LEAST_MS: Final = 1_000
 PRUNE_MS: Final = 5 * 60_000
-LEAST_MEMORY: Final = 64 * 1024 * 1024
+TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as they are
+TESTS_TO_TRY: Final = 5
+KEEP_EVERY_MS: Final = 2_000
+FULL_HASH: Final = 40
 
 
 class FuzzReport(msgspec.Struct, kw_only=True):
     """The result of a fuzzer's run, also stored in the bucket."""
 
-    outcome: Literal["fuzzed", "nothing"]
+    outcome: Literal["fuzzed", "nothing", "unhealthy"]
     commit: str | None = None
     why: str = ""
     tests: int = 0
@@ -62,6 +65,8 @@ class FuzzReport(msgspec.Struct, kw_only=True):
     findings: list[str] = []
     closed: list[str] = []
     issues: list[str] = []
+    untriaged: int = 0
+    marked_bad: bool = False
     corpus: int = 0
     fuzz_count: int | None = None
     removed: list[str] = []
@@ -117,6 +122,9 @@ class Fuzzer:
         except BaseException:
             await asyncio.shield(steps.release(held))
             raise
+        if report.outcome == "unhealthy":
+            await steps.release(held)
+            return report
         counted = await steps.increment(held.commit, held.token)
         report.fuzz_count = counted.fuzz_count
         return report
@@ -124,40 +132,79 @@ class Fuzzer:
     async def campaign(self, commit: str) -> FuzzReport:
         """Fuzzes one commit and files its findings; does not touch its lease or count."""
         with report_disk_full(self.work):
-            return await self._campaign(commit)
+            report = await self._campaign(commit)
+        report.marked_bad = await record_health(
+            self.pipeline, commit, report.why, self.solver.health
+        )
+        return report
 
     async def _campaign(self, commit: str) -> FuzzReport:
         began = self.pipeline.now_ms()
         session = await self._set_up(commit)
         budget = self.budget_ms or self.solver.budget_ms
-        deadline = began + budget
         setup_ms = self.pipeline.now_ms() - began
-        left = max(budget - setup_ms - reserved_of(budget), LEAST_MS)
-        statistics = await self._run_engine(session, left)
+        reserved = reserved_of(budget, self.solver)
+        left = max(budget - setup_ms - reserved, LEAST_MS)
+        statistics = await self._run_engine(session, commit, left)
         report = FuzzReport(
             outcome="fuzzed", commit=commit, tests=len(session.selection.tests),
             chosen_by=session.selection.why, setup_ms=setup_ms, statistics=statistics,
+            why=sickness_of(statistics, self.solver.health),
         )  # fmt: skip
-        await self._triage_failures(session, commit, report, deadline)
+        if report.why:
+            report.outcome = "unhealthy"
+        await self._triage_failures(session, commit, report, self.pipeline.now_ms() + reserved)
         await self._save_results(session, report)
         return report
 
     async def classify(self, commit: str, path: Path) -> Verdict:
         """Runs one input with the build of a commit."""
-        build = await BuildCache(self.pipeline, _fresh(self.work / "builds")).fetch(commit)
+        build = await self.fetch_build(commit)
+        return (
+            await EngineFactory(self.solver, self.pipeline, self.work)
+            .engine(build.folder)
+            .classify(path)
+        )
+
+    async def fetch_build(self, commit: str) -> LocalBuild:
+        """Returns the build of a commit; raises if it is gone."""
+        cache = BuildCache(self.pipeline, fresh_folder(self.work / "builds"))
+        build = await cache.fetch(await self._full_name(commit))
         if build is None:
             raise NotFound("build of commit", commit)
-        return await self._engine(build.folder).classify(path)
+        return build
+
+    async def _full_name(self, commit: str) -> str:
+        """Returns the full hash for a short one."""
+        if len(commit) >= FULL_HASH:
+            return commit
+        mirror = self._mirror()
+        await mirror.fetch()
+        return await mirror.require(commit)
 
     async def recheck(self, commit: str) -> list[Finding]:
         """Closes findings that the build of this commit no longer shows."""
         full = await self.resolve_built(commit)
-        builds = BuildCache(self.pipeline, _fresh(self.work / "builds"))
+        builds = BuildCache(self.pipeline, fresh_folder(self.work / "builds"))
         build = await builds.fetch(full)
         assert build is not None  # `resolve_built` has just seen it
-        engine = self._engine(build.folder)
-        triage = self._triage(engine, build, builds, self.pipeline.now_ms())
-        return await triage.recheck(full)
+        mirror = self._mirror()
+        deadline = self.pipeline.now_ms() + self.solver.findings.triage_ms
+        checking = FindingsRun(self.solver, self.pipeline, self.work, builds, mirror, self.notify)
+        works = self.solver.findings.refused_is_fixed and await self._works(mirror, full, build)
+        return (await checking.recheck(full, build, deadline, works)).closed
+
+    async def _works(self, mirror: Mirror, commit: str, build: LocalBuild) -> bool:
+        """Returns whether a build runs one of its tests to an answer."""
+        sources = self.work / "checkout"
+        await mirror.checkout(commit, sources)
+        tests = list(find_tests(sources, self.solver.tests).values())[:TESTS_TO_TRY]
+        clock = self.pipeline.runtime.clock
+        engine = EngineFactory(self.solver, self.pipeline, self.work).engine(build.folder)
+        runs = SeedRuns(
+            engine, fresh_folder(self.work / "crashes"), (), clock, clock.now_ms() + LEAST_MS
+        )
+        return bool((await runs.run(tests, cores_of(self.solver))).tests_fine)
 
     async def _set_up(self, commit: str) -> "Session":
         """Prepares the checkout, the build, the tests, the corpus and the engine."""
@@ -166,7 +213,7 @@ class Fuzzer:
         await mirror.fetch()
         sources = self.work / "checkout"
         await mirror.checkout(commit, sources)
-        builds = BuildCache(self.pipeline, _fresh(self.work / "builds"))
+        builds = BuildCache(self.pipeline, fresh_folder(self.work / "builds"))
         build = await builds.fetch(commit)
         if build is None:
             raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
@@ -174,50 +221,62 @@ class Fuzzer:
             mirror, commit, sources
         )
         self.notify(f"{commit[:12]}: {len(selection.tests)} tests ({selection.why})")
-        corpus = _fresh(self.work / "corpus")
+        corpus = fresh_folder(self.work / "corpus")
         fetched = await Corpus(self.pipeline).fetch(corpus)
-        engine = self._engine(build.folder)
-        crashes = _fresh(self.work / "crashes")
-        return Session(engine, build, builds, selection, corpus, crashes, fetched)
+        engine = EngineFactory(self.solver, self.pipeline, self.work).engine(build.folder)
+        crashes = fresh_folder(self.work / "crashes")
+        return Session(engine, build, builds, mirror, selection, corpus, crashes, fetched)
 
-    def _engine(self, binaries: Path) -> Engine:
-        runtime = self.pipeline.runtime
-        scratch = _fresh(self.work / "scratch" / runtime.nonce())
-        target = Target(
-            binaries, self.solver.engine, scratch, runtime.clock, runtime.chance,
-            self.solver.input_timeout_ms, memory_of(self.solver),
-        )  # fmt: skip
-        return make_engine(str(self.solver.engine["name"]), target)
-
-    async def _run_engine(self, session: "Session", left_ms: int) -> Statistics:
-        campaign = Campaign(
-            session.selection.tests, session.corpus, session.crashes, left_ms,
-            cores_of(self.solver), self.until_bug, self.on_progress,
-        )  # fmt: skip
-        statistics = await session.engine.fuzz(campaign)
-        if statistics.executions == 0:
+    async def _run_engine(self, session: "Session", commit: str, left_ms: int) -> Statistics:
+        """Runs the tests as they are, then the engine; keeps what fails in the bucket."""
+        clock = self.pipeline.runtime.clock
+        untriaged = Untriaged(self.pipeline)
+        await untriaged.fetch(commit, session.crashes)
+        began = clock.now_ms()
+        keeping = asyncio.create_task(_keep_failures(untriaged, commit, session.crashes, clock))
+        try:
+            count = await self._run_tests(session, began + left_ms // TESTS_PART)
+            left_ms = max(left_ms - (clock.now_ms() - began), LEAST_MS)
+            if not (self.until_bug and count.bugs):
+                count = added(count, await session.engine.fuzz(self._plan(session, left_ms)))
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+            await untriaged.keep(commit, session.crashes)
+        if count.executions == 0:
             raise EngineFailed("the engine executed nothing; the run does not count")
-        return statistics
+        return count
+
+    async def _run_tests(self, session: "Session", until_ms: int) -> Statistics:
+        clock = self.pipeline.runtime.clock
+        kinds = self.solver.findings.kinds
+        runs = SeedRuns(session.engine, session.crashes, kinds, clock, until_ms)
+        count = await runs.run(session.selection.everything, cores_of(self.solver))
+        self.on_progress(count)
+        return count
+
+    def _plan(self, session: "Session", left_ms: int) -> Campaign:
+        return Campaign(
+            session.selection.tests, session.corpus, session.crashes, left_ms,
+            cores_of(self.solver), self.until_bug, self.on_progress, self.solver.findings.kinds,
+        )  # fmt: skip
 
     async def _triage_failures(
         self, session: "Session", commit: str, report: FuzzReport, deadline_ms: int
     ) -> None:
-        triage = self._triage(session.engine, session.build, session.builds, deadline_ms)
-        found = await triage.run(session.crashes, commit)
-        gone = await triage.recheck(commit)
-        report.findings = [finding.key for finding in found]
-        report.closed = [finding.key for finding in gone]
-        await self._sync_issues(triage.store, report)
-
-    def _triage(
-        self, engine: Engine, build: LocalBuild, builds: BuildCache, deadline_ms: int
-    ) -> Triage:
-        bisector = Bisector(builds, self._mirror(), self._engine, tries=TRIES)
-        return Triage(
-            engine, str(self.solver.engine["name"]), build.folder, bisector,
-            FindingStore(self.pipeline), _fresh(self.work / "triage"), self.pipeline.runtime.clock,
-            deadline_ms, self.notify,
-        )  # fmt: skip
+        assert report.statistics is not None
+        handling = FindingsRun(
+            self.solver, self.pipeline, self.work, session.builds, session.mirror, self.notify
+        )
+        works = bool(report.statistics.tests_fine)
+        result = await handling.run(commit, session.build, session.crashes, deadline_ms, works)
+        await Untriaged(self.pipeline).finish(commit, result.left)
+        waiting = await handling.triage_waiting(commit, deadline_ms)
+        keys = [finding.key for finding in [*result.found, *waiting]]
+        report.findings = list(dict.fromkeys([*result.reopened, *keys]))
+        report.closed = [finding.key for finding in result.closed]
+        report.untriaged = len(result.left)
+        await self._sync_issues(handling.store, report)
 
     async def _sync_issues(self, store: FindingStore, report: FuzzReport) -> None:
         """Updates issues; if the project does not answer, the next run does it."""
@@ -249,9 +308,6 @@ class Fuzzer:
         return Mirror(self.solver.repository, self.work / "mirror.git")
 
 
-TRIES: Final = 3
-
-
 @dataclass(frozen=True, slots=True)
 class Session:
     """Everything that was set up for one campaign."""
@@ -259,31 +315,20 @@ class Session:
     engine: Engine
     build: LocalBuild
     builds: BuildCache
+    mirror: Mirror
     selection: SeedSelection
     corpus: Path
     crashes: Path
     fetched: frozenset[str]
 
 
-def reserved_of(budget_ms: int) -> int:
+def reserved_of(budget_ms: int, solver: Solver) -> int:
     """Returns how much of a budget is reserved for triage."""
-    return min(budget_ms // RESERVE, MOST_RESERVED_MS)
+    return min(max(budget_ms // RESERVE, LEAST_RESERVED_MS), solver.findings.triage_ms)
 
 
-def cores_of(solver: Solver) -> int:
-    """Returns how many cores to use: the solver file's number, or all that this process may use."""
-    return solver.cores or len(os.sched_getaffinity(0))
-
-
-def memory_of(solver: Solver) -> int:
-    """Returns the memory limit per run, so that all cores together fit into this machine."""
-    with open("/proc/meminfo") as file:
-        facts = dict(line.split(":", 1) for line in file)
-    available = int(facts["MemAvailable"].split()[0]) * 1024
-    return min(solver.memory_bytes, max(available // cores_of(solver), LEAST_MEMORY))
-
-
-def _fresh(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
+async def _keep_failures(untriaged: Untriaged, commit: str, crashes: Path, clock: Clock) -> None:
+    """Uploads what fails while the engine runs, so that a killed run loses nothing."""
+    while True:
+        await clock.sleep_ms(KEEP_EVERY_MS)
+        await untriaged.keep(commit, crashes)

@@ -26,8 +26,9 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.corpus import Corpus
+from windlass.fuzzing.roles.engine_factory import cores_of, memory_of
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.roles.fuzzer import Fuzzer, cores_of, memory_of, reserved_of
+from windlass.fuzzing.roles.fuzzer import Fuzzer, reserved_of
 from windlass.fuzzing.roles.seed_selection import SeedSelection, SeedSelector
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.documents import Lease, Schedule
@@ -166,7 +167,7 @@ class Planner:
         if selected.held is not None:
             await self._fill_fuzz(plan, pipeline, steps, selected.held)
             plan.budget_ms = budget_ms or self.solver.budget_ms
-            plan.reserved_ms = reserved_of(plan.budget_ms)
+            plan.reserved_ms = reserved_of(plan.budget_ms, self.solver)
             plan.why = "you named it" if commit else _why_chosen(plan)
         plan.writes = dry.written + ([] if selected.held is None else self._more_writes())
         return plan
@@ -183,7 +184,7 @@ class Planner:
         plan.input_timeout_ms = self.solver.input_timeout_ms
         plan.issues = str(self.solver.issues.get("project", ""))
         known = FindingStore(pipeline).all(self.notify)
-        plan.rechecks = len([f async for f in known if f.state == "open"])
+        plan.rechecks = len([f async for f in known if f.live])
         selection, names = await self._select_tests(pipeline, held.commit)
         plan.tests, plan.chosen_by, plan.first_tests = len(selection.tests), selection.why, names
         before = await pipeline.schedule.read()

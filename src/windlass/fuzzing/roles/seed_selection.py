@@ -14,10 +14,14 @@ from windlass.fuzzing.state.rules import touches_code
 
 
 class SeedSelection(NamedTuple):
-    """The tests to start from, the most relevant first, and why."""
+    """The tests to start from, the most relevant first, and why.
+
+    `everything` lists all tests, those to start from first: as they are, all of them are run.
+    """
 
     tests: list[Path]
     why: str
+    everything: list[Path]
 
 
 def find_tests(sources: Path, patterns: Sequence[str]) -> dict[str, Path]:
@@ -32,12 +36,16 @@ def select_tests(
     """Returns the tests that reach the changes, the rarest first, or all tests if none does."""
     everything = list(tests.values())
     if coverage is None:
-        return SeedSelection(everything, "all, as there is no coverage map")
+        return SeedSelection(everything, "all, as there is no coverage map", everything)
     reaching = [name for name in coverage.tests_reaching(changed) if name in tests]
     if not reaching:
-        return SeedSelection(everything, "all, as none is known to reach the changes")
+        why = "all, as none is known to reach the changes"
+        return SeedSelection(everything, why, everything)
     why = f"{len(reaching)} of {len(everything)} reach the changes"
-    return SeedSelection([tests[name] for name in reaching], why)
+    mapped = frozenset(coverage.tests)
+    unmapped = [name for name in tests if name not in mapped]
+    order = dict.fromkeys([*reaching, *unmapped, *tests])
+    return SeedSelection([tests[name] for name in reaching], why, [tests[name] for name in order])
 
 
 class SeedSelector:

@@ -7,6 +7,7 @@ import msgspec
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.state.documents import Lease
 from windlass.fuzzing.state.leases import is_live
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -36,6 +37,17 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     state: str
     introduced_by: str | None
+    kind: str = "crash"
+    suspects: int = 1
+
+
+class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit whose last runs did nothing."""
+
+    commit: str
+    runs: int
+    why: str
+    at: str
 
 
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +66,8 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: list[str]
     coverage_mapped_at: str | None
     coverage_bytes: int
+    unhealthy: list[UnhealthyCommit] = []
+    untriaged: int = 0
 
 
 async def read_status(pipeline: Pipeline) -> PipelineStatus:
@@ -80,12 +94,24 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
             *_at_work("fuzz", leases.fuzz, pipeline.now_ms()),
         ],
         findings=[
-            FindingSummary(key=f.key, title=f.title, state=f.state, introduced_by=f.introduced_by)
+            FindingSummary(
+                key=f.key,
+                title=f.title,
+                state=f.state,
+                introduced_by=f.introduced_by,
+                kind=f.kind,
+                suspects=max(len(f.suspects), 1),
+            )
             async for f in FindingStore(pipeline).all(unreadable.append)
         ],
         unreadable=unreadable,
         coverage_mapped_at=format_moment(mapped[0].modified_ms) if mapped else None,
         coverage_bytes=mapped[0].size if mapped else 0,
+        unhealthy=[
+            UnhealthyCommit(commit=c, runs=bad.runs, why=bad.why, at=format_moment(bad.at_ms))
+            for c, bad in (await pipeline.health.read()).commits.items()
+        ],
+        untriaged=sum(map(len, (await Untriaged(pipeline).commits()).values())),
     )
 
 

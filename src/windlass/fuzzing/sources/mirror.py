@@ -6,9 +6,10 @@ commit that a shallow clone has cut off. None of them changes the state.
 
 import asyncio
 import os
+import re
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,16 +18,28 @@ from windlass.fuzzing.coverage.changes import Hunk, changed_functions, hunks_of
 from windlass.fuzzing.coverage.coverage_map import ChangedFunction
 from windlass.fuzzing.processes.disk_space import DiskFull
 from windlass.fuzzing.processes.process_guard import guarded_environment
+from windlass.fuzzing.state.rules import touches_code
 
 FULL: Final = "No space left on device"
 # Nobody is there to type a password, and we parse English messages.
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
+_UNREACHABLE: Final = re.compile(
+    r"unable to access|Could not resolve|Could not read from remote|early EOF|remote end hung up|"
+    r"Connection (?:refused|timed out|reset)|Operation timed out|Network is unreachable",
+    re.IGNORECASE,
+)
+
+
 class GitFailed(WindlassError):
     """git failed; the message is its last line of error output."""
 
     code = "git_failed"
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.text = details or message
 
 
 class Mirror:
@@ -92,8 +105,21 @@ class Mirror:
         await _git(None, "clone", "--quiet", "--shared", "--no-checkout", self._folder, folder)
         await _git(folder, "checkout", "--quiet", "--detach", name)
         if (folder / ".gitmodules").exists():
-            await _git(folder, "submodule", "update", "--init", "--recursive", "--quiet")
+            await self._fetch_submodules(folder)
         return name
+
+    async def _fetch_submodules(self, folder: Path) -> None:
+        """Fetches the submodules; a host that does not answer is not the commit's fault."""
+        try:
+            await _git(folder, "submodule", "update", "--init", "--recursive", "--quiet")
+        except GitFailed as error:
+            if not _UNREACHABLE.search(error.text):
+                raise
+            reason = error.text.splitlines()[0]
+            raise Unreachable(
+                f"cannot reach a submodule of {self._repository} ({reason}); check its address "
+                "and this machine's access to it, then run this again"
+            ) from None
 
     async def parent(self, commit: str) -> str | None:
         """Returns the first parent, if there is one."""
@@ -116,6 +142,32 @@ class Mirror:
         order = await _git(self._folder, "rev-list", "--topo-order", "--reverse", *known, "--")
         wanted = set(known)
         return [commit for commit in order.split() if commit in wanted]
+
+    async def first_parents(self, commit: str, most: int, without: str | None = None) -> list[str]:
+        """Returns a commit and its line of first parents, newest first.
+
+        Leaves out `without` and its ancestors.
+        """
+        excluded = [f"^{without}"] if without else []
+        words = ("rev-list", "--first-parent", f"--max-count={most}", commit, *excluded, "--")
+        return (await _git(self._folder, *words)).split()
+
+    async def parents(self, commit: str) -> list[str]:
+        """Returns the parents of a commit, the first one first."""
+        return (await _git(self._folder, "log", "-1", "--format=%P", commit)).split()
+
+    async def between(self, good: str, bad: str) -> list[str]:
+        """Returns the commits that `bad` contains and `good` does not, newest first."""
+        return (await _git(self._folder, "rev-list", "--topo-order", bad, f"^{good}", "--")).split()
+
+    async def touches(self, commit: str, extensions: Sequence[str]) -> bool:
+        """Returns whether a commit changes code; for a merge, against its first parent."""
+        words = ("log", "-1", "-m", "--first-parent", "--format=", "--name-only", commit)
+        return touches_code((await _git(self._folder, *words)).splitlines(), extensions)
+
+    async def has(self, commit: str) -> bool:
+        """Returns whether the repository has a commit."""
+        return await self._has(commit)
 
     async def is_ancestor(self, one: str, other: str) -> bool:
         """Returns whether `one` is `other` or an ancestor of it."""
@@ -154,6 +206,19 @@ class Mirror:
         return True
 
 
+async def check_repository(repository: str, branch: str) -> None:
+    """Raises if a repository does not answer or has no such branch."""
+    try:
+        found = await _git(None, "ls-remote", "--heads", repository, f"refs/heads/{branch}")
+    except GitFailed as error:
+        raise Unreachable(
+            f"cannot reach repository {repository} ({error}); check its address and this "
+            "machine's access to it"
+        ) from None
+    if not found.strip():
+        raise WindlassError(f"repository {repository} has no branch {branch}; change `branch`")
+
+
 async def _git(folder: Path | None, *words: str | Path) -> str:
     """Runs git and returns its output."""
     where = [] if folder is None else ["-C", str(folder)]
@@ -167,5 +232,6 @@ async def _git(folder: Path | None, *words: str | Path) -> str:
         lines = errors.decode(errors="replace").strip().splitlines()
         if process.returncode == -signal.SIGXFSZ or any(FULL in line for line in lines):
             raise DiskFull(f"no disk space left for git {words[0]}; free some")
-        raise GitFailed(lines[-1] if lines else f"git {words[0]} exited with {process.returncode}")
+        last = lines[-1] if lines else f"git {words[0]} exited with {process.returncode}"
+        raise GitFailed(last, "\n".join(lines))
     return output.decode(errors="replace")

@@ -19,6 +19,7 @@ from windlass.fuzzing.buckets.layout import is_commit
 
 RECENT: Final = 32  # writes by others after which we still recognise our own write
 DIGITS: Final = 18  # of a sequence number
+SICK: Final = 200  # commits whose unhealthy runs we remember
 SEEN: Final = 1_000  # commits that we remember having queued
 
 _NUMBER: Final = re.compile(rb"\t[\t ]{0,62}\n")
@@ -85,6 +86,21 @@ class Leases(NamedTuple):
 
     build: Mapping[str, Lease] = {}
     fuzz: Mapping[str, Lease] = {}
+    rest: Mapping[str, Any] = {}
+
+
+class BadRuns(msgspec.Struct, frozen=True):
+    """How many runs in a row of a commit did nothing, why the last one did, and when."""
+
+    runs: int
+    why: str
+    at_ms: int
+
+
+class Health(NamedTuple):
+    """`health.json`: the commits whose last run did nothing."""
+
+    commits: Mapping[str, BadRuns] = {}
     rest: Mapping[str, Any] = {}
 
 
@@ -252,9 +268,25 @@ def _write_leases(leases: Leases, version: Version) -> tuple[bytes, dict[str, st
     return _object({"build": leases.build, "fuzz": leases.fuzz}, {}, leases.rest, version)
 
 
+def _read_health(body: bytes, _: Mapping[str, str]) -> tuple[Health, Version]:
+    fields = _fields(body)
+    version = _version(fields)
+    try:
+        commits = msgspec.convert(fields.pop("commits", {}), dict[str, BadRuns])
+    except msgspec.ValidationError as error:
+        raise MalformedFile(str(error)) from None
+    return Health(commits, fields), version
+
+
+def _write_health(health: Health, version: Version) -> tuple[bytes, dict[str, str]]:
+    newest = sorted(health.commits.items(), key=lambda item: item[1].at_ms)[-SICK:]
+    return _object({"commits": dict(newest)}, {}, health.rest, version)
+
+
 STATE: Final = Codec("state.json", State(), _read_state, _write_state)
 QUEUE: Final = Codec("build-queue.json", BuildQueue(), _read_queue, _write_queue)
 SCHEDULE: Final[Codec[Schedule]] = Codec(
     "fuzzing-schedule.json", (), _read_schedule, _write_schedule
 )
 LEASES: Final = Codec("leases.json", Leases(), _read_leases, _write_leases)
+HEALTH: Final = Codec("health.json", Health(), _read_health, _write_health)

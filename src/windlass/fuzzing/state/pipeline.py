@@ -1,15 +1,17 @@
-"""The state of one solver's pipeline: its four state files and its builds."""
+"""The state of one solver's pipeline: its state files and its builds."""
 
 from collections.abc import Iterable
 
 from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, state_key
 from windlass.fuzzing.state.documents import (
+    HEALTH,
     LEASES,
     QUEUE,
     SCHEDULE,
     STATE,
     BuildQueue,
+    Health,
     Leases,
     Schedule,
     State,
@@ -36,6 +38,10 @@ class Pipeline:
         )
         self.leases: StateFile[Leases] = StateFile(
             bucket, state_key(solver, LEASES.file), LEASES, runtime
+        )
+
+        self.health: StateFile[Health] = StateFile(
+            bucket, state_key(solver, HEALTH.file), HEALTH, runtime
         )
 
     def now_ms(self) -> int:

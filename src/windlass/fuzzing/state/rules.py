@@ -62,6 +62,17 @@ def mark_failed(state: BuildQueue, commit: str) -> BuildQueue:
     return state._replace(queue=without(state.queue, commit), failed=(*state.failed, commit))
 
 
+def mark_bad(state: BuildQueue, commit: str) -> BuildQueue:
+    """Lists a commit as failed although it was built, because its build does nothing."""
+    if commit in state.failed:
+        return state
+    return state._replace(
+        queue=without(state.queue, commit),
+        built=without(state.built, commit),
+        failed=(*state.failed, commit),
+    )
+
+
 def take_from_built(state: BuildQueue, commits: Iterable[str]) -> BuildQueue:
     """Removes commits from `built` once they are scheduled or their binaries are gone."""
     return state._replace(built=without(state.built, *commits))

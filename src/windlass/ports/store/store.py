@@ -15,7 +15,8 @@ class News(NamedTuple):
     `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer,
     `due_at` the earliest new entry in `due` (0: none), `catalog` whether queues,
     shapes or workers' metadata changed, `ended` and `ended_workflows` jobs and workflows that
-    have ended, where the store passes that on, `inbox` whether a user's transaction submitted jobs.
+    have ended, where the store passes that on, `inbox` whether a user's transaction submitted jobs,
+    `stacks` attempts whose workers are asked for their stacks.
     """
 
     arrivals: tuple[tuple[int, int, int, int], ...] = ()  # shape, rank, job, how many
@@ -25,6 +26,7 @@ class News(NamedTuple):
     ended: tuple[int, ...] = ()
     ended_workflows: tuple[int, ...] = ()
     inbox: bool = False
+    stacks: tuple[tuple[int, int, int, int, int], ...] = ()  # see `engine/sync/stacks.py`
 
 
 class Store(Protocol):

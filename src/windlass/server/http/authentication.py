@@ -5,6 +5,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from windlass.api.errors import Forbidden
+from windlass.domain.access.tokens import SESSION_PREFIX
 from windlass.server.http.asgi import Scope
 from windlass.server.http.origin import SAFE_METHODS
 
@@ -35,8 +36,12 @@ def cookie_of(header: str, name: str) -> str:
 
 
 def session_of(header: str) -> str:
-    """Returns the secret of the session in a `Cookie` header; empty if there is none."""
-    return cookie_of(header, SECURE_COOKIE) or cookie_of(header, COOKIE)
+    """Returns the secret of the session in a `Cookie` header; empty if there is none.
+
+    A token in a cookie does not count: nobody has checked that it may be there.
+    """
+    secret = cookie_of(header, SECURE_COOKIE) or cookie_of(header, COOKIE)
+    return secret if secret.startswith(SESSION_PREFIX) else ""
 
 
 def with_session(scope: Scope, public_origin: str) -> Scope:

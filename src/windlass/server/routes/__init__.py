@@ -7,6 +7,7 @@ from typing import Final
 
 from windlass.server.audit.routes import routes as audit_routes
 from windlass.server.http.routes import Route
+from windlass.server.live.routes import routes as live_routes
 from windlass.server.routes import (
     access,
     attempts,
@@ -17,17 +18,16 @@ from windlass.server.routes import (
     jobs,
     pools,
     queues,
-    schedules,
     signals,
     system,
-    templates,
     workers,
-    workflows,
 )
+from windlass.server.routes.figures import overview
 from windlass.server.routes.fleet import fuzzing as fleet_fuzzing
 from windlass.server.routes.fleet import history as fleet_history
 from windlass.server.routes.fleet import tasks as fleet_tasks
 from windlass.server.routes.fleet import workers as fleet_workers
+from windlass.server.routes.workflows import graphs, schedules, templates, workflows
 from windlass.server.sign_in.routes import routes as sign_in_routes
 
 ALL: Final[tuple[Route, ...]] = (
@@ -44,10 +44,13 @@ ALL: Final[tuple[Route, ...]] = (
     *queues.namespace_routes,
     *access.routes,
     *events.routes,
+    *live_routes,
     *workflows.routes,
+    *graphs.routes,
     *templates.routes,
     *schedules.routes,
     *pools.routes,
+    *overview.routes,
     *fleet_tasks.routes,
     *fleet_workers.routes,
     *fleet_workers.namespace_routes,

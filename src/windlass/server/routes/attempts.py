@@ -14,7 +14,7 @@ from windlass.server.http.call import Call
 from windlass.server.http.replies import BINARY, Stream
 from windlass.server.http.routes import Routes
 from windlass.server.routes.files import Attempt, Number, Size, download
-from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
+from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, StackReport, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.workers import Changed
@@ -83,6 +83,17 @@ async def step(
     """Stores a step of the running function, or begins what it waits for."""
     holder = _holder(call, worker, incarnation, job, attempt)
     return await AttemptSteps(call.services.engine).step(holder, data)
+
+
+@routes.post("/stack", needs=Action.WRITE_ATTEMPTS)
+async def stack(
+    call: Call, worker: Number, job: Number, attempt: Attempt, incarnation: Number,
+    data: Body[StackReport],
+) -> Changed:  # fmt: skip
+    """Answers where the running function is, because a sync asked for it."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    await call.services.files.stack(holder, data)
+    return Changed(True)
 
 
 @routes.get("/inputs/{source:int}/{name:path}", needs=Action.READ_INPUTS, media_type=BINARY)

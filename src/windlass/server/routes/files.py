@@ -26,7 +26,7 @@ from windlass.engine.files.logs import LARGEST, LogQuery, LogReading
 from windlass.server.http.call import Call
 from windlass.server.http.replies import BINARY, TEXT, Stream
 from windlass.server.http.routes import Routes
-from windlass.wire.files import ArtifactList, LogLines, LogMatches, Uploaded
+from windlass.wire.files import ArtifactList, LogLines, LogMatches, Stack, Uploaded
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]  # as stores keep it
@@ -138,6 +138,13 @@ async def search_log(
     await call.services.queries.check_visible([job], call.who)
     query = LogQuery(text, regex, ignore_case, start, backwards, limit)
     return show_log_matches(await call.services.files.search_log(job, attempt, query))
+
+
+@routes.get("/stack", needs=Action.READ_FILES)
+async def stack(call: Call, job: Number) -> Stack:
+    """Shows where the Python function of a running job is now; its worker is asked."""
+    await call.services.queries.check_visible([job], call.who)
+    return await call.services.files.stacks.ask(job)
 
 
 @routes.get("/artifacts", needs=Action.READ_FILES)

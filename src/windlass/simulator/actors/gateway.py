@@ -68,7 +68,7 @@ class NoFiles:
         raise Unreachable("simulated: jobs have no files")
 
     append_log = end_log = progress = measured = _refuse
-    put_artifact = get_artifact = submit = step = _refuse
+    put_artifact = get_artifact = submit = step = stack = _refuse
 
 
 class NoSocket:

@@ -33,6 +33,7 @@ from windlass.store.memory.records.schedules import (
     MemorySchedules,
     MemoryTemplates,
 )
+from windlass.store.memory.records.series import MemorySeries
 from windlass.store.memory.records.snapshot import take_snapshot
 from windlass.store.memory.records.statistics import MemoryDeadlines, MemoryStatistics
 from windlass.store.memory.records.views import MemoryViews
@@ -64,6 +65,7 @@ class MemoryTx(NamedTuple):
     reactions: MemoryReactions
     placement: MemoryPlacement
     statistics: MemoryStatistics
+    series: MemorySeries
     deadlines: MemoryDeadlines
     steps: MemorySteps
     pools: MemoryPools
@@ -193,6 +195,7 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         reactions=MemoryReactions(tables),
         placement=MemoryPlacement(tables),
         statistics=MemoryStatistics(tables),
+        series=MemorySeries(tables),
         deadlines=MemoryDeadlines(tables),
         steps=MemorySteps(tables),
         pools=MemoryPools(tables),

@@ -27,6 +27,7 @@ from windlass.domain.rows.records import (
     WorkflowAbout,
     WorkflowRow,
 )
+from windlass.domain.rows.series import SeriesKey, SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
@@ -117,6 +118,7 @@ class Tables:
     def _add_statistics(self, journal: Journal) -> None:
         # By namespace, queue, kind and measure.
         self.statistics: Table[tuple[str, str, str, int], StatisticsRow] = Table(journal)
+        self.series: Table[SeriesKey, SeriesRow] = Table(journal)
         self.usage: Table[int, Usage] = Table(journal)
         self.deadlines: SortedTable[tuple[int, int], tuple[int, int]] = SortedTable(
             journal, lambda row: row

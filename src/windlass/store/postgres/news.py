@@ -28,7 +28,8 @@ PAYLOAD_BYTES = 7_900  # PostgreSQL takes less than 8,000
 ARRIVALS_EACH = 90  # four numbers of up to 20 digits fit into the payload so often
 PAYLOADS = 32
 
-Message = tuple[str, tuple[tuple[int, int, int, int], ...], tuple[int, ...], int, bool]
+Stacks = tuple[tuple[int, int, int, int, int], ...]
+Message = tuple[str, tuple[tuple[int, int, int, int], ...], tuple[int, ...], int, bool, Stacks]
 
 _decode = msgspec.json.Decoder(Message).decode
 
@@ -41,6 +42,7 @@ def merge(first: News, second: News) -> News:
         tuple(dict.fromkeys(first.pokes + second.pokes)),
         min(times, default=0),
         first.catalog or second.catalog,
+        stacks=first.stacks + second.stacks,
     )
 
 
@@ -60,6 +62,9 @@ def payloads(server: str, news: News) -> list[str]:
     pieces += [
         _encode(server, News((), part, news.due_at, news.catalog))
         for part in _parts(news.pokes, 4 * ARRIVALS_EACH)
+    ]
+    pieces += [
+        _encode(server, News(stacks=part)) for part in _parts(news.stacks, ARRIVALS_EACH // 2)
     ]
     return pieces[:PAYLOADS]
 
@@ -81,7 +86,7 @@ def by_shape(
 
 def _encode(server: str, news: News) -> str:
     """Returns which jobs have ended is not told: there are too many, and few are waited for."""
-    return msgspec.json.encode((server, *news[:4])).decode()
+    return msgspec.json.encode((server, *news[:4], news.stacks)).decode()
 
 
 def _parts(items: Sequence[Any], size: int) -> Iterable[Any]:
@@ -223,11 +228,11 @@ class Listener:
             self._tell(News(inbox=True))
             return
         try:
-            server, *parts = _decode(str(payload))
+            server, arrivals, pokes, due_at, catalog, stacks = _decode(str(payload))
         except msgspec.DecodeError:
             return  # Anyone may notify; what is not ours is passed over.
         if server != self._server:
-            self._tell(News(*parts))
+            self._tell(News(arrivals, pokes, due_at, catalog, stacks=stacks))
 
     def _tell(self, news: News) -> None:
         for hear in list(self._hearers.values()):

@@ -330,6 +330,9 @@ CREATE TABLE logs (
 -- Logs that have not ended.
 CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = {log.streaming};
 
+-- Logs that nobody will complete, of which there are few.
+CREATE INDEX logs_lost ON logs (job, attempt) WHERE state = {log.lost};
+
 CREATE TABLE artifacts (
     job bigint NOT NULL,
     size bigint NOT NULL,
@@ -569,6 +572,17 @@ CREATE TABLE statistics (
     buckets text NOT NULL,
     PRIMARY KEY (namespace, queue, kind, measure)
 ) WITH (fillfactor = 50);
+
+-- Figures over time, added up from the events; `body` is JSON (see domain/rows/series.py).
+CREATE TABLE series (
+    step bigint NOT NULL,
+    at bigint NOT NULL,
+    kind smallint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (kind, step, at, namespace, name)
+);
 
 -- What a job's newest attempt took of its machine, where that is known.
 CREATE TABLE usage (

@@ -33,6 +33,7 @@ from windlass.store.postgres.records.schedules import (
     PostgresSchedules,
     PostgresTemplates,
 )
+from windlass.store.postgres.records.series import PostgresSeries
 from windlass.store.postgres.records.statistics import PostgresDeadlines, PostgresStatistics
 from windlass.store.postgres.records.views import PostgresViews
 from windlass.store.postgres.session import Rows, Session
@@ -67,6 +68,7 @@ class PostgresTx(NamedTuple):
     reactions: PostgresReactions
     placement: PostgresPlacement
     statistics: PostgresStatistics
+    series: PostgresSeries
     deadlines: PostgresDeadlines
     steps: PostgresSteps
     pools: PostgresPools
@@ -274,6 +276,7 @@ class Transactions:
             PostgresReactions(session),
             PostgresPlacement(session),
             PostgresStatistics(session),
+            PostgresSeries(session),
             PostgresDeadlines(session),
             PostgresSteps(session),
             PostgresPools(session),

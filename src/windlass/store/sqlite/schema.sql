@@ -438,6 +438,9 @@ CREATE INDEX cascades_workflow ON cascades (workflow) WHERE workflow IS NOT NULL
 -- Logs that have not ended.
 CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = {log.streaming};
 
+-- Logs that nobody will complete, of which there are few.
+CREATE INDEX logs_lost ON logs (job, attempt) WHERE state = {log.lost};
+
 CREATE INDEX artifacts_sha256 ON artifacts (sha256);
 
 CREATE INDEX names_sha256 ON names (sha256);
@@ -592,6 +595,17 @@ CREATE TABLE statistics (
     updated_at INTEGER NOT NULL,
     buckets TEXT NOT NULL,
     PRIMARY KEY (namespace, queue, kind, measure)
+) STRICT, WITHOUT ROWID;
+
+-- Figures over time, added up from the events; `body` is JSON (see domain/rows/series.py).
+CREATE TABLE series (
+    kind INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (kind, step, at, namespace, name)
 ) STRICT, WITHOUT ROWID;
 
 -- What a job's newest attempt took of its machine, where that is known.

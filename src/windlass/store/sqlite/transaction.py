@@ -26,6 +26,7 @@ from windlass.store.sqlite.records.schedules import (
     SqliteSchedules,
     SqliteTemplates,
 )
+from windlass.store.sqlite.records.series import SqliteSeries
 from windlass.store.sqlite.records.statistics import SqliteDeadlines, SqliteStatistics
 from windlass.store.sqlite.records.views import SqliteViews
 from windlass.store.sqlite.sequences import Sequences
@@ -54,6 +55,7 @@ class SqliteTx(NamedTuple):
     reactions: SqliteReactions
     placement: SqlitePlacement
     statistics: SqliteStatistics
+    series: SqliteSeries
     deadlines: SqliteDeadlines
     steps: SqliteSteps
     pools: SqlitePools
@@ -85,6 +87,7 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         reactions=SqliteReactions(connection, sequences),
         placement=SqlitePlacement(connection),
         statistics=SqliteStatistics(connection),
+        series=SqliteSeries(connection),
         deadlines=SqliteDeadlines(connection),
         steps=SqliteSteps(connection, sequences),
         pools=SqlitePools(connection, sequences),

@@ -9,6 +9,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.ports.gateway import Holder
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
+from windlass.wire.files import StackReport
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import SyncReply, SyncRequest
@@ -37,6 +38,8 @@ class Files(Protocol):
 
     async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None: ...
 
+    async def stack(self, holder: Holder, report: StackReport) -> None: ...
+
 
 Submit = Callable[[Holder, SubmitRequest], Awaitable[SubmitReply]]
 Step = Callable[[Holder, StepRequest], Awaitable[StepReply]]
@@ -64,6 +67,7 @@ class DirectGateway:
         self.measured = files.measured
         self.put_artifact = files.put_artifact
         self.get_artifact = files.get_artifact
+        self.stack = files.stack
 
     async def enrol(self, request: EnrolRequest) -> EnrolReply:
         """Begins a new incarnation."""

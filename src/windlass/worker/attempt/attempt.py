@@ -30,6 +30,7 @@ from windlass.worker.attempt.output import steps
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.output.progress import Progress
+from windlass.worker.attempt.output.stacks import tell_stack
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import Timers
@@ -313,6 +314,10 @@ class Attempt:
             self._task.cancel()
         else:
             self._settle(UNSTOPPED)
+
+    def show_stack(self, request: int) -> None:
+        """Tells the server where its function is."""
+        tell_stack(self._context.gateway, self._holder(), request, self._executor, self, self._mask)
 
     def check_time(self, now: float) -> None:
         """Times out if it is late: for long timeouts, which need no timer each."""

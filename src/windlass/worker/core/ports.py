@@ -43,6 +43,10 @@ class RunningAttempt(Protocol):
         """Ends it: gently, or at once if the lease is lost."""
         ...
 
+    def show_stack(self, request: int) -> None:
+        """Tells the server where its function is."""
+        ...
+
     def check_time(self, now: float) -> None:
         """Times it out if it is late; `now` is the loop's time."""
         ...

@@ -11,6 +11,7 @@ from windlass.wire.sync import (
     Held,
     Refusal,
     Released,
+    StackWanted,
     Started,
     Stop,
 )
@@ -132,6 +133,12 @@ class Slots:
             self._waiting.pop(key, None)
             self._starting.pop(key, None)
             self._reports[key] = Released(*key)
+
+    def show_stack(self, wanted: StackWanted) -> None:
+        """Lets an attempt tell where it is; one that has ended says so by its report."""
+        attempt = self._running.get((wanted.job, wanted.attempt))
+        if attempt is not None:
+            attempt.show_stack(wanted.request)
 
     def stop_all(self, why: StopReason, reason: str | None) -> None:
         """Ends every attempt, through no fault of the jobs."""

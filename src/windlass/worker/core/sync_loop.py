@@ -125,6 +125,8 @@ class SyncLoop:
             self.slots.take(assignment)
         for stop in reply.cancel:
             self.slots.stop(stop)
+        for wanted in reply.stacks:
+            self.slots.show_stack(wanted)
 
     def _request(self, started: Mapping[Any, Any], reports: Mapping[Any, Any]) -> SyncRequest:
         self._seq += 1

@@ -99,8 +99,8 @@ class Scope:
         if found is None and name in self._unknown:
             raise Consequence(place, field, f"a value for {name}", "none")
         if found is None:
-            expected = f"without names other than {listed(self._values)}"
-            hint = did_you_mean(name, self._values)
+            expected = f"without names other than {listed([*self._values, *self._unknown])}"
+            hint = did_you_mean(name, [*self._values, *self._unknown])
             raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}", hint)
         self._used.add(name)
         self._budget.spend(found, field, place)

@@ -40,7 +40,7 @@ def upgrade(*, store: Store = None, data: Data = None, json: Json = False) -> No
     """Upgrade the database schema; servers on SQLite do so when they start."""
     from windlass.wiring.stores import upgrade_store
 
-    asyncio.run(upgrade_store(_url(store, data)))
+    asyncio.run(upgrade_store(store_url(store, data)))
     if json:
         print_json({"upgraded": True})
     else:
@@ -60,7 +60,7 @@ def backup(file: Path, /, *, store: Store = None, data: Data = None, json: Json 
     """
     from windlass.store.sqlite.backup import back_up
 
-    url = _url(store, data)
+    url = store_url(store, data)
     _check_file(url, file)
     check_exists(url)
     back_up(Path(urlsplit(url).path), file)
@@ -86,7 +86,7 @@ def restored(
     """
     from windlass.wiring.stores import begin_epoch_of
 
-    url = _url(store, data)
+    url = store_url(store, data)
     check_exists(url)
     settings = load_settings({}, os.environ, config)
     own = any(settings.by_name[name].source != DEFAULT for name in HOLD_OPTIONS)
@@ -112,7 +112,7 @@ def _check_file(url: str, file: Path) -> None:
     raise InvalidInput("store", "an SQLite database", address, hint)
 
 
-def _url(store: str | None, data: Path | None) -> str:
+def store_url(store: str | None, data: Path | None) -> str:
     url = store or embedded_store(data)
     if url is None:
         where = data_directory(data)

@@ -21,6 +21,10 @@ class WorkflowsRead(Protocol):
         """Returns the next jobs of a workflow behind the id `after`, ascending, not locked."""
         ...
 
+    async def last_job(self, workflow: int) -> int:
+        """Returns the newest job of a workflow; 0 if it has none."""
+        ...
+
     async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
         """Returns the same for those that have not ended; their ids only."""
         ...

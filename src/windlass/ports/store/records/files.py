@@ -22,6 +22,10 @@ class FilesRead(Protocol):
         """Logs that have not ended, of jobs behind id `after`, ascending."""
         ...
 
+    async def lost_logs(self, count: int) -> list[LogRow]:
+        """Returns logs that nobody will complete, those of the newest jobs first."""
+        ...
+
     async def artifacts(self, jobs: Sequence[int]) -> dict[int, list[ArtifactRow]]:
         """Returns those of all attempts of each job, ascending by attempt and name."""
         ...

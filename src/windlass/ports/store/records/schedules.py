@@ -103,6 +103,10 @@ class ReactionsRead(Protocol):
         """Returns webhooks or others whose `next_at` has come, earliest first, without locking."""
         ...
 
+    async def ended(self, since: int, count: int) -> list[ReactionRow]:
+        """Returns reactions that were done or given up since a time, newest first."""
+        ...
+
     async def of_workflow(self, workflow: int) -> list[ReactionRow]:
         """Returns all of one workflow, ascending by id."""
         ...

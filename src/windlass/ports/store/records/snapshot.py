@@ -26,6 +26,7 @@ from windlass.domain.rows.records import (
     WorkflowAbout,
     WorkflowRow,
 )
+from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
@@ -69,6 +70,7 @@ class Snapshot(NamedTuple):
     workflow_about: tuple[WorkflowAbout, ...] = ()
     workflow_keys: tuple[tuple[str, str, int], ...] = ()  # namespace, key, workflow
     statistics: tuple[StatisticsRow, ...] = ()
+    series: tuple[SeriesRow, ...] = ()
     usage: tuple[Usage, ...] = ()
     deadlines: tuple[tuple[int, int], ...] = ()  # at, job
     past_metadata: tuple[PastMetadata, ...] = ()

@@ -10,6 +10,7 @@ from windlass.domain.rows.views import (
     FleetRow,
     JobCount,
     JobFilter,
+    JobMoment,
     JobPage,
     JobSort,
     Place,
@@ -51,6 +52,14 @@ class ViewsRead(Protocol):
 
     async def count_jobs(self, wanted: JobFilter) -> JobCount:
         """Counts jobs by looking at a bounded number of rows."""
+        ...
+
+    async def dead_jobs(self, looked: int) -> list[JobRecord]:
+        """Returns failed jobs without a successor, among the newest that ended badly."""
+        ...
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        """Returns where these jobs stand, ascending by id and without unknown ones."""
         ...
 
     async def workers_with_counts(self) -> list[WorkerView]:

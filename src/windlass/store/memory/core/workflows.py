@@ -94,6 +94,10 @@ class MemoryWorkflows:
         rows = self._tables.grouped.between((workflow, after + 1), (workflow + 1,), count)
         return [self._tables.jobs[job].facts for _, job in rows]
 
+    async def last_job(self, workflow: int) -> int:
+        rows = self._tables.grouped.between((workflow,), (workflow + 1,))
+        return max((job for _, job in rows), default=0)
+
     async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
         found: list[int] = []
         while len(found) < count:

@@ -35,6 +35,10 @@ class MemoryFiles:
         rows = self._tables.logs.between((after + 1,), None)
         return [row for row in rows if row.state == LogState.STREAMING][:count]
 
+    async def lost_logs(self, count: int) -> list[LogRow]:
+        rows = reversed(self._tables.logs.between((), None))
+        return [row for row in rows if row.state == LogState.LOST][:count]
+
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
         for row in rows:
             known = self._tables.artifacts.get(row.job) or {}

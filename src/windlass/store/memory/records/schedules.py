@@ -165,6 +165,15 @@ class MemoryReactions:
         ripe = sorted((r for r in pending if r.next_at <= now), key=lambda r: (r.next_at, r.id))
         return ripe[:count]
 
+    async def ended(self, since: int, count: int) -> list[ReactionRow]:
+        rows = [
+            (row.finished_at, row.id, row)
+            for row in self._reactions
+            if row.state > ReactionState.PENDING and row.finished_at is not None
+        ]
+        recent = sorted((row for row in rows if row[0] >= since), reverse=True)
+        return [row for _, _, row in recent[:count]]
+
     async def read(self, reaction: int) -> ReactionRow | None:
         return self._reactions.get(reaction)
 

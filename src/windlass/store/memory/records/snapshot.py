@@ -51,6 +51,7 @@ def take_snapshot(tables: Tables) -> Snapshot:
         reservations=tuple(sorted(tables.reservations)),
         namespace_weights=tuple(sorted(tables.namespace_weights)),
         statistics=tuple(sorted(tables.statistics)),
+        series=tuple(sorted(tables.series)),
         usage=tuple(sorted(tables.usage)),
         deadlines=tuple(tables.deadlines.between((), None)),
         past_metadata=tuple(sorted(tables.past_metadata)),

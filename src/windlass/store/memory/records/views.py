@@ -15,7 +15,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import Census, FleetRow, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import (
     BAD_CODES,
     BLOCKED,
@@ -24,7 +24,9 @@ from windlass.store.job_filters import (
     Candidate,
     Source,
     Standing,
+    text_of,
 )
+from windlass.store.job_search import JobText
 from windlass.store.job_views import Views
 from windlass.store.memory.core.jobs import MemoryJobs
 from windlass.store.memory.core.leases import MemoryLeases
@@ -138,6 +140,9 @@ class MemoryViews(Views):
     async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
         return await self._job_rows.specs(ids)
 
+    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]:
+        return [text_of(record) for record in (await self._records(ids)).values()]
+
     async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
         found = ((job, self._tables.jobs.get(job)) for job in ids)
         return {job: row for job, row in found if row is not None}
@@ -154,6 +159,31 @@ class MemoryViews(Views):
             elif due is not None:
                 found.append(Standing(job, due.state, due.at))
         return found
+
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        rows = (self._tables.jobs.get(job) for job in sorted(ids))
+        return [self._moment(row) for row in rows if row is not None]
+
+    def _moment(self, row: JobRecord) -> JobMoment:
+        facts, job = row.facts, row.facts.id
+        lease, wait = self._tables.leases.get(job), self._tables.waits.get(job)
+        due = self._tables.due.get(job)
+        state = facts.state
+        if state is None:
+            state = QUEUED if due is None else due.state
+            state = state if wait is None else BLOCKED
+            state = state if lease is None else lease.state
+        return JobMoment(
+            job,
+            state,
+            facts.attempt if lease is None else lease.attempt,
+            facts.worker if lease is None else lease.worker,
+            0 if wait is None else wait.manual,
+            0 if wait is None else wait.unmet,
+            facts.created_at,
+            row.started_at if lease is None else lease.started_at,
+            row.finished_at,
+        )
 
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
         present = (self._tables.workers.get(worker) for worker in ids)

@@ -96,6 +96,9 @@ class PostgresWorkflows:
         rows = await self._session.fetch("jobs_of_workflow", workflow, after, count)
         return list(map(JobFacts._make, rows))
 
+    async def last_job(self, workflow: int) -> int:
+        return int(await self._session.fetch_value("last_job_of_workflow", workflow))
+
     async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
         rows = await self._session.fetch("open_jobs_of_workflow", workflow, after, count)
         return [row[0] for row in rows]

@@ -110,6 +110,12 @@ SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        worker, incarnation, excluded
 FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
 
+-- name: last_job_of_workflow
+-- The end of the partial index, which has the ids of a workflow's jobs in order.
+SELECT coalesce(
+    (SELECT id FROM jobs WHERE workflow = $1 ORDER BY workflow DESC, id DESC LIMIT 1), 0
+)
+
 -- name: open_jobs_of_workflow
 -- Along the partial index from an id on.
 SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state IS NULL ORDER BY workflow, id LIMIT $3

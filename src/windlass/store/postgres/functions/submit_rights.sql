@@ -9,7 +9,7 @@ BEGIN
         IF NOT pg_has_role(session_user, current_user, 'MEMBER') THEN
             RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format(
                 'the role %s may not submit jobs; the owner of the schema runs '
-                '`SELECT windlass.allow_submit(%L)`', session_user, session_user);
+                '`windlass db allow-submit %s --namespace default`', session_user, session_user);
         END IF;
         granted := '{}';
     END IF;

@@ -33,6 +33,9 @@ class PostgresFiles:
         rows = await self._session.fetch("streaming_logs", after, count)
         return list(map(LogRow._make, rows))
 
+    async def lost_logs(self, count: int) -> list[LogRow]:
+        return list(map(LogRow._make, await self._session.fetch("lost_logs", count)))
+
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
         if rows:
             jobs, attempts, names, digests, sizes, types = zip(*rows, strict=True)

@@ -15,6 +15,11 @@ ON CONFLICT (job, attempt) DO UPDATE SET state = excluded.state, bytes = exclude
 SELECT job, attempt, state, bytes, gap_from, gap_to
 FROM logs WHERE job = ANY ($1::text::bigint[]) ORDER BY job, attempt
 
+-- name: lost_logs
+-- By the partial index.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs
+WHERE state = {log.lost} ORDER BY job DESC, attempt DESC LIMIT $1
+
 -- name: streaming_logs
 -- By the partial index.
 SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs

@@ -113,6 +113,10 @@ class PostgresReactions:
         rows = await self._session.fetch("due_reactions", now, webhooks, count)
         return list(map(ReactionRow._make, rows))
 
+    async def ended(self, since: int, count: int) -> list[ReactionRow]:
+        rows = await self._session.fetch("ended_reactions", since, count)
+        return list(map(ReactionRow._make, rows))
+
     async def lock(self, reaction: int) -> ReactionRow | None:
         rows = await self._session.fetch("lock_reaction", reaction)
         return ReactionRow._make(rows[0]) if rows else None

@@ -122,6 +122,13 @@ WHERE NOT EXISTS (
 )
 ON CONFLICT DO NOTHING
 
+-- name: ended_reactions
+-- By the index of those that are done.
+SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
+    outcome, result, message
+FROM reactions
+WHERE state > {reaction.pending} AND finished_at >= $1 ORDER BY finished_at DESC, id DESC LIMIT $2
+
 -- name: due_reactions
 -- Every second on every server, by an index of those that are pending.
 SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,

@@ -20,6 +20,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     WorkflowAbout,
 )
+from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
@@ -84,6 +85,7 @@ async def take_snapshot(session: Session) -> Snapshot:
         reservations=tuple(map(Reservation._make, await fetch("reservations"))),
         namespace_weights=tuple(_pairs(await fetch("namespace_weights"))),
         statistics=tuple(map(StatisticsRow._make, await fetch("all_statistics"))),
+        series=tuple(map(SeriesRow._make, await fetch("all_series"))),
         usage=tuple(map(Usage._make, await fetch("all_usage"))),
         deadlines=tuple((at, job) for at, job in await fetch("all_deadlines")),
         past_workers=tuple((r[0], r[1]) for r in await fetch("past_workers")),

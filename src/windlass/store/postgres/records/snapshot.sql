@@ -39,6 +39,7 @@ SELECT statement FROM (VALUES
     ('reservations', EXISTS (SELECT FROM reservations)),
     ('namespace_weights', EXISTS (SELECT FROM namespace_weights)),
     ('all_statistics', EXISTS (SELECT FROM statistics)),
+    ('all_series', EXISTS (SELECT FROM series)),
     ('all_usage', EXISTS (SELECT FROM usage)),
     ('all_steps', EXISTS (SELECT FROM steps)),
     ('all_signals', EXISTS (SELECT FROM signals)),
@@ -133,7 +134,7 @@ SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id
 
 -- name: all_codes
 -- For comparing and verifying.
-SELECT digest, created_at, expires_at, used_at, takeover, worker FROM codes ORDER BY digest
+SELECT digest, created_at, expires_at, used_at, takeover, worker, token FROM codes ORDER BY digest
 
 -- name: all_logs
 -- For comparing and verifying.
@@ -203,6 +204,10 @@ FROM reactions ORDER BY id
 -- For snapshots.
 SELECT namespace, queue, kind, measure, values_seen, weight, total, low, high, updated_at, buckets
 FROM statistics ORDER BY namespace, queue, kind, measure
+
+-- name: all_series
+-- For snapshots.
+SELECT kind, step, at, namespace, name, body FROM series ORDER BY kind, step, at, namespace, name
 
 -- name: all_usage
 -- For snapshots.

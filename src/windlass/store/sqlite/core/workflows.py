@@ -104,6 +104,10 @@ class SqliteWorkflows:
         rows = self._execute(QUERIES["jobs_of_workflow"], (workflow, after, count))
         return list(map(as_facts, rows))
 
+    async def last_job(self, workflow: int) -> int:
+        rows: list[Row] = self._execute(QUERIES["last_job_of_workflow"], (workflow,)).fetchall()
+        return int(rows[0][0])
+
     async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
         rows = self._execute(QUERIES["open_jobs_of_workflow"], (workflow, after, count))
         return [job for (job,) in rows]

@@ -84,6 +84,10 @@ SELECT
 FROM jobs AS j INDEXED BY jobs_workflow LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.workflow = ?1 AND j.id > ?2 ORDER BY j.id LIMIT ?3;
 
+-- name: last_job_of_workflow
+-- The end of the partial index, which has the ids of a workflow's jobs in order.
+SELECT ifnull(max(id), 0) FROM jobs INDEXED BY jobs_workflow WHERE workflow = ?1;
+
 -- name: open_jobs_of_workflow
 -- Along the partial index from an id on.
 SELECT j.id FROM jobs AS j INDEXED BY jobs_workflow

@@ -45,6 +45,9 @@ class SqliteFiles:
     async def streaming(self, after: int, count: int) -> list[LogRow]:
         return list(map(as_log, self._execute(QUERIES["streaming_logs"], (after, count))))
 
+    async def lost_logs(self, count: int) -> list[LogRow]:
+        return list(map(as_log, self._execute(QUERIES["lost_logs"], (count,))))
+
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
         _ARTIFACTS.run(self._connection, rows)
 

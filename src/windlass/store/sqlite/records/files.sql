@@ -17,6 +17,11 @@ VALUES (?, ?, ?, ?, ?, ?);
 SELECT l.job, l.attempt, l.state, l.bytes, l.gap_from, l.gap_to
 FROM carray(?) AS wanted CROSS JOIN logs AS l ON l.job = wanted.value;
 
+-- name: lost_logs
+-- By the partial index.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs INDEXED BY logs_lost
+WHERE state = {log.lost} ORDER BY job DESC, attempt DESC LIMIT ?1;
+
 -- name: streaming_logs
 -- By the partial index.
 SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs

@@ -129,6 +129,9 @@ class SqliteReactions:
         rows = self._execute(QUERIES["due_reactions"], (now, int(webhooks), count))
         return list(map(as_reaction, rows))
 
+    async def ended(self, since: int, count: int) -> list[ReactionRow]:
+        return list(map(as_reaction, self._execute(QUERIES["ended_reactions"], (since, count))))
+
     async def read(self, reaction: int) -> ReactionRow | None:
         rows = self._execute(QUERIES["reaction"], (reaction,)).fetchall()
         return as_reaction(rows[0]) if rows else None

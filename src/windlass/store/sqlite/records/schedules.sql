@@ -128,6 +128,13 @@ INSERT INTO reactions (
 -- By the unique key: no number is wasted.
 SELECT id FROM reactions WHERE workflow = ? AND run = ? AND occasion = ? AND place = ?;
 
+-- name: ended_reactions
+-- By the index of those that are done.
+SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
+    outcome, result, message
+FROM reactions INDEXED BY reactions_ended
+WHERE state > {reaction.pending} AND finished_at >= ?1 ORDER BY finished_at DESC, id DESC LIMIT ?2;
+
 -- name: due_reactions
 -- Every second, by an index of those that are pending.
 SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,

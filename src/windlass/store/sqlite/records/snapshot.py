@@ -8,6 +8,7 @@ import apsw
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.rows.files import UploadRow
 from windlass.domain.rows.inbox import JobAlias
+from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Snapshot
 from windlass.store.spans import as_key
@@ -98,6 +99,7 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         reservations=whole("reservations", as_reservation),
         namespace_weights=whole("namespace_weights", _pair),
         statistics=whole("all_statistics", StatisticsRow._make),
+        series=whole("all_series", SeriesRow._make),
         usage=whole("all_usage", Usage._make),
         deadlines=whole("all_deadlines", _times),
         past_workers=tuple(connection.execute(QUERIES["all_past_workers"])),

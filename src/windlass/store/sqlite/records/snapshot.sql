@@ -82,7 +82,7 @@ SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id;
 
 -- name: all_codes
 -- By digest.
-SELECT digest, created_at, expires_at, used_at, takeover, worker FROM codes ORDER BY digest;
+SELECT digest, created_at, expires_at, used_at, takeover, worker, token FROM codes ORDER BY digest;
 
 -- name: all_logs
 -- By job and attempt.
@@ -155,6 +155,10 @@ FROM reactions ORDER BY id;
 -- For snapshots.
 SELECT namespace, queue, kind, measure, values_seen, weight, total, low, high, updated_at, buckets
 FROM statistics ORDER BY namespace, queue, kind, measure;
+
+-- name: all_series
+-- For snapshots.
+SELECT kind, step, at, namespace, name, body FROM series ORDER BY kind, step, at, namespace, name;
 
 -- name: all_usage
 -- For snapshots.

@@ -97,6 +97,13 @@ SELECT ifnull(max(id), 0) FROM jobs;
 -- By primary key.
 SELECT ifnull(min(id), 0) FROM jobs;
 
+-- name: job_texts
+-- What filters by time, failure and text look at.
+SELECT j.id, j.created_at, o.finished_at, ifnull(o.failure, 0), o.message, o.reason, j.spec
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id;
+
 -- name: light_jobs
 -- What a list needs to know of a job before it is read.
 SELECT j.id, j.shape, o.state
@@ -117,6 +124,23 @@ SELECT w.job, {state.blocked}, w.not_before
 FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value
 UNION ALL
 SELECT d.job, d.state, d.at FROM carray(?2) AS wanted CROSS JOIN due AS d ON d.job = wanted.value;
+
+-- name: job_moments
+-- By primary keys, without the long columns; a blocked job may still have a lease.
+SELECT
+    j.id,
+    coalesce(
+        o.state, l.state, CASE WHEN w.job IS NOT NULL THEN {state.blocked} END, d.state, {state.queued}
+    ),
+    coalesce(l.attempt, o.attempt, j.attempt), coalesce(l.worker, o.worker),
+    ifnull(w.manual, 0), ifnull(w.unmet, 0), j.created_at,
+    coalesce(l.started_at, o.started_at), o.finished_at
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id
+LEFT JOIN leases AS l ON l.job = j.id
+LEFT JOIN waits AS w ON w.job = j.id
+LEFT JOIN due AS d ON d.job = j.id;
 
 -- name: worker_names
 -- By primary key; also of workers that were removed.

@@ -1,0 +1,272 @@
+"""Renders graphs and figures as clients see them."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+from windlass.domain.graphs.compare import Comparison, Difference, Side
+from windlass.domain.graphs.timeline import Bar, Timeline
+from windlass.domain.graphs.view import Box, View, add_up, jobs_in
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.domain.rows.records import WorkflowRow
+from windlass.domain.values.times import format_moment
+from windlass.engine.graphs.loaded import Figures, Loaded
+from windlass.wire.graphs.figures import (
+    Approval,
+    ChainJob,
+    Compared,
+    ComparedArgument,
+    ComparedJob,
+    ComparedSide,
+    CriticalPath,
+    TimelineBar,
+    TimelineGap,
+    TimelineLane,
+    WorkflowComparison,
+    WorkflowProgress,
+    WorkflowTimeline,
+)
+from windlass.wire.graphs.graph import GraphEdge, GraphNode, GraphStates, WorkflowGraph
+
+CHAIN: Final = 200  # jobs of the longest chain that are listed
+APPROVALS: Final = 200
+
+BLOCKED: Final = State.BLOCKED.code
+
+
+def by_name(counts: Mapping[int, int]) -> dict[str, int]:
+    """Returns counts by the names of the states."""
+    return {str(STATE_BY_CODE[code]): count for code, count in counts.items() if code}
+
+
+class Rendered:
+    """A graph with the states of its boxes."""
+
+    def __init__(
+        self,
+        row: WorkflowRow,
+        loaded: Loaded,
+        view: View,
+        counts: Sequence[Mapping[int, int]],
+        chain: Sequence[int],
+    ) -> None:
+        self._row = row
+        self._loaded = loaded
+        self._view = view
+        self._counts = add_up(view.boxes, counts)
+        self._critical = jobs_in(chain, view.shown_in)
+        shown_in = view.shown_in
+        self._critical_edges = {(shown_in[one], shown_in[two]) for one, two in pairwise(chain)}
+
+    def graph(self) -> WorkflowGraph:
+        """Returns the graph with positions and edges."""
+        view, graph = self._view, self._loaded.graph
+        return WorkflowGraph(
+            workflow=self._row.id,
+            version=self._version,
+            jobs=len(graph),
+            dependencies=graph.edges,
+            states=self._total(),
+            width=view.width,
+            height=view.height,
+            nodes=[self._node(place, box) for place, box in enumerate(view.boxes)],
+            edges=[
+                GraphEdge(
+                    source=view.boxes[edge.needed].part.id,
+                    target=view.boxes[edge.waiting].part.id,
+                    jobs=edge.jobs,
+                    critical=(edge.needed, edge.waiting) in self._critical_edges,
+                )
+                for edge in view.edges
+            ],
+            left_closed=list(view.left_closed),
+            edges_left_out=view.edges_left_out,
+        )
+
+    def states(self) -> GraphStates:
+        """Returns the states alone."""
+        boxes = self._view.boxes
+        return GraphStates(
+            workflow=self._row.id,
+            version=self._version,
+            states=self._total(),
+            nodes={
+                box.part.id: by_name(count) for box, count in zip(boxes, self._counts, strict=True)
+            },
+            critical=[boxes[place].part.id for place in sorted(self._critical)],
+        )
+
+    @property
+    def _version(self) -> str:
+        return f"{self._row.run}.{self._loaded.version}"
+
+    def _total(self) -> dict[str, int]:
+        outer = [c for b, c in zip(self._view.boxes, self._counts, strict=True) if not b.parent]
+        total: dict[int, int] = {}
+        for count in outer:
+            for state, jobs in count.items():
+                total[state] = total.get(state, 0) + jobs
+        return by_name(dict(sorted(total.items())))
+
+    def _node(self, place: int, box: Box) -> GraphNode:
+        graph, members = self._loaded.graph, box.part.members
+        return GraphNode(
+            id=box.part.id,
+            kind=box.part.kind,
+            label=box.part.label,
+            job=None if box.part.is_group else graph.jobs[members[0]],
+            parent=box.parent or None,
+            open=box.is_open,
+            jobs=len(members),
+            states=by_name(self._counts[place]),
+            x=box.x,
+            y=box.y,
+            width=box.width,
+            height=box.height,
+            layer=box.part.layer,
+            last_layer=box.part.last_layer,
+            critical=place in self._critical,
+        )
+
+
+def show_progress(loaded: Loaded, figures: Figures) -> WorkflowProgress:
+    """Renders how far a workflow is."""
+    found = figures.progress
+    waiting = sorted(n for n in loaded.manual if loaded.states[n] == BLOCKED)
+    names = loaded.graph.names
+    ends = None if found.left is None else format_moment(figures.at + found.left.likely)
+    return WorkflowProgress(
+        workflow=loaded.workflow,
+        jobs=found.total,
+        done=found.done,
+        running=found.running,
+        work_ms=found.work_ms,
+        done_ms=found.done_ms,
+        unknown=found.unknown,
+        at_once=found.at_once,
+        left=found.left,
+        ends_at=ends,
+        critical_path=_show_chain(loaded, figures),
+        approvals=[
+            Approval(
+                job=loaded.graph.jobs[number],
+                name=names[number],
+                since=format_moment(loaded.created[number]),
+                others=max(0, loaded.unmet[number] - 1),
+            )
+            for number in waiting[:APPROVALS]
+        ],
+        approvals_left_out=max(0, len(waiting) - APPROVALS),
+    )
+
+
+def _show_chain(loaded: Loaded, figures: Figures) -> CriticalPath:
+    """Renders the longest chain; of a very long one its beginning and its end."""
+    chain = figures.chain.jobs
+    left_out = max(0, len(chain) - CHAIN)
+    shown = chain if not left_out else [*chain[: CHAIN // 2], *chain[-CHAIN // 2 :]]
+    return CriticalPath(
+        jobs=[
+            ChainJob(
+                job=loaded.graph.jobs[number],
+                name=loaded.graph.names[number],
+                state=str(STATE_BY_CODE[loaded.states[number]]),
+                ms=figures.expected[number].whole,
+                known=figures.expected[number].known,
+            )
+            for number in shown
+        ],
+        length=len(chain),
+        left_out=left_out,
+        total_ms=figures.chain.total_ms,
+        left=figures.chain.left,
+    )
+
+
+def show_timeline(workflow: int, now: int, found: Timeline, left_out: int) -> WorkflowTimeline:
+    """Renders lanes of attempts."""
+    return WorkflowTimeline(
+        workflow=workflow,
+        start=found.start,
+        end=found.end,
+        now=now,
+        shown_from=found.shown_from,
+        shown_until=found.shown_until,
+        lanes=[
+            TimelineLane(
+                name=lane.name,
+                row=lane.row,
+                bars=[_show_bar(bar) for bar in lane.bars],
+            )
+            for lane in found.lanes
+        ],
+        first=found.first,
+        lanes_total=found.total,
+        runs=found.runs,
+        runs_left_out=left_out,
+        gaps=[TimelineGap(start=start, end=end) for start, end in found.gaps],
+        gaps_left_out=found.gaps_left_out,
+    )
+
+
+def _show_bar(bar: Bar) -> TimelineBar:
+    return TimelineBar(
+        start=bar.start,
+        end=bar.end,
+        job=bar.job,
+        attempt=bar.attempt,
+        runs=bar.runs,
+        states=by_name(bar.states),
+    )
+
+
+def show_comparison(
+    rows: Sequence[WorkflowRow],
+    runs: Sequence[Loaded],
+    found: Comparison,
+    shown: Sequence[Difference],
+    arguments: Sequence[Sequence[ComparedArgument]],
+) -> WorkflowComparison:
+    """Renders what two runs differ in."""
+    a, b = (_compared(row, loaded) for row, loaded in zip(rows, runs, strict=True))
+    return WorkflowComparison(
+        a=a,
+        b=b,
+        same=found.same,
+        different=len(found.differences),
+        only_a=found.only_a,
+        only_b=found.only_b,
+        jobs=[
+            ComparedJob(
+                name=one.name,
+                a=_side(one.a),
+                b=_side(one.b),
+                state_differs=one.state,
+                run_ms=one.run_ms,
+                wait_ms=one.wait_ms,
+                arguments_differ=one.arguments,
+                arguments=list(own),
+            )
+            for one, own in zip(shown, arguments, strict=True)
+        ],
+        left_out=len(found.differences) - len(shown),
+    )
+
+
+def _side(side: Side | None) -> ComparedSide | None:
+    if side is None:
+        return None
+    state = str(STATE_BY_CODE[side.state])
+    return ComparedSide(job=side.job, state=state, run_ms=side.run_ms, wait_ms=side.wait_ms)
+
+
+def _compared(row: WorkflowRow, loaded: Loaded) -> Compared:
+    return Compared(
+        workflow=row.id,
+        name=row.name,
+        run=row.run,
+        state=WorkflowState(row.state).name.lower(),
+        jobs=len(loaded.graph),
+        total_ms=None if row.finished_at is None else row.finished_at - row.created_at,
+    )

@@ -1,0 +1,311 @@
+"""Finds what a person should look at, of what a caller may see. Each look is bounded."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from windlass.api.parse import namespace_of
+from windlass.domain.access.actions import Action
+from windlass.domain.access.may import FLEET, may, sees
+from windlass.domain.access.roles import Identity
+from windlass.domain.job.job import QUARANTINED
+from windlass.domain.lifecycle.watchdog import may_be_stuck
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.pools.pools import PoolState, shown_duration
+from windlass.domain.rows.records import JobRecord, Worker
+from windlass.domain.schedules.schedules import ReactionState
+from windlass.engine.engine import Engine
+from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
+from windlass.engine.pools.pools import Pools, PoolView
+from windlass.ports.store import ReadTx
+from windlass.wire.overview import AttentionItem, AttentionList, Help
+
+LOOKED: Final = 500  # rows of each kind
+MOST_WAITING: Final = 10_000  # ready jobs that are counted
+RECENT_MS: Final = 86_400_000  # how long a failed reaction or a lost log is told
+SEVERITIES: Final = ("error", "warning", "info")
+
+Shown = Callable[[str], bool]
+
+
+class Attention:
+    """Looks at what went wrong and what waits for somebody."""
+
+    def __init__(self, engine: Engine, pools: Pools | None = None) -> None:
+        self._engine = engine
+        self._pools = pools
+
+    async def show(self, who: Identity, namespace: str | None) -> AttentionList:
+        """Returns what needs attention in one namespace, or in all that the caller sees."""
+        only = None if namespace is None else namespace_of(namespace, who)
+
+        def shown(name: str) -> bool:
+            return only == name if only is not None else sees(who, name)
+
+        async def read(tx: ReadTx) -> list[AttentionItem]:
+            found = [
+                *await self._dead(tx, shown),
+                *await self._impossible(tx, shown),
+                *await self._stalled(tx, shown),
+                *await self._paused(tx, shown),
+                *await self._lost_logs(tx, shown),
+                *await self._reactions(tx, shown),
+                *await self._questions(tx, shown),
+            ]
+            if may(who, Action.READ_FLEET, FLEET):
+                found += _unwell(await tx.workers.all())
+            return found
+
+        items = await self._engine.store.read(read)
+        if self._pools is not None and may(who, Action.READ_FLEET, FLEET):
+            items += _poor(await self._pools.all())
+        return AttentionList(sorted(items, key=lambda one: SEVERITIES.index(one.severity)))
+
+    async def _dead(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        records = await tx.views.dead_jobs(LOOKED)
+        mine = await self._of_namespaces(tx, records, shown)
+        bad = [record for record in mine if record.facts.flags & QUARANTINED]
+        if not bad:
+            return []
+        body = {"action": "retry", "where": {"dead": True}}
+        return [
+            AttentionItem(
+                kind="quarantined",
+                severity="error",
+                title=_many(len(bad), "quarantined job"),
+                reason="They may have killed their workers, several times. They do not run again by"
+                " themselves.",
+                count=len(bad),
+                exact=len(records) < LOOKED,
+                link="jobs?state=failed",
+                help=_help("Retry all dead jobs", "/api/v1/jobs/bulk", Action.CHANGE_JOBS, body),
+            )
+        ]
+
+    async def _impossible(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        """Tells about jobs that no worker could run, each kind with the clause that fails."""
+        heads = await tx.places.heads()
+        catalog = self._engine.catalog
+        await catalog.know(tx, {head.shape for head in heads})
+        shapes = [(head.shape, catalog.shapes[head.shape]) for head in heads]
+        mine = [(number, shape) for number, shape in shapes if shown(shape.namespace)][:LOOKED]
+        found = impossible(mine, Verdicts(await read_fleet(tx)), {}, tx.now) if mine else {}
+        items: dict[tuple[str, str], tuple[str, int]] = {}
+        for number, why in found.items():
+            shape = catalog.shapes[number]
+            waiting = await tx.views.ready_before([number], 2**62, 0, MOST_WAITING)
+            _, before = items.get((shape.queue, why.reason), ("", 0))
+            items[shape.queue, why.reason] = shape.task, before + waiting
+        return [
+            AttentionItem(
+                kind="impossible",
+                severity="error",
+                title=f"{_many(count, 'job')} in {queue} that nobody can run",
+                reason=reason,
+                count=count,
+                exact=count < MOST_WAITING,
+                link=_link("jobs", state="queued", queue=queue, task=task),
+            )
+            for (queue, reason), (task, count) in items.items()
+        ]
+
+    async def _stalled(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        rows = await tx.workflows.unfinished(0, LOOKED)
+        stuck = [row for row in rows if shown(row.namespace) and may_be_stuck(row.counts)]
+        old = [row for row in stuck if tx.now - row.created_at > 60_000]
+        return [
+            AttentionItem(
+                kind="stalled",
+                severity="warning",
+                title=f"Workflow {row.name or row.id} does not move",
+                reason="Only blocked jobs are left in it: they wait for an approval, or for jobs"
+                " outside of it.",
+                count=1,
+                link=f"workflows/{row.id}",
+                help=_help(
+                    "Cancel it", f"/api/v1/workflows/{row.id}/cancel", Action.CHANGE_JOBS, {}
+                ),
+            )
+            for row in old[:20]
+        ]
+
+    async def _paused(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        paused = [row.name for row in await tx.catalog.queues() if row.paused]
+        if not paused:
+            return []
+        depths = await tx.views.queue_depths()
+        heads = await tx.places.heads()
+        catalog = self._engine.catalog
+        await catalog.know(tx, {head.shape for head in heads})
+        shapes = (catalog.shapes[head.shape] for head in heads)
+        mine = {shape.queue for shape in shapes if shown(shape.namespace)}
+        return [
+            AttentionItem(
+                kind="paused",
+                severity="warning",
+                title=f"Queue {name} is paused",
+                reason=f"{_many(depths[name], 'job')} wait in it.",
+                count=depths[name],
+                link=_link("jobs", state="queued", queue=name),
+                help=_help(
+                    "Resume it", f"/api/v1/queues/{quote(name, safe='')}/resume",
+                    Action.MANAGE_QUEUES,
+                ),
+            )
+            for name in paused
+            if name in mine and depths.get(name, 0) > 0
+        ]  # fmt: skip
+
+    async def _lost_logs(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        rows = await tx.files.lost_logs(LOOKED)
+        jobs = sorted({row.job for row in rows})
+        views = await tx.views.some(jobs)
+        recent = [view for view in views if (view.finished_at or tx.now) > tx.now - RECENT_MS]
+        mine = await self._of_namespaces(tx, recent, shown)
+        if not mine:
+            return []
+        newest = max(record.facts.id for record in mine)
+        return [
+            AttentionItem(
+                kind="lost_log",
+                severity="info",
+                title=f"{_many(len(mine), 'job')} of the last day without the end of the log",
+                reason="Their workers were lost, or could not send the rest.",
+                count=len(mine),
+                exact=len(rows) < LOOKED,
+                link=f"jobs/{newest}",
+            )
+        ]
+
+    async def _reactions(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        rows = await tx.reactions.ended(tx.now - RECENT_MS, LOOKED)
+        failed = [row for row in rows if row.state == ReactionState.FAILED]
+        workflows = await tx.workflows.read(sorted({row.workflow for row in failed}))
+        mine = [
+            row
+            for row in failed
+            if row.workflow in workflows and shown(workflows[row.workflow].namespace)
+        ]
+        if not mine:
+            return []
+        return [
+            AttentionItem(
+                kind="reaction",
+                severity="warning",
+                title=f"{_many(len(mine), 'reaction')} to ends of workflows failed",
+                reason=mine[0].message or "They were given up in the last day.",
+                count=len(mine),
+                exact=len(rows) < LOOKED,
+                link=f"workflows/{mine[0].workflow}",
+            )
+        ]
+
+    async def _questions(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        rows = await tx.steps.questions(0, LOOKED)
+        mine = [row for row in rows if shown(row.namespace)]
+        if not mine:
+            return []
+        return [
+            AttentionItem(
+                kind="question",
+                severity="info",
+                title=f"{_many(len(mine), 'question')} without an answer",
+                reason="Jobs wait for a person.",
+                count=len(mine),
+                exact=len(rows) < LOOKED,
+                link="questions",
+            )
+        ]
+
+    async def _of_namespaces(
+        self, tx: ReadTx, records: Iterable[JobRecord], shown: Shown
+    ) -> list[JobRecord]:
+        found = list(records)
+        catalog = self._engine.catalog
+        await catalog.know(tx, {record.facts.shape for record in found})
+        return [r for r in found if shown(catalog.shapes[r.facts.shape].namespace)]
+
+
+_UNWELL: Final = {
+    WorkerStatus.PENDING_APPROVAL: ("info", "wait for approval", "approve", "Approve"),
+    WorkerStatus.DISABLED: ("info", "are disabled", "enable", "Enable"),
+    WorkerStatus.OFFLINE: ("warning", "are lost", None, None),
+    WorkerStatus.UNHEALTHY: ("warning", "missed a heartbeat", None, None),
+    WorkerStatus.DRAINING: ("warning", "take no more jobs", "enable", "Enable"),
+}
+
+
+def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
+    """Tells about workers that take no jobs, by state and reason."""
+    groups: dict[tuple[int, str], list[Worker]] = {}
+    for worker in workers:
+        if WorkerStatus(worker.status) in _UNWELL:
+            groups.setdefault((worker.status, worker.reason or ""), []).append(worker)
+    items: list[AttentionItem] = []
+    for (status, reason), some in list(groups.items())[:50]:
+        severity, what, action, label = _UNWELL[WorkerStatus(status)]
+        path = f"/api/v1/workers/{some[0].id}/{action}"
+        one = len(some) == 1
+        name = some[0].name
+        items.append(
+            AttentionItem(
+                kind="worker",
+                severity=severity,  # type: ignore[arg-type]
+                title=f"{name if one else _many(len(some), 'worker')}: {what}",
+                reason=reason or f"It is {WorkerStatus(status).name.lower().replace('_', ' ')}.",
+                count=len(some),
+                link=f"workers/{quote(name, safe='')}"
+                if one
+                else _link("workers", state=WorkerStatus(status).name.lower()),
+                help=_help(label or "", path, Action.MANAGE_WORKERS) if one and action else None,
+            )
+        )
+    return items
+
+
+def _poor(pools: Iterable[PoolView]) -> list[AttentionItem]:
+    """Tells of pools that have used up their budget, or cannot start machines."""
+    items: list[AttentionItem] = []
+    for row, pool, _, costs in pools:
+        link = f"pools/{quote(row.name, safe='')}"
+        used = sum(cost.ms for cost in costs)
+        limit = pool.max_ms_per_month
+        if limit and used >= limit * 9 // 10:
+            is_spent = used >= limit
+            state = "used up" if is_spent else "almost used up"
+            told = f"{shown_duration(used)} of {shown_duration(limit)} are used this month."
+            items.append(
+                AttentionItem(
+                    kind="budget",
+                    severity="error" if is_spent else "warning",
+                    title=f"The budget of pool {row.name} is {state}",
+                    reason=told,
+                    count=1,
+                    link=link,
+                )
+            )
+        if row.failures and row.state == PoolState.ACTIVE:
+            items.append(
+                AttentionItem(
+                    kind="pool",
+                    severity="error",
+                    title=f"Pool {row.name} cannot start workers",
+                    reason=row.message or "Its provider failed.",
+                    count=row.failures,
+                    link=link,
+                )
+            )
+    return items
+
+
+def _help(label: str, path: str, needs: Action, body: Mapping[str, object] | None = None) -> Help:
+    given = None if body is None else dict(body)
+    return Help(label=label, method="POST", path=path, needs=needs.value, body=given)
+
+
+def _link(view: str, **query: str) -> str:
+    return f"{view}?{urlencode(query)}"
+
+
+def _many(count: int, one: str) -> str:
+    return f"1 {one}" if count == 1 else f"{count} {one}s"

@@ -1,0 +1,269 @@
+"""Shows figures over time, of the namespaces that a caller may see."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from windlass.api.lists.past import PastPoint, depths_at, depths_now, find_point
+from windlass.api.parse import namespace_of
+from windlass.domain.access.may import sees
+from windlass.domain.access.roles import Identity
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.series import (
+    HOUR,
+    MINUTE,
+    TEN_MINUTES,
+    Figures,
+    SeriesKind,
+    SeriesRow,
+    read_counts,
+    read_figures,
+    slot_of,
+)
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import format_moment, parse_moment
+from windlass.engine.engine import Engine
+from windlass.engine.history.series import Depths, Pair, read_current
+from windlass.ports.store import ReadTx
+from windlass.wire.overview import Overview, QueueFigures
+
+MOST_SLOTS: Final = 1_000
+MOST_ROWS: Final = 30_000  # that one answer may read
+BUSIEST: Final = 12  # queues that are shown each by itself
+_RUNNING: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
+
+
+class Span(NamedTuple):
+    """Slots of one length: the start of the first, and the end of the last."""
+
+    start: int
+    end: int
+    step: int
+
+    @property
+    def slots(self) -> list[int]:
+        return list(range(self.start, self.end, self.step))
+
+
+class _Fleet(NamedTuple):
+    """Workers by state, now and over time, and those of pools."""
+
+    now: dict[str, int]
+    workers: dict[str, list[int | None]]
+    pools: dict[str, list[int | None]]
+
+
+class Overviews:
+    """Reads figures over time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def show(
+        self,
+        who: Identity,
+        namespace: str | None,
+        since: str | None,
+        until: str | None,
+        as_of: str | None,
+    ) -> Overview:
+        """Returns the figures of a range, of one namespace or of all that the caller sees."""
+        only = None if namespace is None else namespace_of(namespace, who)
+
+        async def read(tx: ReadTx) -> Overview:
+            point = None if as_of is None else await find_point(tx, as_of)
+            now = tx.now if point is None else point.at
+            end = now if until is None else min(now, _moment(until, "until", now))
+            start = end - HOUR if since is None else _moment(since, "since", now)
+
+            def shown(name: str) -> bool:
+                return only == name if only is not None else sees(who, name)
+
+            return await self._read(tx, start, end, point, shown)
+
+        return await self._engine.store.read(read)
+
+    async def _read(
+        self,
+        tx: ReadTx,
+        start: int,
+        end: int,
+        point: PastPoint | None,
+        shown: Callable[[str], bool],
+    ) -> Overview:
+        current = await read_current(tx)
+        depths = (
+            await depths_now(tx, self._engine.catalog, current)
+            if point is None
+            else await depths_at(tx, self._engine.catalog, point)
+        )
+        span = self._span(start, end, tx.now, len(depths))
+        # A slot that goes on after the moment that is looked at would tell about its future.
+        until = span.end if point is None else slot_of(point.at, span.step)
+        rows = await tx.series.between(SeriesKind.WORK, span.step, span.start, until)
+        mine = [row for row in rows if shown(row.namespace)]
+        now = {pair: depth for pair, depth in depths.items() if shown(pair[0])}
+        sampled = min(current.until, until) if current is not None else span.start
+        table = _Table(span, sampled, mine, now)
+        fleet = await self._fleet(tx, span, until, point)
+        return Overview(
+            since=format_moment(start),
+            until=format_moment(end),
+            step=span.step // 1_000,
+            times=[slot // 1_000 for slot in span.slots],
+            counted_until=None if current is None else format_moment(min(current.until, end)),
+            as_of=None if point is None else format_moment(point.at),
+            total=table.show(None, table.queues()),
+            queues=[table.show(queue, [queue]) for queue in table.queues()[:BUSIEST]],
+            others=table.show(None, rest) if (rest := table.queues()[BUSIEST:]) else None,
+            failures=table.failures(),
+            workers_now=fleet.now,
+            workers=fleet.workers,
+            pools=fleet.pools,
+        )
+
+    def _span(self, start: int, end: int, now: int, pairs: int) -> Span:
+        """Returns slots that are kept, few enough, and not too many for so many queues."""
+        if start >= end:
+            raise InvalidInput("since", "before until", format_moment(start))
+        detail = self._engine.config.series_detail_ms
+        wanted = MINUTE if end - start <= 2 * HOUR else TEN_MINUTES
+        wanted = HOUR if end - start > 36 * HOUR else wanted
+        kept = MINUTE if now - start <= detail else TEN_MINUTES
+        kept = HOUR if now - start > 7 * detail else kept
+        step = max(wanted, kept)
+        while step < HOUR and (end - start) // step * max(1, pairs) > MOST_ROWS:
+            step = TEN_MINUTES if step == MINUTE else HOUR
+        if (end - start) // step > MOST_SLOTS:
+            days = MOST_SLOTS * HOUR // 86_400_000
+            raise InvalidInput("since", f"at most {days} days before until", format_moment(start))
+        return Span(slot_of(start, step), slot_of(end - 1, step) + step, step)
+
+    async def _fleet(self, tx: ReadTx, span: Span, until: int, point: PastPoint | None) -> _Fleet:
+        workers: dict[str, dict[int, int]] = {}
+        for row in await tx.series.between(SeriesKind.WORKERS, span.step, span.start, until):
+            workers.setdefault(row.name, {})[row.at] = sum(read_counts(row).values())
+        pools: dict[str, dict[int, int]] = {}
+        for row in await tx.series.between(SeriesKind.POOL, span.step, span.start, until):
+            pools.setdefault(row.name, {})[row.at] = sum(read_counts(row).values())
+        if point is None:
+            counts = await tx.series.workers_by_status()
+            now = {WorkerStatus(code).name.lower(): count for code, count in counts.items()}
+        else:
+            last = {name: at[max(at)] for name, at in workers.items()}
+            now = {name: count for name, count in last.items() if count}
+        return _Fleet(
+            now,
+            {n: [at.get(s) for s in span.slots] for n, at in workers.items()},
+            {n: [at.get(s) for s in span.slots] for n, at in pools.items()},
+        )
+
+
+class _Table:
+    """Figures by queue and slot."""
+
+    def __init__(self, span: Span, sampled: int, rows: Iterable[SeriesRow], now: Depths) -> None:
+        self._slots = span.slots
+        self._step = span.step
+        self._sampled = sampled
+        self._now = now
+        self._cells: dict[str, dict[int, Figures]] = {}
+        for row in rows:
+            cells = self._cells.setdefault(row.name, {})
+            found = read_figures(row)
+            if row.at in cells:
+                cells[row.at].merge(found)
+            else:
+                cells[row.at] = found
+        self._order = self._by_work()
+
+    def queues(self) -> list[str]:
+        """Returns the queues, the busiest first."""
+        return self._order
+
+    def _by_work(self) -> list[str]:
+        names = set(self._cells) | {queue for _, queue in _open_pairs(self._now)}
+
+        def work(name: str) -> tuple[int, str]:
+            cells = self._cells.get(name, {}).values()
+            events = sum(cell.submitted + cell.completed + cell.failed for cell in cells)
+            waiting = sum(sum(d.values()) for (_, queue), d in self._now.items() if queue == name)
+            return -events - waiting, name
+
+        return sorted(names, key=work)
+
+    def failures(self) -> dict[str, list[int]]:
+        """Returns failed jobs by class, where there were any."""
+        found: dict[str, list[int]] = {}
+        for cells in self._cells.values():
+            for place, slot in enumerate(self._slots):
+                cell = cells.get(slot)
+                for code, count in (cell.failures if cell else {}).items():
+                    failure = FAILURE_BY_CODE[code]
+                    name = "unknown" if failure is None else failure.value
+                    found.setdefault(name, [0] * len(self._slots))[place] += count
+        return dict(sorted(found.items()))
+
+    def show(self, name: str | None, queues: Sequence[str]) -> QueueFigures:
+        """Returns the figures of some queues together."""
+        cells = [self._merged(queues, slot) for slot in self._slots]
+        known = [slot < self._sampled for slot in self._slots]
+
+        def depth(*states: State) -> list[int | None]:
+            return [
+                sum(cell.depth.get(state.code, 0) for state in states) if told else None
+                for cell, told in zip(cells, known, strict=True)
+            ]
+
+        return QueueFigures(
+            queue=name,
+            now=self._now_of(queues),
+            submitted=[cell.submitted for cell in cells],
+            started=[cell.started for cell in cells],
+            completed=[cell.completed for cell in cells],
+            failed=[cell.failed for cell in cells],
+            stopped=[cell.stopped for cell in cells],
+            retried=[cell.retried for cell in cells],
+            lost=[cell.lost for cell in cells],
+            queued=depth(State.QUEUED, State.RETRYING),
+            blocked=depth(State.BLOCKED, State.SUSPENDED),
+            running=depth(*_RUNNING),
+            wait_p50=[_seconds(cell.wait.quantile(0.5)) for cell in cells],
+            wait_p90=[_seconds(cell.wait.quantile(0.9)) for cell in cells],
+            run_p50=[_seconds(cell.run.quantile(0.5)) for cell in cells],
+            run_p90=[_seconds(cell.run.quantile(0.9)) for cell in cells],
+        )
+
+    def _merged(self, queues: Sequence[str], slot: int) -> Figures:
+        found = [self._cells[queue][slot] for queue in queues if slot in self._cells.get(queue, {})]
+        if len(found) == 1:
+            return found[0]
+        merged = Figures()
+        for cell in found:
+            merged.merge(cell)
+        return merged
+
+    def _now_of(self, queues: Sequence[str]) -> dict[str, int]:
+        counts: dict[int, int] = {}
+        for (_, queue), depth in self._now.items():
+            if queue in queues:
+                for code, count in depth.items():
+                    counts[code] = counts.get(code, 0) + count
+        return {str(STATE_BY_CODE[code]): counts[code] for code in sorted(counts) if counts[code]}
+
+
+def _open_pairs(depths: Mapping[Pair, Mapping[int, int]]) -> list[Pair]:
+    return [pair for pair, depth in depths.items() if any(depth.values())]
+
+
+def _seconds(ms: int | None) -> float | None:
+    return None if ms is None else ms / 1_000
+
+
+def _moment(text: str, field: str, now: int) -> int:
+    try:
+        return now - parse_duration_ms(text, field)
+    except InvalidInput:
+        return parse_moment(text, field)

@@ -1,0 +1,154 @@
+"""The longest chain of jobs by run time, how far a workflow is, and when it may end."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from windlass.domain.explain.forecast import Span
+from windlass.domain.graphs.graph import Graph
+from windlass.domain.lifecycle.states import TERMINAL, State
+from windlass.domain.rows.statistics import Summary
+
+ENDED: Final = frozenset(state.code for state in TERMINAL)
+RUNNING: Final = frozenset({State.RUNNING.code, State.CANCELING.code, State.TIMED_OUT.code})
+COMPLETED: Final = State.COMPLETED.code
+
+
+class Times(NamedTuple):
+    """When jobs started and ended, by index; 0 is not yet."""
+
+    states: Sequence[int]
+    started: Sequence[int]
+    finished: Sequence[int]
+
+
+class Estimate(NamedTuple):
+    """How long a job takes: all of it, and what is left of it, in milliseconds."""
+
+    whole: int
+    left: Span
+    known: bool  # False: nobody knows, so it counts as nothing
+
+
+class Chain(NamedTuple):
+    """Jobs of which each waits for the one before, by index, and how long they take together."""
+
+    jobs: Sequence[int]
+    total_ms: int
+    left: Span
+
+
+class Progress(NamedTuple):
+    """How far a workflow is. `left` is from now; None if it has ended or nobody knows.
+
+    `work_ms` is the time of all jobs added up, `done_ms` what of it is over. `unknown` jobs have
+    no known run time and count as nothing. `at_once` is how many jobs are taken to run at once.
+    """
+
+    total: int
+    done: int
+    running: int
+    work_ms: int
+    done_ms: int
+    unknown: int
+    at_once: int
+    left: Span | None
+
+
+LINK: Final = 1 << 24  # more than a chain has jobs: a millisecond weighs more than all links
+
+_NOTHING: Final = Span(0, 0, 0)
+
+
+def estimates(
+    times: Times, kinds: Sequence[int], known: Sequence[Summary | None], now: int
+) -> list[Estimate]:
+    """Returns how long each job takes or took; `kinds` is the place of its kind in `known`.
+
+    Where no kind is known, jobs take as long as those of the same kind in this workflow did.
+    """
+    own = _means(times, kinds, len(known))
+    found: list[Estimate] = []
+    for number, state in enumerate(times.states):
+        started, finished = times.started[number], times.finished[number]
+        if state in ENDED:
+            whole = max(0, finished - started) if started else 0
+            found.append(Estimate(whole, _NOTHING, True))
+            continue
+        kind = kinds[number]
+        summary = known[kind]
+        if summary is not None:
+            span = Span(*sorted((summary.p10_ms, summary.p50_ms, summary.p90_ms)))
+        elif own[kind] is not None:
+            mean = own[kind] or 0
+            span = Span(mean, mean, mean)
+        else:
+            span = _NOTHING
+        elapsed = max(0, now - started) if started and state in RUNNING else 0
+        left = Span(*(max(0, part - elapsed) for part in (span.low, span.likely, span.high)))
+        is_known = summary is not None or own[kind] is not None
+        found.append(Estimate(elapsed + left.likely, left, is_known))
+    return found
+
+
+def _means(times: Times, kinds: Sequence[int], count: int) -> list[int | None]:
+    sums, counts = [0] * count, [0] * count
+    for number, state in enumerate(times.states):
+        if state == COMPLETED and times.started[number]:
+            sums[kinds[number]] += max(0, times.finished[number] - times.started[number])
+            counts[kinds[number]] += 1
+    return [total // n if n else None for total, n in zip(sums, counts, strict=True)]
+
+
+def longest_chain(graph: Graph, expected: Sequence[Estimate]) -> Chain:
+    """Returns the chain of dependent jobs that takes longest; of equal ones that with most jobs."""
+    if not len(graph):
+        return Chain((), 0, _NOTHING)
+    starts, needs = graph.starts, graph.needs
+    ends = [0] * len(graph)
+    before = [-1] * len(graph)
+    at = ends.__getitem__
+    for number in graph.order:
+        first, last = starts[number], starts[number + 1]
+        whole = expected[number].whole * LINK + 1
+        if first < last:
+            best = max(needs[first:last], key=at)
+            before[number] = best
+            whole += ends[best]
+        ends[number] = whole
+    number = max(range(len(ends)), key=at)
+    chain = [number]
+    while (number := before[number]) >= 0:
+        chain.append(number)
+    chain.reverse()
+    return Chain(chain, ends[chain[-1]] // LINK, _add(expected[one].left for one in chain))
+
+
+def progress(times: Times, expected: Sequence[Estimate], chain: Chain) -> Progress:
+    """Returns how far a workflow is, and when it ends if as many jobs run at once as now.
+
+    It cannot end before its longest chain has, nor before the rest of all work is shared out.
+    """
+    done = sum(state in ENDED for state in times.states)
+    running = sum(state in RUNNING for state in times.states)
+    rest = _add(one.left for one in expected)
+    unknown = sum(not one.known for one in expected)
+    at_once = max(1, running)
+    left = None
+    if done < len(expected) and rest.high:
+        parts = zip(_parts(rest), _parts(chain.left), strict=True)
+        left = Span(*(max(whole // at_once, path) for whole, path in parts))
+    work = sum(one.whole for one in expected)
+    return Progress(
+        len(expected), done, running, work, max(0, work - rest.likely), unknown, at_once, left
+    )
+
+
+def _parts(span: Span) -> tuple[int, int, int]:
+    return span.low, span.likely, span.high
+
+
+def _add(spans: Iterable[Span]) -> Span:
+    low = likely = high = 0
+    for span in spans:
+        low, likely, high = low + span.low, likely + span.likely, high + span.high
+    return Span(low, likely, high)

@@ -1,0 +1,166 @@
+"""Splits the jobs of a workflow into few groups that can be opened one by one.
+
+Groups are made by name where dependencies between such groups form no circle, else by layer, and
+what is alike and in one layer is cut into parts. So no level shows more than `FEW` boxes, and
+the edges of each level lead from left to right.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from windlass.domain.graphs.graph import WIDE, Graph
+from windlass.domain.graphs.names import first_piece, natural_key
+
+FEW: Final = 120  # so many jobs are shown one by one
+PARTS: Final = 60  # into how many parts or bands of layers a level is cut at most
+ROOT: Final = ""
+
+
+class Part(NamedTuple):
+    """A job, or a group of jobs: those of a `name`, of `layers`, or a `part` of what is alike.
+
+    `id` is the same whenever the same jobs are split. `members` ascend.
+    """
+
+    id: str
+    kind: str  # "job", "name", "layers" or "part"
+    label: str
+    members: Sequence[int]
+    layer: int
+    last_layer: int
+
+    @property
+    def is_group(self) -> bool:
+        return self.kind != "job"
+
+
+class Split(NamedTuple):
+    """The parts of a level, and how often they wait for each other: (needed, waiting), by place."""
+
+    parts: Sequence[Part]
+    edges: Mapping[tuple[int, int], int]
+
+
+def split(graph: Graph, members: Sequence[int], parent: str = ROOT) -> Split:
+    """Returns the parts of these jobs, at most `FEW`; a job alone is no group."""
+    if len(members) <= FEW:
+        parts = [_single(graph, number) for number in members]
+        return Split(parts, _edges_between(graph, parts))
+    found = _by_name(graph, members, parent)
+    if found is not None:
+        return found
+    parts = _by_layers(graph, members, parent) or _cut(graph, members, parent)
+    return Split(parts, _edges_between(graph, parts))
+
+
+def _single(graph: Graph, number: int) -> Part:
+    layer = graph.layers[number]
+    return Part(f"{graph.jobs[number]}", "job", graph.names[number], (number,), layer, layer)
+
+
+def _group(graph: Graph, parent: str, kind: str, value: str, members: Sequence[int]) -> Part:
+    if len(members) == 1:
+        return _single(graph, members[0])
+    key = f"{kind[0]}:{quote(value, safe='')}"
+    layers = [graph.layers[number] for number in members]
+    name = f"{parent}/{key}" if parent else key
+    return Part(name, kind, value, members, min(layers), max(layers))
+
+
+def _by_name(graph: Graph, members: Sequence[int], parent: str) -> Split | None:
+    """Groups by name, or by what names begin with where there are too many.
+
+    Returns None if that makes one group or too many, or if they wait for each other in a circle.
+    """
+    stems, layers = graph.stems, graph.layers
+    found: dict[str, list[int]] = {}
+    for number in members:
+        found.setdefault(stems[number], []).append(number)
+    if len(found) > FEW:
+        found = _joined(found)
+    if not 2 <= len(found) <= FEW:
+        return None
+    ordered = sorted(found.items(), key=lambda item: (layers[item[1][0]], item[1][0]))
+    parts = [_group(graph, parent, "name", name, numbers) for name, numbers in ordered]
+    edges = _edges_between(graph, parts)
+    return Split(parts, edges) if _is_acyclic(len(parts), edges) else None
+
+
+def _joined(found: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """Joins what begins with the same word."""
+    joined: dict[str, list[int]] = {}
+    for stem, numbers in found.items():
+        joined.setdefault(first_piece(stem), []).extend(numbers)
+    return {piece: sorted(numbers) for piece, numbers in joined.items()}
+
+
+def _by_layers(graph: Graph, members: Sequence[int], parent: str) -> list[Part]:
+    """Groups by layer, or by bands of layers of similar size; none if all are in one layer."""
+    found: dict[int, list[int]] = {}
+    for number in members:
+        found.setdefault(graph.layers[number], []).append(number)
+    if len(found) == 1:
+        return []
+    bands = _bands([(layer, len(found[layer])) for layer in sorted(found)])
+    return [
+        _group(
+            graph, parent, "layers", str(band[0]) if len(band) == 1 else f"{band[0]}-{band[-1]}",
+            sorted(number for layer in band for number in found[layer]),
+        )
+        for band in bands
+    ]  # fmt: skip
+
+
+def _bands(sizes: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Returns at most `PARTS` runs of layers, each with about the same number of jobs."""
+    if len(sizes) <= PARTS:
+        return [[layer] for layer, _ in sizes]
+    share = sum(size for _, size in sizes) / PARTS
+    bands: list[list[int]] = [[]]
+    held = 0
+    for layer, size in sizes:
+        if bands[-1] and held + size / 2 > share * len(bands) and len(bands) < PARTS:
+            bands.append([])
+        bands[-1].append(layer)
+        held += size
+    return bands
+
+
+def _cut(graph: Graph, members: Sequence[int], parent: str) -> list[Part]:
+    """Cuts jobs of one layer into parts, in the order of their names."""
+    ordered = sorted(members, key=lambda number: natural_key(graph.names[number]))
+    size = max(FEW, -(-len(ordered) // PARTS))
+    parts: list[Part] = []
+    for first in range(0, len(ordered), size):
+        some = ordered[first : first + size]
+        made = _group(graph, parent, "part", f"{first + 1}-{first + len(some)}", sorted(some))
+        label = f"{graph.names[some[0]]} … {graph.names[some[-1]]}"
+        parts.append(made._replace(label=label) if made.is_group else made)
+    return parts
+
+
+def _edges_between(graph: Graph, parts: Sequence[Part]) -> dict[tuple[int, int], int]:
+    part_of = [-1] * len(graph)
+    members: list[int] = []
+    for place, part in enumerate(parts):
+        members += part.members
+        for number in part.members:
+            part_of[number] = place
+    found = graph.count_between(part_of, members)
+    return {(key % WIDE, key // WIDE): count for key, count in found.items()}
+
+
+def _is_acyclic(count: int, edges: Iterable[tuple[int, int]]) -> bool:
+    dependents: list[list[int]] = [[] for _ in range(count)]
+    missing = [0] * count
+    for needed, waiting in edges:
+        dependents[needed].append(waiting)
+        missing[waiting] += 1
+    order = [place for place in range(count) if not missing[place]]
+    for place in order:
+        for dependent in dependents[place]:
+            missing[dependent] -= 1
+            if not missing[dependent]:
+                order.append(dependent)
+    return len(order) == count

@@ -1,0 +1,146 @@
+"""The attempts of a workflow as bars in lanes, few enough to draw, and when nothing ran."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+MOST_BARS: Final = 2_000
+COLUMNS: Final = 1_500  # a bar shorter than this part of the time shown is not told apart
+MOST_GAPS: Final = 100
+SHORTEST_GAP_MS: Final = 1_000
+GAP_SHARE: Final = 0.02  # of all the time, at least
+
+
+class Run(NamedTuple):
+    """One attempt that ran: of which job, where, and how it ended (its state now, if it runs)."""
+
+    job: int
+    attempt: int
+    lane: str  # what it is grouped by: its worker, or the name of its job
+    start: int
+    end: int
+    state: int
+
+
+class Bar(NamedTuple):
+    """One attempt, or several short ones in a row; `job` is the first of them."""
+
+    start: int
+    end: int
+    job: int
+    attempt: int
+    runs: int
+    states: Mapping[int, int]
+
+
+class Lane(NamedTuple):
+    """Bars that do not overlap; `row` counts the lanes of the same name."""
+
+    name: str
+    row: int
+    bars: Sequence[Bar]
+
+
+class Timeline(NamedTuple):
+    """Lanes from `first` on, of `total`; `gaps` are when no attempt ran."""
+
+    start: int
+    end: int
+    shown_from: int
+    shown_until: int
+    lanes: Sequence[Lane]
+    first: int
+    total: int
+    runs: int
+    gaps: Sequence[tuple[int, int]]
+    gaps_left_out: int
+
+
+class Window(NamedTuple):
+    """What is to be shown: a time (0: all of it), and some of the lanes."""
+
+    start: int = 0
+    end: int = 0
+    first: int = 0
+    most: int = 100
+
+
+def lay_out(runs: Iterable[Run], window: Window) -> Timeline:
+    """Returns the lanes of a window of time."""
+    ordered = sorted(runs, key=attrgetter("start"))
+    start = ordered[0].start if ordered else 0
+    end = max((run.end for run in ordered), default=0)
+    shown_from, shown_until = window.start or start, window.end or end
+    gaps = idle_gaps(ordered)
+    kept = sorted(sorted(gaps, key=lambda gap: gap[0] - gap[1])[:MOST_GAPS])
+    lanes = _lanes(ordered)
+    some = lanes[window.first : window.first + window.most]
+    bars = _few_bars([rows for _, _, rows in some], shown_from, shown_until)
+    return Timeline(
+        start, end, shown_from, shown_until,
+        [Lane(name, row, own) for (name, row, _), own in zip(some, bars, strict=True)],
+        window.first, len(lanes), len(ordered), kept, len(gaps) - len(kept),
+    )  # fmt: skip
+
+
+def idle_gaps(ordered: Sequence[Run]) -> list[tuple[int, int]]:
+    """Returns when no attempt ran between the first and the last, if that was long."""
+    if not ordered:
+        return []
+    end = max(run.end for run in ordered)
+    shortest = max(SHORTEST_GAP_MS, (end - ordered[0].start) * GAP_SHARE)
+    gaps: list[tuple[int, int]] = []
+    busy_until = ordered[0].end
+    for run in ordered:
+        if run.start - busy_until > shortest:
+            gaps.append((busy_until, run.start))
+        busy_until = max(busy_until, run.end)
+    return gaps
+
+
+def _lanes(ordered: Sequence[Run]) -> list[tuple[str, int, list[Run]]]:
+    """Puts runs into rows in which they do not overlap, as few as possible for each name."""
+    busy: dict[str, list[tuple[int, int]]] = {}
+    rows: dict[str, list[list[Run]]] = {}
+    for run in ordered:
+        ends, own = busy.setdefault(run.lane, []), rows.setdefault(run.lane, [])
+        if ends and ends[0][0] <= run.start:
+            _, row = heappop(ends)
+        else:
+            row = len(own)
+            own.append([])
+        own[row].append(run)
+        heappush(ends, (run.end, row))
+    return [(name, row, rows[name][row]) for name in sorted(rows) for row in range(len(rows[name]))]
+
+
+def _few_bars(lanes: Sequence[Sequence[Run]], start: int, end: int) -> list[list[Bar]]:
+    finest = max(1, (end - start) // COLUMNS)
+    while True:
+        found = [_join(lane, start, end, finest) for lane in lanes]
+        if sum(map(len, found)) <= max(MOST_BARS, len(lanes)):
+            return found
+        finest *= 2
+
+
+def _join(lane: Sequence[Run], start: int, end: int, finest: int) -> list[Bar]:
+    """Returns the bars of a lane in a window; those that are hardly apart become one."""
+    bars: list[Bar] = []
+    states: Counter[int] = Counter()
+    for run in lane:
+        if run.end < start or run.start > end:
+            continue
+        last = bars[-1] if bars else None
+        if last is not None and run.start - last.end < finest and (
+            run.end - run.start < finest or last.end - last.start < finest
+        ):  # fmt: skip
+            states[run.state] += 1
+            bars[-1] = last._replace(
+                end=max(last.end, run.end), runs=last.runs + 1, states=dict(states)
+            )
+            continue
+        states = Counter({run.state: 1})
+        bars.append(Bar(run.start, run.end, run.job, run.attempt, 1, dict(states)))
+    return bars

@@ -1,0 +1,226 @@
+"""Figures over time: what happened in each minute, ten minutes and hour, by namespace and queue.
+
+Figures of one slot are added up from the event log, each event once. How many jobs were in which
+state at the end of a slot follows from the same events. Slots of all three lengths are written
+side by side, so that a chart of any range reads a few hundred rows.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
+from windlass.domain.rows.statistics import bucket_of, middle_of
+
+MINUTE: Final = 60_000
+TEN_MINUTES: Final = 600_000
+HOUR: Final = 3_600_000
+STEPS: Final = (MINUTE, TEN_MINUTES, HOUR)
+
+_ACTIVE: Final = frozenset(state.code for state in ACTIVE)
+_ENDED: Final = frozenset(state.code for state in TERMINAL)
+_LOST: Final = FailureClass.WORKER_LOST.code
+_QUEUED: Final = State.QUEUED.code
+
+
+class SeriesKind(IntEnum):
+    """What a row is about. The numbers are stored; never reuse one."""
+
+    WORK = 1  # jobs of a namespace and queue; `Figures`
+    WORKERS = 2  # workers by state, the row's name; a count
+    POOL = 3  # living workers of a pool, the row's name; a count for each state
+    MARK = 4  # the last event of a slot and the time of its end; `Mark`
+    TOTAL = 5  # jobs of a namespace and queue by state, now; step and time are 0
+    GONE = 6  # the shape, as its name, of a job, its time, that was deleted before it was counted
+
+
+class SeriesRow(NamedTuple):
+    """A row as stores keep it; `body` is JSON."""
+
+    kind: int
+    step: int
+    at: int
+    namespace: str
+    name: str
+    body: str
+
+
+class SeriesKey(NamedTuple):
+    """Where figures belong."""
+
+    kind: int
+    step: int
+    at: int
+    namespace: str
+    name: str
+
+
+class Move(NamedTuple):
+    """One transition of a job, with what figures need to know of the job.
+
+    `shape` is None if the job is gone. `failure` is that of the attempt that ended, `started_at`
+    when it began.
+    """
+
+    seq: int
+    at: int
+    frm: int
+    to: int
+    attempt: int
+    shape: int | None
+    age_from: int
+    started_at: int | None
+    failure: int
+
+
+class Mark(msgspec.Struct, frozen=True, array_like=True):
+    """How far the figures of a slot go: the last event, and the end of the slot's last minute."""
+
+    seq: int
+    until: int
+
+
+class Spread(msgspec.Struct, array_like=True):
+    """Durations, counted in buckets of which eight are an octave (see `statistics.py`)."""
+
+    count: int = 0
+    total: int = 0
+    high: int = 0
+    buckets: dict[int, int] = {}
+
+    def add(self, value: int) -> None:
+        """Adds a duration; a negative one (a clock set back) counts as 0."""
+        value = max(0, value)
+        bucket = bucket_of(value)
+        self.count += 1
+        self.total += value
+        self.high = max(self.high, value)
+        self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
+
+    def merge(self, other: "Spread") -> None:
+        """Adds all durations of another one."""
+        self.count += other.count
+        self.total += other.total
+        self.high = max(self.high, other.high)
+        for bucket, count in other.buckets.items():
+            self.buckets[bucket] = self.buckets.get(bucket, 0) + count
+
+    def quantile(self, share: float) -> int | None:
+        """Returns a duration that about this share does not exceed; None if there is none."""
+        if not self.count:
+            return None
+        left = share * self.count * (1 - 1e-9)
+        for bucket in sorted(self.buckets):
+            left -= self.buckets[bucket]
+            if left <= 0:
+                return min(self.high, middle_of(bucket))
+        return self.high
+
+
+class Figures(msgspec.Struct, array_like=True):
+    """What happened to the jobs of a namespace and queue in one slot.
+
+    `failed` and `failures` (by class) are jobs; `retried` and `lost` are attempts. `depth` is how
+    many jobs were in each open state at the end of the slot, `high` how many were queued at most.
+    """
+
+    submitted: int = 0
+    started: int = 0
+    completed: int = 0
+    failed: int = 0
+    stopped: int = 0  # canceled, aborted or rejected
+    retried: int = 0
+    lost: int = 0
+    failures: dict[int, int] = {}
+    wait: Spread = msgspec.field(default_factory=Spread)
+    run: Spread = msgspec.field(default_factory=Spread)
+    depth: dict[int, int] = {}
+    high: int = 0
+
+    def count(self, move: Move) -> None:
+        """Counts one transition."""
+        if not move.frm:
+            self.submitted += 1
+        if move.to == State.RUNNING.code:
+            self.started += 1
+        elif move.to == State.ASSIGNED.code and move.attempt == 1:
+            self.wait.add(move.at - move.age_from)
+        elif move.to == State.COMPLETED.code:
+            self.completed += 1
+            if move.started_at is not None:
+                self.run.add(move.at - move.started_at)
+        elif move.to == State.FAILED.code:
+            self.failed += 1
+            self.failures[move.failure] = self.failures.get(move.failure, 0) + 1
+        elif move.to in _ENDED:
+            self.stopped += 1
+        elif move.to == State.RETRYING.code:
+            self.retried += 1
+        if move.frm in _ACTIVE and move.to not in _ACTIVE and move.failure == _LOST:
+            self.lost += 1
+
+    def sample(self, depth: Mapping[int, int]) -> None:
+        """Notes how many jobs are in each open state at the end of a minute."""
+        self.depth = {state: count for state, count in depth.items() if count}
+        self.high = max(self.high, depth.get(_QUEUED, 0))
+
+    def merge(self, other: "Figures") -> None:
+        """Adds the figures of the same slot in another queue."""
+        self.submitted += other.submitted
+        self.started += other.started
+        self.completed += other.completed
+        self.failed += other.failed
+        self.stopped += other.stopped
+        self.retried += other.retried
+        self.lost += other.lost
+        for failure, count in other.failures.items():
+            self.failures[failure] = self.failures.get(failure, 0) + count
+        self.wait.merge(other.wait)
+        self.run.merge(other.run)
+        for state, count in other.depth.items():
+            self.depth[state] = self.depth.get(state, 0) + count
+        self.high += other.high
+
+
+def slot_of(at: int, step: int) -> int:
+    """Returns when the slot of a time begins."""
+    return at - at % step
+
+
+def shift(depth: dict[int, int], frm: int, to: int, by: int = 1) -> None:
+    """Moves jobs from one state to another; those that ended are not counted."""
+    if frm:
+        depth[frm] = depth.get(frm, 0) - by
+    if to not in _ENDED:
+        depth[to] = depth.get(to, 0) + by
+
+
+_counts: Final = msgspec.json.Decoder(dict[int, int]).decode
+_figures: Final = msgspec.json.Decoder(Figures).decode
+_mark: Final = msgspec.json.Decoder(Mark).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def read_counts(row: SeriesRow) -> dict[int, int]:
+    """Returns the counts of a row by state."""
+    return _counts(row.body)
+
+
+def read_figures(row: SeriesRow) -> Figures:
+    """Returns the figures of a row."""
+    return _figures(row.body)
+
+
+def read_mark(row: SeriesRow) -> Mark:
+    """Returns the mark of a row."""
+    return _mark(row.body)
+
+
+def as_series(key: SeriesKey, body: Figures | Mark | Mapping[int, int]) -> SeriesRow:
+    """Returns figures, a mark or counts as a store keeps them."""
+    if isinstance(body, Figures | Mark):
+        return SeriesRow(*key, _encode(body).decode())
+    return SeriesRow(*key, _encode({n: body[n] for n in sorted(body) if body[n]}).decode())

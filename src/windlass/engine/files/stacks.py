@@ -1,0 +1,99 @@
+"""Where the functions of running jobs are: asks the worker that holds the attempt.
+
+The worker may sync with another server than the one that was asked. That server leaves the answer
+among the blobs, which all servers share, and the asking one takes it from there.
+"""
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from windlass.domain.lifecycle.attempts import shown_attempt
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Lease
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.times import format_moment
+from windlass.engine.attempts.attempt_files import is_held, lease_lost
+from windlass.engine.engine import Engine
+from windlass.engine.sync.stacks import WAIT_S, StackRequest
+from windlass.engine.transaction.arguments import check_id
+from windlass.ports.blobs import Blobs
+from windlass.ports.gateway import Holder
+from windlass.ports.store import News, ReadTx
+from windlass.wire.files import Stack, StackReport
+
+FOLDER: Final = "stacks"
+LARGEST: Final = 256 * 1024  # bytes of an answer as JSON
+LOOK_S: Final = 0.1  # how often another server's answer is looked for
+RUNNING: Final = State.RUNNING.code
+
+_report: Final = msgspec.json.Decoder(StackReport).decode
+
+
+class Stacks:
+    """Asks for stacks, and takes the answers of workers."""
+
+    def __init__(self, engine: Engine, blobs: Blobs) -> None:
+        self._engine = engine
+        self._blobs = blobs
+
+    async def ask(self, job: int) -> Stack:
+        """Returns where the function of a running job is; refuses if nobody can say."""
+        check_id("job", job)
+        lease, name, now = await self._engine.store.read(lambda tx: _running(tx, job))
+        if lease is None:
+            raise Conflict("not_running", f"job {job} is not running")
+        asked = lease.worker, lease.incarnation, job, lease.attempt
+        request, answer = self._engine.stacks.ask(*asked)
+        if self._engine.store.shared:
+            await self._engine.store.announce(News(stacks=(request,)))
+        report = await self._wait(request, answer)
+        if report is None:
+            raise Conflict("no_answer", f"worker {name} did not answer within {WAIT_S:.0f} s")
+        if report.problem is not None:
+            raise Conflict("no_stack", report.problem)
+        return Stack(
+            job=job, attempt=shown_attempt(lease.attempt), worker=name, at=format_moment(now),
+            threads=report.threads,
+        )  # fmt: skip
+
+    async def answer(self, holder: Holder, report: StackReport) -> None:
+        """Takes the answer of the worker that holds the attempt."""
+        body = msgspec.json.encode(report)
+        if len(body) > LARGEST:
+            raise InvalidInput("threads", f"at most {LARGEST} bytes as JSON", len(body))
+        leases = await self._engine.store.read(lambda tx: tx.leases.read([holder.job]))
+        lease = leases.get(holder.job)
+        if lease is None or not is_held(lease, holder):
+            raise lease_lost(holder)
+        if not self._engine.stacks.answered(holder, report):
+            await self._blobs.put(_key(StackRequest(*holder, report.request)), body)
+
+    async def _wait(
+        self, request: StackRequest, answer: "asyncio.Future[StackReport]"
+    ) -> StackReport | None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + WAIT_S
+        pause = LOOK_S if self._engine.store.shared else WAIT_S
+        while loop.time() < until and not self._engine.is_stopping:
+            done, _ = await asyncio.wait((answer,), timeout=min(pause, until - loop.time()))
+            if done:
+                return answer.result()
+            body = await self._blobs.get(_key(request)) if self._engine.store.shared else None
+            if body is not None:
+                await self._blobs.delete([_key(request)])
+                return _report(body)
+        return None
+
+
+async def _running(tx: ReadTx, job: int) -> tuple[Lease | None, str, int]:
+    view = await tx.views.job(job)
+    if view is None:
+        raise NotFound("job", job)
+    lease = view.lease if view.lease is not None and view.lease.state == RUNNING else None
+    return lease, view.worker or "", tx.now
+
+
+def _key(request: StackRequest) -> str:
+    return f"{FOLDER}/{request.job}/{request.attempt}/{request.number}"

@@ -1,0 +1,242 @@
+"""Keeps the graphs of workflows that are looked at, and reads what has changed since."""
+
+import asyncio
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Final, TypeVar
+from weakref import WeakValueDictionary
+
+from windlass.domain.graphs.critical import estimates, longest_chain, progress
+from windlass.domain.graphs.view import View, count_states
+from windlass.domain.lifecycle.workflow_state import COUNTS
+from windlass.domain.rows.records import JobFacts, WorkflowRow
+from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.views import JobMoment
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.graphs.loaded import Figures, Loaded, Structure, digest_of
+from windlass.engine.history.statistics import Kinds
+from windlass.engine.transaction.catalog import Catalog
+from windlass.ports.store import ReadTx, Store
+
+MOST_JOBS: Final = 200_000
+MOST_EDGES: Final = 3_000_000
+KEPT: Final = 4_000_000  # jobs and dependencies of all graphs that are kept
+KEPT_GRAPHS: Final = 64
+CHUNK: Final = 1_000  # jobs that are read at once
+EVENTS: Final = 1_000  # that are read at once
+SMALL: Final = 2_000  # jobs and dependencies that need no thread
+FIGURES_MS: Final = 5_000  # for how long the figures of a large graph may be old
+REREAD_MS: Final = 5_000  # how often all states of a large graph are read at most
+
+T = TypeVar("T")
+
+
+class Graphs:
+    """The graphs of workflows, each read and laid out once until jobs are added to it."""
+
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._kept: OrderedDict[int, Loaded] = OrderedDict()
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._large = asyncio.Semaphore(1)  # one large graph is read at a time
+
+    async def loaded(self, workflow: int) -> Loaded:
+        """Returns a workflow's graph with the states of now."""
+        turn = self._turns.setdefault(workflow, asyncio.Lock())
+        async with turn:
+            row, version = await self._store.read(lambda tx: _version(tx, workflow))
+            found = self._kept.get(workflow)
+            if found is None or found.version != version:
+                jobs = sum(row.counts[1:])
+                async with nullcontext() if jobs <= CHUNK else self._large:
+                    found = await self._load(row, version)
+                self._keep(found)
+            else:
+                self._kept.move_to_end(workflow)
+                await self._refresh(found)
+            return found
+
+    async def view(self, loaded: Loaded, opened: Sequence[str], reveal: Sequence[int]) -> View:
+        """Returns what is shown with these groups open."""
+        return await aside(loaded.weight, lambda: loaded.view(opened, reveal))
+
+    async def counts(self, loaded: Loaded, view: View) -> Sequence[dict[int, int]]:
+        """Returns how many jobs of each box are in each state."""
+        states = bytes(loaded.states)
+        found = await aside(
+            loaded.weight, lambda: count_states(view.shown_in, states, len(view.boxes))
+        )
+        return [dict(one) for one in found]
+
+    async def figures(self, loaded: Loaded) -> Figures:
+        """Returns the longest chain and the progress, a few seconds old for large graphs."""
+        now, known = await self._store.read(lambda tx: self._known(tx, loaded))
+        kept = loaded.figures
+        if kept is not None and loaded.weight > SMALL and now - kept.at < FIGURES_MS:
+            return kept
+        times = loaded.times()
+
+        def work() -> Figures:
+            expected = estimates(times, loaded.kinds, known, now)
+            chain = longest_chain(loaded.graph, expected)
+            return Figures(now, expected, chain, progress(times, expected, chain))
+
+        loaded.figures = await aside(loaded.weight, work)
+        return loaded.figures
+
+    async def known_figures(self, loaded: Loaded) -> Figures | None:
+        """Returns the figures if that takes no time: those of a large graph may come later."""
+        return await self.figures(loaded) if loaded.weight <= SMALL else loaded.figures
+
+    async def digests(self, loaded: Loaded) -> Sequence[int]:
+        """Returns a number for the arguments of each job, the same for the same arguments."""
+        if loaded.digests is None:
+            found = array("q")
+            jobs = loaded.graph.jobs
+            for first in range(0, len(jobs), CHUNK):
+                some = jobs[first : first + CHUNK]
+                specs = await self._store.read(partial(_specs, jobs=some))
+                await aside(len(jobs), partial(found.extend, (digest_of(spec) for spec in specs)))
+            loaded.digests = found
+        return loaded.digests
+
+    async def moments(self, jobs: Sequence[int]) -> list[JobMoment]:
+        """Returns where these jobs stand, read in small steps."""
+        found: list[JobMoment] = []
+        for first in range(0, len(jobs), CHUNK):
+            some = await self._store.read(partial(_moments, jobs=jobs[first : first + CHUNK]))
+            await aside(len(jobs), partial(found.extend, some))
+        return found
+
+    async def _known(self, tx: ReadTx, loaded: Loaded) -> tuple[int, list[Summary | None]]:
+        kinds = Kinds(tx, self._catalog)
+        await kinds.learn(loaded.samples)
+        return tx.now, [kinds.of(*sample) for sample in loaded.samples]
+
+    def _keep(self, loaded: Loaded) -> None:
+        self._kept.pop(loaded.workflow, None)
+        self._kept[loaded.workflow] = loaded
+        while len(self._kept) > 1 and (
+            len(self._kept) > KEPT_GRAPHS or sum(one.weight for one in self._kept.values()) > KEPT
+        ):
+            self._kept.popitem(last=False)
+
+    async def _load(self, row: WorkflowRow, version: int) -> Loaded:
+        _check_size(sum(row.counts[1:]), 0)
+        seq = await self._store.read(lambda tx: tx.log.newest())
+        structure = Structure()
+        after = jobs = 0
+        while rows := await self._store.read(partial(_page, workflow=row.id, after=after)):
+            await aside(jobs + len(rows), partial(structure.add, rows))
+            after, jobs = rows[-1][0].id, jobs + len(rows)
+            _check_size(jobs, structure.builder.edges)
+        weight = jobs + structure.builder.edges
+        loaded = await aside(weight, lambda: Loaded(row.id, version, structure))
+        loaded.seq = seq
+        await self._read_all(loaded)
+        return loaded
+
+    async def _read_all(self, loaded: Loaded) -> None:
+        loaded.read_at, jobs = await self._store.read(_now), loaded.graph.jobs
+        for first in range(0, len(jobs), CHUNK):
+            await self._read_some(loaded, jobs[first : first + CHUNK])
+
+    async def _read_some(self, loaded: Loaded, jobs: Sequence[int]) -> None:
+        found = await self._store.read(partial(_moments, jobs=jobs))
+        await aside(loaded.weight, partial(loaded.apply, found))
+
+    async def _refresh(self, loaded: Loaded) -> None:
+        """Reads the jobs that events name, or all of them where that is less."""
+        newest = await self._store.read(lambda tx: tx.log.newest())
+        if newest != loaded.seq:
+            if newest - loaded.seq > len(loaded.graph):
+                await self._read_all(loaded)
+            else:
+                await self._read_changed(loaded)
+            loaded.seq = newest
+        await self._check(loaded)
+
+    async def _read_changed(self, loaded: Loaded) -> None:
+        index, after = loaded.graph.index, loaded.seq
+        changed: set[int] = set()
+        while jobs := await self._store.read(partial(_changed, after=after)):
+            after = jobs.pop(0)
+            await aside(loaded.weight, partial(changed.update, index.keys() & jobs))
+        ids = sorted(changed)
+        for first in range(0, len(ids), CHUNK):
+            await self._read_some(loaded, ids[first : first + CHUNK])
+
+    async def _check(self, loaded: Loaded) -> None:
+        """Reads all states again if they do not add up to what the workflow counts.
+
+        A store may show an event later than one that came after it, so one may be missed.
+        """
+        row, now = await self._store.read(lambda tx: _row_and_time(tx, loaded.workflow))
+        counted = [0] * COUNTS
+        for state in range(1, COUNTS):
+            counted[state] = loaded.states.count(state)
+        if tuple(counted[1:]) != row.counts[1:] and (
+            loaded.weight <= SMALL or now - loaded.read_at > REREAD_MS
+        ):
+            await self._read_all(loaded)
+
+
+async def aside(weight: int, work: Callable[[], T]) -> T:
+    """Does this in a thread if it is much, so that the loop goes on."""
+    if weight <= SMALL:
+        return work()
+    return await asyncio.get_running_loop().run_in_executor(None, work)
+
+
+async def _version(tx: ReadTx, workflow: int) -> tuple[WorkflowRow, int]:
+    row = (await tx.workflows.read([workflow])).get(workflow)
+    if row is None:
+        raise NotFound("workflow", workflow)
+    return row, await tx.workflows.last_job(workflow)
+
+
+async def _row_and_time(tx: ReadTx, workflow: int) -> tuple[WorkflowRow, int]:
+    row, _ = await _version(tx, workflow)
+    return row, tx.now
+
+
+async def _now(tx: ReadTx) -> int:
+    return tx.now
+
+
+async def _page(tx: ReadTx, workflow: int, after: int) -> list[tuple[JobFacts, bytes]]:
+    facts = await tx.workflows.jobs_of(workflow, after, CHUNK)
+    specs = await tx.jobs.specs([one.id for one in facts])
+    return [(one, specs[one.id]) for one in facts]
+
+
+async def _specs(tx: ReadTx, jobs: Sequence[int]) -> list[bytes]:
+    specs = await tx.jobs.specs(jobs)
+    return [specs.get(job, b"{}") for job in jobs]
+
+
+async def _moments(tx: ReadTx, jobs: Sequence[int]) -> list[JobMoment]:
+    return await tx.views.moments(jobs)
+
+
+async def _changed(tx: ReadTx, after: int) -> list[int]:
+    """Returns the number of the last event read, and the jobs that the events are about."""
+    events = await tx.log.read(after, EVENTS)
+    return [events[-1].seq, *{event.job for event in events}] if events else []
+
+
+def _check_size(jobs: int, edges: int) -> None:
+    if jobs > MOST_JOBS:
+        raise InvalidInput("workflow", f"one with at most {MOST_JOBS:,} jobs", jobs)
+    if edges > MOST_EDGES:
+        raise InvalidInput("workflow", f"one with at most {MOST_EDGES:,} dependencies", edges)
+
+
+def numbers_in(loaded: Loaded, states: Iterable[int]) -> list[int]:
+    """Returns the jobs in these states, by index."""
+    wanted = frozenset(states)
+    return [number for number, state in enumerate(loaded.states) if state in wanted]

@@ -1,0 +1,60 @@
+"""Recognises the reports of sanitizers, whatever the exit code of the program is."""
+
+import re
+from typing import Final, Literal, NamedTuple
+
+_REPORT: Final = re.compile(
+    r"(?:ERROR|WARNING): (AddressSanitizer|HWAddressSanitizer|LeakSanitizer|MemorySanitizer|"
+    r"ThreadSanitizer|UndefinedBehaviorSanitizer|DataFlowSanitizer|libFuzzer): (.*)"
+)
+_UNDEFINED: Final = re.compile(r"^(\S+?):\d+(?::\d+)?: runtime error: (.+)$", re.MULTILINE)
+_MEMORY: Final = re.compile(
+    r"out[ -]of[ -]memory|allocation-size-too-big|requested allocation size|failed to allocate|"
+    r"rss limit exhausted|malloc limit exceeded"
+)
+_LEAK: Final = re.compile(r"^(?:Direct|Indirect) leak of", re.MULTILINE)
+_WORDS: Final = re.compile(r"[\w-]+(?: [\w-]+)?")
+_CANNOT_START: Final = re.compile(
+    r"ReserveShadowMemoryRange failed|Sanitizer(?: failed to allocate|: CHECK failed: "
+    r"sanitizer_(?:allocator|common|posix|linux))|Shadow memory range interleaves"
+)
+_DEADLY: Final = ("deadly signal", "fuzz target exited", "fuzz target overwrites")
+
+
+class SanitizerReport(NamedTuple):
+    """What a sanitizer says: which one, the kind of error, and the text from there on."""
+
+    tool: str
+    error: str
+    kind: Literal["sanitizer", "leak", "memory", "signal"]
+    text: str
+    file: str = ""
+
+
+def sanitizer_report(output: str) -> SanitizerReport | None:
+    """Returns the first report in a program's output."""
+    if (found := _REPORT.search(output)) is not None:
+        return _named(found[1], found[2], output[found.start() :])
+    if (found := _UNDEFINED.search(output)) is not None:
+        file = found[1].rpartition("/")[2]
+        rest = output[found.start() :]
+        return SanitizerReport("UndefinedBehaviorSanitizer", found[2], "sanitizer", rest, file)
+    return None
+
+
+def _named(tool: str, error: str, text: str) -> SanitizerReport:
+    if _MEMORY.search(error):
+        return SanitizerReport(tool, "out of memory", "memory", text)
+    if "detected memory leaks" in error:
+        leak = _LEAK.search(text)
+        return SanitizerReport(tool, "leak", "leak", text if leak is None else text[leak.start() :])
+    if error.startswith(_DEADLY):
+        return SanitizerReport(tool, "deadly signal", "signal", text)
+    words = _WORDS.match(error)
+    name = error if words is None else words[0]
+    return SanitizerReport(tool, name.removesuffix(" on"), "sanitizer", text)
+
+
+def needs_address_space(output: str) -> bool:
+    """Returns whether a sanitizer gave up because it may not map enough memory."""
+    return _CANNOT_START.search(output) is not None

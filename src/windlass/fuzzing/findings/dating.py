@@ -1,0 +1,157 @@
+"""Dates findings: which origin a sighting belongs to, and searches that add or narrow origins."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from windlass.domain.values.errors import WindlassError
+from windlass.fuzzing.findings.bisect import Bisector, Question
+from windlass.fuzzing.findings.judge import Slow
+from windlass.fuzzing.findings.known import Catalogue
+from windlass.fuzzing.findings.record import Finding, KeptInput, Origin
+from windlass.fuzzing.findings.sightings import FAILS, inputs_of, seen_again, with_origin
+from windlass.fuzzing.findings.store import FindingStore
+from windlass.ports.clock import Clock
+
+Change = Callable[[Finding | None, Finding], Finding]
+
+
+@dataclass(slots=True)
+class Dating:
+    """The searches of one run, which end at `deadline_ms`; `inputs` are kept per finding."""
+
+    bisector: Bisector
+    store: FindingStore
+    catalogue: Catalogue
+    scratch: Path
+    clock: Clock
+    deadline_ms: int
+    inputs: int
+    notify: Callable[[str], None] = lambda _: None
+
+    def question(self, path: Path, one: KeptInput, finding: Finding) -> Question:
+        """Returns what a search asks of each build."""
+        return self.bisector.question(path, one, finding.kind in Slow, self.deadline_ms)
+
+    async def date(self, known: Finding | None, finding: Finding, question: Question) -> Change:
+        """Returns how the sighting changes the record, with an origin if one has to be added.
+
+        A finding without an origin is better than none, so a search may fail.
+        """
+        try:
+            if known is not None and known.live:
+                place = await self._origin_of(known, question)
+                if place is not None:
+                    return self._seen_with(place)
+            origin = await self.bisector.origin(finding.found_in, question)
+            if known is not None and known.origins and not await self._came_back(known, origin):
+                last = len(known.origins) - 1
+                return self._seen_with(last, None if known.live else origin)
+        except WindlassError as error:
+            self.notify(f"could not find its origin: {error}")
+            return self._seen_with(0)
+        return self._seen_with(None, origin)
+
+    async def _origin_of(self, known: Finding, question: Question) -> int | None:
+        """Returns which origin of an open finding an input belongs to; None if to none of them."""
+        alive = [n for n, one in enumerate(known.origins) if one.gone_in is None]
+        for place in reversed(alive):
+            answer = await self.bisector.answer(known.origins[place].first_bad, question)
+            if answer != "fine":
+                return place
+        return None
+
+    async def _came_back(self, known: Finding, origin: Origin) -> bool:
+        """Returns whether the bug is there for another time, and not still there.
+
+        It is another time if the last origin ended before this one began, or if it has not
+        ended and an earlier build runs this input fine.
+        """
+        if not known.origins:
+            return True
+        last = known.origins[-1]
+        if last.gone_in is None:
+            return origin.last_good is not None and origin.first_bad != last.first_bad
+        return await self.bisector.comes_after(last.gone_in, origin.first_bad)
+
+    def _seen_with(self, place: int | None, origin: Origin | None = None) -> Change:
+        """Returns the change: the sighting, and its origin as a new one or in place of one."""
+
+        def change(stored: Finding | None, new: Finding) -> Finding:
+            if place is not None:
+                inputs = [msgspec.structs.replace(one, origin=place) for one in new.inputs]
+                new = msgspec.structs.replace(new, inputs=inputs)
+            after = seen_again(stored, new, self.inputs)
+            if place is None and origin is not None:
+                return with_origin(after, origin)
+            if place is not None and place < len(after.origins):
+                old = after.origins[place]
+                better = old if origin is None or old.width <= origin.width else origin
+                alive = msgspec.structs.replace(better, gone_in=None)
+                return with_origin(after, alive, place=place)
+            return after
+
+        return change
+
+    async def date_again(self, commit: str) -> None:
+        """Searches anew for origins that are not exact if there are builds that may help."""
+        for finding in list(self.catalogue.findings.values()):
+            if self.clock.now_ms() >= self.deadline_ms:
+                return
+            if not finding.live or not finding.origins:
+                continue
+            place = len(finding.origins) - 1
+            origin = finding.origins[place]
+            try:
+                if origin.gone_in is None and await self.bisector.could_narrow(origin):
+                    await self._date_again(finding, place, commit)
+            except WindlassError as error:
+                self.notify(f"{finding.key}: could not search for its origin again: {error}")
+
+    async def date_reopened(self, keys: list[str], commit: str) -> None:
+        """Searches for the new origin of findings whose known inputs fail again."""
+        for key in keys:
+            finding = self.catalogue.findings[key]
+            one = next((one for one in inputs_of(finding) if one.checked == FAILS), None)
+            if one is None:
+                continue
+            path = self.scratch / f"back-{one.name}"
+            if not await self.store.fetch_input(finding, path, one.name):
+                continue
+            question = self.question(path, one, finding)
+            try:
+                origin = await self.bisector.origin(commit, question)
+                back = await self._came_back(finding, origin)
+            except WindlassError as error:
+                self.notify(f"{key}: could not find its origin: {error}")
+                continue
+            place = None if back else len(finding.origins) - 1
+            after = await self.store.update(
+                key,
+                lambda known, p=place, o=origin, f=finding: with_origin(known or f, o, place=p),  # type: ignore[misc]
+            )
+            self.catalogue.put(after)
+
+    async def _date_again(self, finding: Finding, place: int, commit: str) -> None:
+        """Makes one new search from a commit that fails, and takes the better result."""
+        old = finding.origins[place]
+        names = {one.name: one for one in inputs_of(finding)}
+        one = names.get(old.input) or names[finding.input]
+        path = self.scratch / f"dated-{one.name}"
+        if not await self.store.fetch_input(finding, path, one.name):
+            return
+        question = self.question(path, one, finding)
+        bad = commit if await self._fails(commit, question) else old.first_bad
+        if bad != commit and not await self._fails(bad, question):
+            return
+        new = await self.bisector.origin(bad, question)
+        if new.width < old.width:
+            after = await self.store.update(
+                finding.key, lambda known: with_origin(known or finding, new, place=place)
+            )
+            self.catalogue.put(after)
+
+    async def _fails(self, commit: str, question: Question) -> bool:
+        return await self.bisector.answer(commit, question) == "fails"

@@ -1,0 +1,134 @@
+"""Runs inputs with one build and says whether they fail, by the rules of each kind of finding."""
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from windlass.fuzzing.config.finding_settings import FailureKind
+from windlass.fuzzing.engines.engine import Engine, Verdict
+from windlass.fuzzing.engines.signature import Signature, with_stack
+
+TRIES: Final = 5
+MORE_TRIES: Final = 15  # for an input that failed once and not in the first tries
+MOST_TRIES: Final = 50
+MISSED: Final = 0.001  # how likely we may miss a flaky failure
+PATIENCE: Final = 4  # a hang does not end in so many times the limit
+BRISK: Final = 0.5  # a timeout is fixed if the input needs less than this part of the limit
+
+Outcome = Literal["fails", "fine", "unclear"]
+Slow = ("timeout", "hang")
+
+
+class Observation(NamedTuple):
+    """How one run went; `why` says what is unclear."""
+
+    outcome: Outcome
+    signature: Signature | None = None
+    output: str = ""
+    why: str = ""
+    refused: bool = False
+
+
+class Reproduction(NamedTuple):
+    """How often an input failed, and under which signatures; the last failure, if any."""
+
+    shown: int
+    tried: int
+    signatures: tuple[Signature, ...] = ()
+    last: Observation | None = None
+    unclear: str = ""
+    refused: bool = False
+
+    @property
+    def fine(self) -> bool:
+        """Returns whether every run was fine, which alone says that a bug is gone."""
+        return self.shown == 0 and self.tried > 0 and not self.unclear
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges runs of one build. `engine_with` returns its engine with another time limit."""
+
+    engine: Engine
+    kinds: Collection[FailureKind]
+    engine_with: Callable[[float], Engine]
+
+    async def look(self, path: Path, *, deep: bool = False, slow: bool = False) -> Observation:
+        """Runs an input once.
+
+        `deep` asks for the stack of a crash, and whether a timeout is a hang. `slow` is for
+        inputs that were too slow: they are fine only with a margin.
+        """
+        verdict = await self.engine.classify(path)
+        if verdict.kind == "bug":
+            return await self._bug(path, verdict, deep)
+        if verdict.kind == "fine":
+            return await self._fine(path, verdict, slow)
+        if verdict.kind == "unsupported":
+            return Observation("unclear", output=verdict.output, why="was refused", refused=True)
+        if verdict.kind == "memory":
+            return self._limit("memory", "needs too much memory", verdict)
+        return await self._timeout(path, verdict, deep)
+
+    async def reproduce(self, path: Path, tries: int = TRIES, slow: bool = False) -> Reproduction:
+        """Runs an input several times; the first failure is looked into."""
+        shown = tried = 0
+        signatures: dict[str, Signature] = {}
+        last: Observation | None = None
+        unclear, refused = "", False
+        for _ in range(tries):
+            seen = await self.look(path, deep=not signatures, slow=slow)
+            tried += 1
+            if seen.outcome == "unclear":
+                unclear, refused = seen.why, seen.refused
+            if seen.outcome == "fails" and seen.signature is not None:
+                shown += 1
+                last = seen
+                signatures.setdefault(seen.signature.title, seen.signature)
+        named = tuple(signatures.values())
+        return Reproduction(shown, tried, _stacked(named), last, unclear, refused)
+
+    async def _bug(self, path: Path, verdict: Verdict, deep: bool) -> Observation:
+        found = verdict.signature
+        if found.kind not in self.kinds:
+            why = f"shows a {found.kind}, which is not reported"
+            return Observation("unclear", output=verdict.output, why=why)
+        if deep and found.source == "output" and found.kind == "crash":
+            found = with_stack(found, await self.engine.stack(path))
+        return Observation("fails", found, verdict.output)
+
+    async def _fine(self, path: Path, verdict: Verdict, slow: bool) -> Observation:
+        if slow and (await self.engine_with(BRISK).classify(path)).kind == "timeout":
+            why = "still needs more than half of the time limit"
+            return Observation("unclear", output=verdict.output, why=why)
+        return Observation("fine", output=verdict.output)
+
+    async def _timeout(self, path: Path, verdict: Verdict, deep: bool) -> Observation:
+        if not (deep and "hang" in self.kinds):
+            return self._limit("timeout", "needs too much time", verdict)
+        patient = await self.engine_with(PATIENCE).classify(path)
+        if patient.kind == "timeout":
+            return self._limit("hang", "does not end", verdict)
+        return self._limit("timeout", "needs too much time", verdict)
+
+    def _limit(self, kind: FailureKind, title: str, verdict: Verdict) -> Observation:
+        wanted = kind in self.kinds or (kind in Slow and any(k in self.kinds for k in Slow))
+        if not wanted:
+            return Observation("unclear", output=verdict.output, why=title)
+        return Observation("fails", Signature(kind, title), verdict.output)
+
+
+def _stacked(found: tuple[Signature, ...]) -> tuple[Signature, ...]:
+    """Drops titles from output if the same failure was also seen with its stack."""
+    stacks = [one for one in found if one.source == "stack"]
+    return tuple(one for one in found if one.source != "output") if stacks else found
+
+
+def tries_for(shown: int, tried: int, least: int) -> int:
+    """Returns how many runs show whether a failure of this frequency is gone."""
+    if shown >= tried or shown == 0:
+        return least
+    needed = math.ceil(math.log(MISSED) / math.log(1 - shown / tried))
+    return max(least, min(needed, MOST_TRIES))

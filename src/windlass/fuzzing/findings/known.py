@@ -1,0 +1,157 @@
+"""Runs the inputs of known findings with a build: what still fails, under which signature.
+
+This comes before new failures are triaged: an input that still breaks the build in another way
+tells that a new signature belongs to an old finding.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from windlass.fuzzing.findings.bisect import Bisector
+from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
+from windlass.fuzzing.findings.record import Finding, KeptInput
+from windlass.fuzzing.findings.sightings import (
+    checked,
+    inputs_of,
+    is_gone,
+    mark_closed,
+    reopened,
+)
+from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.state.state_file import UnreadableState
+from windlass.ports.clock import Clock
+
+TRIES: Final = 3
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """The findings of a solver as they are known in this run, by key and by signature."""
+
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+    def put(self, finding: Finding) -> None:
+        self.findings[finding.key] = finding
+
+    def named(self, title: str) -> Finding | None:
+        """Returns the finding with this signature, preferably one that is not closed."""
+        fitting = [one for one in self.findings.values() if title in one.names]
+        return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
+
+    def group_of(self, key: str, frames: tuple[str, ...]) -> str:
+        """Returns the group of the findings that share a frame, or ""."""
+        for other in self.findings.values():
+            if other.key != key and set(other.frames) & set(frames):
+                return other.group or other.key
+        return ""
+
+
+@dataclass(slots=True)
+class KnownFindings:
+    """Checks known findings with one build; `works` says that the build runs some test."""
+
+    judge: Judge
+    bisector: Bisector
+    store: FindingStore
+    scratch: Path
+    clock: Clock
+    deadline_ms: int
+    refused_is_fixed: bool = False
+    works: bool = False
+    notify: Callable[[str], None] = lambda _: None
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    reopened: list[str] = field(default_factory=list)
+
+    async def load(self) -> None:
+        """Reads all findings."""
+        async for finding in self.store.all(self.notify):
+            self.catalogue.put(finding)
+
+    async def check(self, commit: str, crashes: Path) -> None:
+        """Runs the inputs of all findings as long as there is time, live findings first.
+
+        An input that shows another finding's signature goes to `crashes`, where triage finds it.
+        """
+        waiting = sorted(self.catalogue.findings.values(), key=lambda one: not one.live)
+        for finding in waiting:
+            if self.clock.now_ms() >= self.deadline_ms:
+                self.notify("no time is left to check all known findings")
+                return
+            try:
+                await self._check(finding, commit, crashes)
+            except UnreadableState as error:
+                self.notify(str(error))
+
+    async def close_gone(self, commit: str, sighted: set[str]) -> list[Finding]:
+        """Closes findings whose inputs all ran fine with a commit that comes after them."""
+        closed = []
+        for finding in list(self.catalogue.findings.values()):
+            if not finding.live or finding.state == "quarantined" or finding.key in sighted:
+                continue
+            if is_gone(finding, commit) and await self._comes_after_all(finding, commit):
+                closed.append(await self._close(finding, commit))
+        return closed
+
+    async def _check(self, finding: Finding, commit: str, crashes: Path) -> None:
+        inputs = inputs_of(finding) if finding.live else inputs_of(finding)[:1]
+        results = {one.name: await self._run(finding, one) for one in inputs}
+        failing = [name for name, result in results.items() if result.shown]
+        if not finding.live and not failing:
+            return
+        masks = self._masks(finding, results)
+        for name in masks:
+            shutil.copyfile(self._path(finding, name), crashes / f"known-{name}")
+        if not finding.live and set(failing) <= set(masks):
+            return
+
+        def change(known: Finding | None) -> Finding:
+            after = checked(known or finding, commit, results, masks)
+            return after if finding.live else reopened(after)
+
+        self.catalogue.put(await self.store.update(finding.key, change))
+        if not finding.live:
+            self.reopened.append(finding.key)
+
+    async def _run(self, finding: Finding, one: KeptInput) -> Reproduction:
+        path = self._path(finding, one.name)
+        if not await self.store.fetch_input(finding, path, one.name):
+            return Reproduction(0, 0, unclear="is no longer stored")
+        slow = finding.kind in Slow
+        result = await self.judge.reproduce(path, tries_for(one.shown, one.tried, TRIES), slow)
+        if result.refused and not result.shown and self.refused_is_fixed and self.works:
+            return result._replace(unclear="", refused=False)
+        return result
+
+    def _masks(self, finding: Finding, results: dict[str, Reproduction]) -> dict[str, str]:
+        """Returns the inputs that show a signature of another finding, and that finding."""
+        masks = {}
+        for name, result in results.items():
+            titles = [signature.title for signature in result.signatures]
+            if any(title in finding.names for title in titles):
+                continue
+            others = [other for title in titles if (other := self.catalogue.named(title))]
+            if others:
+                masks[name] = others[0].key
+        return masks
+
+    async def _close(self, finding: Finding, commit: str) -> Finding:
+        now = self.clock.now_ms()
+        after = await self.store.update(
+            finding.key, lambda known: mark_closed(known or finding, commit, now)
+        )
+        self.catalogue.put(after)
+        return after
+
+    async def _comes_after_all(self, finding: Finding, commit: str) -> bool:
+        """Checks descendants of all bad commits only: no other commit can have fixed the bug."""
+        for seen in {finding.found_in, *finding.seen_in}:
+            known = await self.bisector.mirror.has(seen)
+            if known and not await self.bisector.comes_after(seen, commit):
+                return False
+        return True
+
+    def _path(self, finding: Finding, name: str) -> Path:
+        return self.scratch / f"known-{finding.key}-{name}"

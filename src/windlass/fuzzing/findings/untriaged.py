@@ -1,0 +1,65 @@
+"""Inputs that broke a build and were not looked into: kept in the bucket until somebody does.
+
+A run uploads them while it fuzzes, so a killed run loses none, and a run without time for all
+of them leaves the rest to the next one.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from windlass.fuzzing.buckets.layout import check_commit, is_commit, untriaged_prefix
+from windlass.fuzzing.state.pipeline import Pipeline
+
+MOST: Final = 500  # inputs per commit
+LARGEST: Final = 8 * 1024 * 1024
+NAME_LENGTH: Final = 32
+
+
+class Untriaged:
+    """The inputs of one solver that wait for triage, by commit."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._bucket = pipeline.bucket
+        self._prefix = untriaged_prefix(pipeline.solver)
+        self._uploaded: set[Path] = set()
+
+    async def keep(self, commit: str, folder: Path) -> None:
+        """Uploads the files of a folder that are not uploaded yet."""
+        for path in sorted(folder.iterdir()):
+            if len(self._uploaded) >= MOST:
+                return
+            if path in self._uploaded or not path.is_file() or path.stat().st_size > LARGEST:
+                continue
+            await self._bucket.put(self._key(commit, path.read_bytes(), path.suffix), path)
+            self._uploaded.add(path)
+
+    async def commits(self) -> dict[str, list[str]]:
+        """Returns the keys of waiting inputs by commit."""
+        found: dict[str, list[str]] = {}
+        async for item in self._bucket.list(self._prefix):
+            commit = item.key.split("/")[-2]
+            if is_commit(commit):
+                found.setdefault(commit, []).append(item.key)
+        return found
+
+    async def fetch(self, commit: str, folder: Path) -> int:
+        """Copies the waiting inputs of a commit into a folder; returns how many there are."""
+        keys = (await self.commits()).get(commit, [])
+        for key in keys:
+            await self._bucket.download(key, folder / f"kept-{key.rpartition('/')[2]}")
+        return len(keys)
+
+    async def finish(self, commit: str, left: list[Path]) -> None:
+        """Removes the inputs of a commit that were looked into; `left` were not."""
+        waiting = {self._key(commit, path.read_bytes(), path.suffix) for path in left}
+        keys = (await self.commits()).get(commit, [])
+        await self._bucket.delete([key for key in keys if key not in waiting])
+
+    async def forget(self, commit: str) -> None:
+        """Removes the inputs of a commit whose build is gone."""
+        await self._bucket.delete((await self.commits()).get(commit, []))
+
+    def _key(self, commit: str, data: bytes, suffix: str) -> str:
+        name = hashlib.sha256(data).hexdigest()[:NAME_LENGTH]
+        return f"{self._prefix}/{check_commit(commit)}/{name}{suffix}"

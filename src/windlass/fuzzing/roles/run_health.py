@@ -1,0 +1,50 @@
+"""Whether a run did something: a campaign in which nothing ran to an answer must not count."""
+
+from windlass.fuzzing.config.finding_settings import HealthSettings
+from windlass.fuzzing.engines.engine import Statistics
+from windlass.fuzzing.state import rules
+from windlass.fuzzing.state.documents import BadRuns, Health
+from windlass.fuzzing.state.pipeline import Pipeline
+
+
+def sickness_of(count: Statistics, settings: HealthSettings) -> str:
+    """Says what is wrong with a run; "" if it is healthy."""
+    if count.coverage == 0:
+        return "the build covers no code: is it built for this engine?"
+    answered = count.executions - count.unsupported - count.timeouts - count.memory
+    if count.executions and (answered > count.executions * settings.share or count.tests_fine):
+        return ""
+    how = [
+        (count.unsupported, "refused"),
+        (count.timeouts, "too slow"),
+        (count.memory, "too large for the memory"),
+    ]
+    said = ", ".join(f"{number} {what}" for number, what in how if number)
+    return f"only {answered} of {count.executions} executions ran to an answer ({said})"
+
+
+async def record_health(
+    pipeline: Pipeline, commit: str, why: str, settings: HealthSettings
+) -> bool:
+    """Counts an unhealthy run, or forgets them after a healthy one.
+
+    Returns whether the build is now marked as bad; it then leaves the schedule and counts as
+    failed.
+    """
+    now_ms = pipeline.now_ms()
+
+    def change(health: Health) -> Health:
+        rest = {name: bad for name, bad in health.commits.items() if name != commit}
+        if why:
+            before = health.commits.get(commit)
+            rest[commit] = BadRuns(1 if before is None else before.runs + 1, why, now_ms)
+        return health._replace(commits=rest)
+
+    if not why and commit not in (await pipeline.health.read()).commits:
+        return False
+    written = await pipeline.health.update(change)
+    if not why or written.value.commits[commit].runs < settings.runs:
+        return False
+    await pipeline.queue.update(lambda queue: rules.mark_bad(queue, commit))
+    await pipeline.schedule.update(lambda schedule: rules.drop_from_schedule(schedule, (commit,)))
+    return True

@@ -1,0 +1,75 @@
+-- Figures over time.
+
+-- name: moves_between
+-- A walk along the primary key; the jobs and attempts by theirs.
+SELECT e.seq, e.at, e."from", e."to", e.attempt, coalesce(j.shape, g.name::integer),
+       coalesce(j.age_from, e.at),
+       coalesce(a.started_at, CASE WHEN j.attempt = e.attempt THEN j.started_at END),
+       coalesce(a.failure, CASE WHEN j.attempt = e.attempt THEN j.failure END, 0)
+FROM events AS e
+LEFT JOIN jobs AS j ON j.id = e.job
+LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
+LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
+WHERE e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
+ORDER BY e.seq
+
+-- name: moved_between
+-- The same walk, added up.
+SELECT coalesce(j.shape, g.name::integer) AS shape, e."from", e."to", count(*)
+FROM events AS e
+LEFT JOIN jobs AS j ON j.id = e.job
+LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
+WHERE e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
+  AND (j.shape IS NOT NULL OR g.name IS NOT NULL)
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+
+-- name: held_since
+-- A walk along the primary key, of events that begin or end a lease.
+SELECT coalesce(worker, 0), sum(CASE WHEN "to" = {state.assigned} THEN 1 ELSE -1 END)::bigint
+FROM events
+WHERE seq > $1 AND seq <= $2 AND kind = {event.job}
+    AND ("to" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out})) <> ("from" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out}))
+GROUP BY 1 ORDER BY 1
+
+-- name: move_series_on
+-- The row's lock keeps another server's round waiting, which then finds it moved.
+INSERT INTO meta (name, value) VALUES ('series_seq', $2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = $1
+RETURNING value
+
+-- name: series_position
+-- Events up to here are counted.
+SELECT value FROM meta WHERE name = 'series_seq'
+
+-- name: series_between
+-- A stretch of the primary key.
+SELECT kind, step, at, namespace, name, body FROM series
+WHERE kind = $1 AND step = $2 AND at >= $3 AND at < $4 ORDER BY at, namespace, name
+
+-- name: last_series
+-- The end of a stretch of the primary key.
+SELECT kind, step, at, namespace, name, body FROM series
+WHERE kind = $1 AND step = $2 AND at < $3 ORDER BY at DESC, namespace DESC, name DESC LIMIT 1
+
+-- name: put_series
+-- A row is read, added to and written by one loop.
+INSERT INTO series (kind, step, at, namespace, name, body)
+SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[])
+ON CONFLICT (kind, step, at, namespace, name) DO UPDATE SET body = excluded.body
+
+-- name: trim_series
+-- The start of a stretch of the primary key.
+DELETE FROM series WHERE (kind, step, at, namespace, name) IN (
+    SELECT kind, step, at, namespace, name FROM series
+    WHERE kind = $1 AND step = $2 AND at < $3 ORDER BY at, namespace, name LIMIT $4
+) RETURNING 1
+
+-- name: workers_by_status
+-- One row a worker, once a minute.
+SELECT status, count(*) FROM workers GROUP BY status ORDER BY status
+
+-- name: pool_workers_by_state
+-- Few workers are living beside those that are gone.
+SELECT p.name, w.state, count(*)
+FROM pool_workers AS w JOIN pools AS p ON p.id = w.pool
+WHERE w.state < {pool_worker.gone} GROUP BY p.name, w.state ORDER BY p.name, w.state

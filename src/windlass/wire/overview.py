@@ -1,0 +1,85 @@
+"""Messages about the whole: figures over time, and what needs attention, version 1."""
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened to the jobs of a queue in each slot; None where nothing is known.
+
+    `queue` is None for several queues together. `now` is how many jobs are in each open state.
+    Waits (of first attempts) and run times (of those that completed) are in seconds.
+    """
+
+    queue: str | None
+    now: dict[str, int]
+    submitted: list[int]
+    started: list[int]
+    completed: list[int]
+    failed: list[int]
+    stopped: list[int]  # canceled, aborted or rejected
+    retried: list[int]
+    lost: list[int]  # attempts whose worker was lost
+    queued: list[int | None]
+    blocked: list[int | None]
+    running: list[int | None]
+    wait_p50: list[float | None]
+    wait_p90: list[float | None]
+    run_p50: list[float | None]
+    run_p90: list[float | None]
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """A farm at a glance, in slots of `step` seconds.
+
+    `times` are the starts of the slots, in seconds since 1970. Figures are complete up to
+    `counted_until`. `queues` are the busiest ones; `others` are the rest together.
+    """
+
+    since: str
+    until: str
+    step: int
+    times: list[int]
+    counted_until: str | None
+    as_of: str | None = None
+    total: QueueFigures
+    queues: list[QueueFigures]
+    others: QueueFigures | None = None
+    failures: dict[str, list[int]]  # jobs that failed, by class
+    workers_now: dict[str, int]
+    workers: dict[str, list[int | None]]  # by state
+    pools: dict[str, list[int | None]]  # living workers, by pool
+
+
+class Help(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that would help, for those who have the right `needs`."""
+
+    label: str
+    method: Literal["POST"]
+    path: str
+    needs: str
+    body: dict[str, Any] | None = None
+
+
+class AttentionItem(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a person should look at.
+
+    `exact` is False if there may be more than `count`. `link` is a view of the dashboard with the
+    filter that shows them.
+    """
+
+    kind: str
+    severity: Literal["error", "warning", "info"]
+    title: str
+    reason: str
+    count: int
+    exact: bool = True
+    link: str
+    help: Help | None = None
+
+
+class AttentionList(msgspec.Struct, frozen=True):
+    """What needs attention, the most severe first."""
+
+    items: list[AttentionItem]

@@ -1,0 +1,36 @@
+"""Graphs for tests: described briefly, or drawn by hypothesis."""
+
+from collections.abc import Mapping, Sequence
+
+from hypothesis import strategies as st
+
+from windlass.domain.graphs.graph import Graph, GraphBuilder
+from windlass.domain.graphs.names import stem_of
+
+
+def graph_of(needs: Mapping[str, Sequence[str]]) -> Graph:
+    """A graph of jobs 1, 2, … with these names, each with those it waits for."""
+    ids = {name: number for number, name in enumerate(needs, 1)}
+    builder = GraphBuilder()
+    for name, others in needs.items():
+        builder.add(ids[name], name, stem_of(name), [ids[other] for other in others])
+    return builder.build()
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 400) -> Graph:
+    """A graph of any form: wide, deep, with few or many names, some of them in circles."""
+    jobs = draw(st.integers(0, most))
+    stems = draw(st.integers(1, 8))
+    reach = draw(st.sampled_from([1, 3, 40, most]))
+    degree = draw(st.integers(0, 3))
+    named = draw(st.sampled_from(["step-{}", "m[{}]", "{}"]))
+    chance = draw(st.randoms(use_true_random=False))
+    builder = GraphBuilder()
+    for number in range(1, jobs + 1):
+        name = f"{chance.randrange(stems)}{named.format(number)}"
+        low = max(1, number - reach)
+        pool = range(low, number)
+        needs = chance.sample(pool, min(len(pool), chance.randint(0, degree)))
+        builder.add(number, name, stem_of(name), needs)
+    return builder.build()

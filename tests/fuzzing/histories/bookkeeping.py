@@ -1,0 +1,152 @@
+"""Histories about closing, reopening and identity: the failure itself is an assertion."""
+
+from tests.fuzzing.histories.planted import FINE, Expected, History, Step, program
+
+PARSE = "static void parse(void) { assert(!(%s)); }"
+
+
+def parse(condition: str, function: str = "parse") -> str:
+    """Returns a program that fails an assertion in `parse` if the condition holds."""
+    functions = PARSE.replace("parse", function) % condition
+    return program(f"  {function}();", functions)
+
+
+BUG = parse('has("X")')
+# The same assertion, which a fix makes rarer: its text must stay, so the condition is a call.
+CHECKED = "static int bad(void) { return %s; }\nstatic void parse(void) { assert(!bad()); }"
+
+
+def checked(condition: str) -> str:
+    return program("  parse();", CHECKED % condition)
+
+
+HELPER = """\
+static int bad(void) { return %s; }
+static void check(void) { assert(!bad()); }
+"""
+
+
+def helper(condition: str) -> str:
+    return program("  check();", HELPER % condition)
+
+
+TWO_ASSERTIONS = """\
+static int one(void) { return %s; }
+static int other(void) { return %s; }
+static void first(void) { assert(!one()); }
+static void second(void) { assert(!other()); }
+"""
+
+
+def two(first: str, second: str) -> str:
+    return program("  first();\n  second();", TWO_ASSERTIONS % (first, second))
+
+
+HISTORIES = (
+    History(
+        "an incomplete fix keeps the finding open",
+        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")')},
+        (Step("bug", ("X",), 1), Step("half", ("XX",), 1), Step("half", (), 1)),
+        (Expected("!bad()", since=("bug",), good="good"),),
+    ),
+    History(
+        "an incomplete fix and then a complete one",
+        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")'), "fix": FINE},
+        (Step("bug", ("X", "XXX"), 1), Step("half", (), 1), Step("fix", (), 0)),
+        (Expected("!bad()", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "a bug whose fix only looked complete was never gone",
+        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")')},
+        (Step("bug", ("X",), 1), Step("half", (), 0), Step("half", ("XX",), 1)),
+        (Expected("!bad()", since=("bug",), good="good"),),
+    ),
+    History(
+        "a renamed function closes nothing",
+        {"good": FINE, "bug": BUG, "renamed": parse('has("X")', "parse_all")},
+        (Step("bug", ("X",), 1), Step("renamed", (), 1)),
+        (Expected("parse", since=("bug",), good="good"),),
+    ),
+    History(
+        "a renamed function makes no second finding",
+        {"good": FINE, "bug": BUG, "renamed": parse('has("X")', "parse_all"), "fix": FINE},
+        (Step("bug", ("X",), 1), Step("renamed", ("aX", "X"), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "a bug found after the renaming is not blamed on it",
+        {"good": FINE, "bug": BUG, "renamed": parse('has("X")', "parse_all")},
+        (Step("renamed", ("X",), 1),),
+        (Expected("parse_all", since=("bug",), good="good"),),
+    ),
+    History(
+        "moved lines change nothing",
+        {"good": FINE, "bug": BUG, "moved": "\n\n\n/* more */\n\n" + BUG},
+        (Step("bug", ("X",), 1), Step("moved", ("X",), 1)),
+        (Expected("parse", since=("bug",), good="good"),),
+    ),
+    History(
+        "a bug that comes, goes and comes back has two origins",
+        {"good": FINE, "bug": BUG, "fix": FINE, "again": BUG, "later": BUG},
+        (Step("bug", ("X",), 1), Step("fix", (), 0), Step("later", (), 1)),
+        (Expected("parse", since=("bug", "again"), good="fix"),),
+    ),
+    History(
+        "a bug that came back and is found for the first time",
+        {"good": FINE, "bug": BUG, "fix": FINE, "again": BUG, "later": BUG, "last": BUG},
+        (Step("last", ("X",), 1),),
+        (Expected("parse", since=("again",), good="fix"),),
+    ),
+    History(
+        "two bugs with one signature have their own origins",
+        {"good": FINE, "one": helper('has("X")'), "two": helper('has("X") || has("Y")'),
+         "half": helper('has("Y")'), "fix": FINE},
+        (Step("one", ("X",), 1), Step("two", ("Y",), 1), Step("half", (), 1), Step("fix", (), 0)),
+        (Expected("!bad()", "closed", ("one", "two"), "one", gone="fix"),),
+    ),
+    History(
+        "two bugs in one function are two findings",
+        {"good": FINE, "one": two('has("X")', "0"), "both": two('has("X")', 'has("Y")'),
+         "half": two("0", 'has("Y")')},
+        (Step("one", ("X",), 1), Step("both", ("X", "Y"), 2), Step("half", (), 1)),
+        (Expected("!one()", "closed", ("one",), "good", gone="half"),
+         Expected("!other()", since=("both",), good="one")),
+    ),
+    History(
+        "a bug behind another one is not gone when its input stops there",
+        {"good": FINE, "both": two("0", 'has("Y")'), "hidden": two('has("Y")', 'has("Y")'),
+         "front": two('has("Y")', "0"), "fix": FINE},
+        (Step("both", ("Y",), 1), Step("hidden", ("aY",), 1), Step("front", (), 1),
+         Step("fix", (), 0)),
+        (Expected("!other()", "closed", ("both",), "good", gone="fix"),),
+    ),
+    History(
+        "an input that meets another known bug keeps both open",
+        {"good": FINE, "one": two('has("X")', "0"), "both": two('has("X")', 'has("Y")'),
+         "masked": two("0", 'has("Y") || has("X")'), "fix": FINE},
+        (Step("one", ("X",), 1), Step("both", ("Y",), 2), Step("masked", (), None),
+         Step("masked", ("X",), 2), Step("fix", (), 0)),
+        (Expected("!one()", "closed", ("one",), "good", gone="fix"),
+         Expected("!other()", "closed", ("both",), "one", gone="fix")),
+        long=True,
+    ),
+    History(
+        "an older commit that is fine closes nothing",
+        {"good": FINE, "bug": BUG, "later": BUG},
+        (Step("later", ("X",), 1), Step("good", (), 1)),
+        (Expected("parse", since=("bug",), good="good"),),
+    ),
+    History(
+        "a bug of all builds blames nobody",
+        {"first": BUG, "second": BUG},
+        (Step("second", ("X",), 1),),
+        (Expected("parse", since=("first",), good=None, exact=False),),
+    ),
+    History(
+        "a fix on another branch closes nothing",
+        {"good": FINE, "bug": BUG, "elsewhere": FINE},
+        (Step("bug", ("X",), 1), Step("elsewhere", (), 1)),
+        (Expected("parse", since=("bug",), good="good"),),
+        side=("elsewhere",),
+    ),
+)  # fmt: skip

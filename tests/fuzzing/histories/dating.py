@@ -1,0 +1,84 @@
+"""Histories about origins: builds that are missing, late, lost or refuse, and merges."""
+
+from tests.fuzzing.histories.bookkeeping import BUG
+from tests.fuzzing.histories.planted import FINE, Expected, History, Step, program
+
+REFUSES = program("  return 3;")
+DIVISION = program('  if (has("/")) { assert(!has("/0")); return 0; }')
+NO_DIVISION = program('  if (has("/")) return 3;')
+
+HISTORIES = (
+    History(
+        "a build that refuses everything closes nothing",
+        {"good": FINE, "bug": BUG, "broken": REFUSES, "fix": FINE},
+        (Step("bug", ("X",), 1), Step("broken", (), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "a build that refuses everything is not blamed, and nobody else for it",
+        {"good": FINE, "broken": REFUSES, "bug": BUG},
+        (Step("bug", ("X",), 1),),
+        (Expected("parse", since=("bug",), good="good", exact=False),),
+    ),
+    History(
+        "older builds that do not know the input blame nobody",
+        {"good": NO_DIVISION, "feature": DIVISION},
+        (Step("feature", ("/0",), 1),),
+        (Expected("has", since=("feature",), good=None, exact=False),),
+    ),
+    History(
+        "a fix that refuses the input counts if the solver says so",
+        {"good": FINE, "bug": BUG, "refused": program('  if (has("X")) return 3;')},
+        (Step("bug", ("X",), 1), Step("refused", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="refused"),),
+        settings="findings: {refused_is_fixed: true}",
+    ),
+    History(
+        "missing builds leave a range, and later builds narrow it",
+        {"good": FINE, "quiet": FINE, "bug": BUG, "later": BUG},
+        (Step("later", ("X",), 1), Step("later", (), 1, built=("quiet", "bug"))),
+        (Expected("parse", since=("bug",), good="quiet"),),
+        unbuilt=("quiet", "bug"),
+    ),
+    History(
+        "a range names nobody",
+        {"good": FINE, "quiet": FINE, "bug": BUG, "later": BUG},
+        (Step("later", ("X",), 1),),
+        (Expected("parse", since=("later",), good="good", exact=False),),
+        unbuilt=("quiet", "bug"),
+    ),
+    History(
+        "two partial searches are not merged into a culprit",
+        {"good": FINE, "bug": BUG, "third": BUG, "fourth": BUG, "fifth": BUG},
+        (Step("fifth", ("X",), 1), Step("fifth", ("aX",), 1, built=("good",), lost=("third",))),
+        (Expected("parse", since=("fourth",), good="good", exact=False),),
+        unbuilt=("good", "bug"),
+    ),
+    History(
+        "an exact origin outlives its builds",
+        {"good": FINE, "bug": BUG, "later": BUG},
+        (Step("bug", ("X",), 1), Step("later", ("X",), 1, lost=("good", "bug"))),
+        (Expected("parse", since=("bug",), good="good"),),
+    ),
+    History(
+        "missing commits are built for the search if that is allowed",
+        {"good": FINE, "quiet": FINE, "bug": BUG, "later": BUG},
+        (Step("later", ("X",), 1),),
+        (Expected("parse", since=("bug",), good="quiet"),),
+        settings="bisect: build", unbuilt=("quiet", "bug"),
+    ),
+    History(
+        "a merge that brings the bug leaves its commits as suspects",
+        {"good": FINE, "harmless": FINE, "guilty": BUG, "main": FINE, "merge": BUG},
+        (Step("merge", ("X",), 1),),
+        (Expected("parse", since=("merge",), good="main", exact=False),),
+        side=("harmless", "guilty"), unbuilt=("harmless", "guilty"),
+    ),
+    History(
+        "a merge whose commits are built names the guilty one",
+        {"good": FINE, "harmless": FINE, "guilty": BUG, "main": FINE, "merge": BUG},
+        (Step("merge", ("X",), 1),),
+        (Expected("parse", since=("guilty",), good="harmless"),),
+        side=("harmless", "guilty"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,224 @@
+"""Repositories with planted bugs: small C programs whose history says what must be found.
+
+A history is a list of commits, the steps of fuzzers (with the inputs that their engines came up
+with), and the findings that must be there in the end. Programs are compiled once per source.
+"""
+
+import functools
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fuzzing.support.scripted_solver import World
+from windlass.fuzzing.buckets.layout import build_key
+from windlass.fuzzing.builds.archive import BuildMetadata, pack
+from windlass.fuzzing.builds.build_cache import BuildCache
+from windlass.fuzzing.config.solver_file import Solver, parse_solver
+from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.roles.engine_factory import fresh_folder
+from windlass.fuzzing.roles.findings_run import FindingsResult, FindingsRun
+from windlass.fuzzing.sources.mirror import Mirror
+
+LIMIT_MS = 60_000  # a limit, not a wait
+SHORT_MS = 300  # of one input, where a history is about slow ones
+SOLVER = """
+name: scripted
+repository: {repository}
+build:
+  production: [sh, build.sh]
+  coverage: [sh, build.sh]
+binaries: [toy]
+tests: ['tests/*']
+engine:
+  name: command
+  argv: ['{{binaries}}/toy', '{{input}}']
+  bug: [4]
+budget: 60s
+memory: 256MiB
+cores: 1
+{more}
+"""
+BUILD = "cc -g -O0 -o toy toy.c\n"
+SKELETON = """\
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char text[64];
+static int has(const char *word) { return strstr(text, word) != NULL; }
+%s
+int main(int count, char **words) {
+  FILE *file = fopen(words[count - 1], "r");
+  if (!file || !fread(text, 1, 63, file)) return 0;
+%s
+  return 0;
+}
+"""
+
+
+def program(calls: str, functions: str = "") -> str:
+    """Returns the source of a program that reads an input and then does this."""
+    return SKELETON % (functions, calls)
+
+
+FINE = program("")
+
+
+@functools.cache
+def compiled(source: str, compiler: str) -> bytes:
+    """Compiles a program, each source once."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "toy.c")
+        path.write_text(source)
+        target = Path(name, "toy")
+        words = [*compiler.split(), "-o", str(target), str(path)]
+        subprocess.run(words, check=True, capture_output=True)
+        return target.read_bytes()
+
+
+@dataclass(frozen=True)
+class Step:
+    """A fuzzer's run with a commit: the inputs that broke it, and how many findings live then.
+
+    `built` are commits that get their builds before it, `lost` those that lose them.
+    """
+
+    commit: str
+    inputs: tuple[str, ...] = ()
+    live: int | None = None
+    built: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A finding that must be there: words of its title, its state, and each time it came.
+
+    `since` are the first bad commits of its origins, `good` the last good one of the newest.
+    A commit is blamed only if `exact`.
+    """
+
+    words: str
+    state: str = "open"
+    since: tuple[str, ...] = ()
+    good: str | None = None
+    exact: bool = True
+    gone: str | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True)
+class History:
+    """Commits by name with their programs, what fuzzers do, and what must be known then.
+
+    `side` commits are on a branch that starts at the first commit; the commit "merge" merges it.
+    `unbuilt` commits have no build at first.
+    """
+
+    name: str
+    commits: dict[str, str]
+    steps: tuple[Step, ...]
+    expected: tuple[Expected, ...]
+    settings: str = ""
+    compiler: str = "cc -g -O0"
+    side: tuple[str, ...] = ()
+    unbuilt: tuple[str, ...] = ()
+    long: bool = False
+    duplicates: int = 0
+
+
+@dataclass
+class PlantedWorld:
+    """A planted history on this machine."""
+
+    folder: Path
+    history: History
+    names: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.world = World(self.folder)
+        (self.world.repository / "build.sh").write_text(BUILD)
+        self._made = 0
+        for name, source in self.history.commits.items():
+            self._commit(name, source)
+        for name in self.history.commits:
+            if name not in self.history.unbuilt:
+                self._store_build(name)
+
+    @property
+    def solver(self) -> Solver:
+        text = SOLVER.format(repository=self.world.repository, more=self.history.settings)
+        return parse_solver(text.encode(), Path("scripted.yaml"))
+
+    async def run(self) -> None:
+        """Runs all steps, and checks after each how many findings live."""
+        for step in self.history.steps:
+            for name in step.built:
+                self._store_build(name)
+            for name in step.lost:
+                key = build_key("scripted", "production", self.names[name])
+                await self.world.bucket.delete([key])
+            await self.fuzz(step)
+            if step.live is not None:
+                live = [f.title for f in await self.findings() if f.live]
+                assert len(live) == step.live, f"after {step}: {live}"
+
+    async def fuzz(self, step: Step) -> FindingsResult:
+        """Does what a fuzzer does once its engine has ended."""
+        work = self.world.work("fuzzer")
+        mirror = Mirror(str(self.world.repository), work / "mirror.git")
+        await mirror.fetch()
+        builds = BuildCache(self.world.pipeline, fresh_folder(work / "builds"))
+        crashes = fresh_folder(work / "crashes")
+        for number, text in enumerate(step.inputs):
+            (crashes / f"crash-{number}").write_text(text)
+        commit = self.names[step.commit]
+        build = await builds.fetch(commit)
+        assert build is not None
+        run = FindingsRun(self.solver, self.world.pipeline, work, builds, mirror)
+        deadline = self.world.clock.now_ms() + LIMIT_MS
+        return await run.run(commit, build, crashes, deadline, works=True)
+
+    async def findings(self) -> list[Finding]:
+        return [finding async for finding in FindingStore(self.world.pipeline).all(print)]
+
+    def name_of(self, commit: str | None) -> str | None:
+        """Returns the name in the history of a commit's hash."""
+        return next((name for name, full in self.names.items() if full == commit), None)
+
+    def _commit(self, name: str, source: str) -> None:
+        world = self.world
+        if name == "merge":
+            world.git("checkout", "--quiet", "main")
+            world.git("merge", "--quiet", "--no-ff", "-X", "theirs", "--message", name, "side")
+            (world.repository / "toy.c").write_text(source)
+            world.git("commit", "--quiet", "--all", "--amend", "--no-edit", "--allow-empty")
+            self.names[name] = world.git("rev-parse", "HEAD")
+            return
+        if name in self.history.side and name == self.history.side[0]:
+            first = next(iter(self.names.values()))
+            world.git("checkout", "--quiet", "-b", "side", first)
+        elif name not in self.history.side and self.history.side and self.names:
+            world.git("checkout", "--quiet", "main")
+        self._made += 1
+        (world.repository / "toy.c").write_text(f"{source}/* {self._made} */\n")
+        world.git("add", "--all")
+        world.git("commit", "--quiet", "--message", name)
+        self.names[name] = world.git("rev-parse", "HEAD")
+
+    def _store_build(self, name: str) -> None:
+        folder = fresh_folder(self.folder / "made")
+        binary = folder / "toy"
+        binary.write_bytes(compiled(self.history.commits[name], self.history.compiler))
+        binary.chmod(0o755)
+        commit = self.names[name]
+        about = BuildMetadata(commit=commit, kind="production", root="/", built_at_ms=0)
+        archive = self.folder / "made.tar.gz"
+        pack(folder, ["toy"], about, archive)
+        target = self.folder / "bucket" / build_key("scripted", "production", commit)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(archive.read_bytes())

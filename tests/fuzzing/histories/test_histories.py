@@ -1,0 +1,46 @@
+"""Planted histories: no live bug is closed, no innocent commit is blamed, few duplicates."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzzing.histories import bookkeeping, dating, failures
+from tests.fuzzing.histories.planted import Expected, History, PlantedWorld
+from tests.support.forms import LONG
+from tests.support.running import run
+from windlass.fuzzing.findings.record import Finding
+
+ALL = (*bookkeeping.HISTORIES, *dating.HISTORIES, *failures.HISTORIES)
+
+
+@pytest.mark.parametrize(
+    "history", [one for one in ALL if LONG or not one.long], ids=lambda history: history.name
+)
+def test_what_was_planted_is_what_is_known(history: History, tmp_path: Path) -> None:
+    world = PlantedWorld(tmp_path, history)
+    run(world.run())
+    found = run(world.findings())
+    assert len(found) <= len(history.expected) + history.duplicates, [f.title for f in found]
+    for expected in history.expected:
+        fitting = [one for one in found if any(expected.words in name for name in one.names)]
+        assert fitting, f"no finding with {expected.words}: {[f.title for f in found]}"
+        for one in fitting:
+            check(world, one, expected)
+    if history.duplicates and len(found) > len(history.expected):
+        assert len({one.group or one.key for one in found}) == len(history.expected)
+
+
+def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
+    since = [world.name_of(origin.first_bad) for origin in one.origins]
+    newest = one.origins[-1]
+    assert one.state == expected.state, (one.title, one.unsure)
+    assert since == list(expected.since), "the wrong commit is blamed"
+    assert world.name_of(newest.last_good) == expected.good
+    assert newest.exact == expected.exact, (newest.suspects, newest.assumed)
+    assert world.name_of(one.closed_in) == expected.gone
+    assert expected.kind in (None, one.kind)
+
+
+def test_there_are_enough_histories_and_each_has_its_name() -> None:
+    names = [history.name for history in ALL]
+    assert len(set(names)) == len(names) >= 25

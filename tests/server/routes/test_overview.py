@@ -1,0 +1,176 @@
+"""The overview and what needs attention, over HTTP, as different callers see them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from tests.support.running import run
+from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
+from windlass.domain.access.roles import Role
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.files import LogRow, LogState
+from windlass.domain.rows.records import Due, Ticket
+from windlass.domain.rows.steps import StepKind, StepRow, StepState
+from windlass.engine.history import series
+from windlass.engine.loops.series import SeriesLoop
+from windlass.wire.sync import Finished
+
+OVERVIEW = "/api/v1/overview"
+ATTENTION = "/api/v1/attention"
+
+
+@asynccontextmanager
+async def counting_server() -> AsyncIterator[RunningServer]:
+    """A server whose figures are up to date after `count`."""
+    async with running_server() as server:
+        yield server
+
+
+async def count(server: RunningServer) -> None:
+    engine = server.services.engine
+    await SeriesLoop(engine).run_once(await engine.now())
+
+
+async def get(client: httpx.AsyncClient, path: str, **query: Any) -> dict[str, Any]:
+    reply = await client.get(path, params=query)
+    assert reply.status_code == 200, reply.text
+    told: dict[str, Any] = reply.json()
+    return told
+
+
+async def run_one(server: RunningServer, worker: FakeWorker) -> None:
+    given = await worker.sync(want=1, wait_ms=0)
+    (taken,) = given.jobs
+    await worker.sync(finished=(Finished(taken.job, taken.attempt, "completed"),))
+
+
+def test_an_overview_adds_up_what_happened(monkeypatch: Any) -> None:
+    monkeypatch.setattr(series, "SETTLED_MS", 0)
+
+    async def scenario() -> None:
+        async with counting_server() as server:
+            worker = await server.worker()
+            await server.submit(*[job(queue="a")] * 3, job(queue="b"))
+            await run_one(server, worker)
+            await count(server)
+            told = await get(server.admin, OVERVIEW)
+            assert told["step"] == 60
+            assert len(told["times"]) in (60, 61)
+            total = told["total"]
+            assert (sum(total["submitted"]), sum(total["completed"])) == (4, 1)
+            assert total["now"] == {"queued": 3}
+            queues = {one["queue"]: one for one in told["queues"]}
+            assert set(queues) == {"a", "b"}
+            assert sum(one["completed"][-1] for one in queues.values()) <= 1
+            assert [value for value in total["run_p50"] if value is not None] != []
+            assert told["workers_now"] == {"online": 1}
+            await server.submit(job(queue="a"))  # not counted yet, and shown
+            assert (await get(server.admin, OVERVIEW))["total"]["now"] == {"queued": 4}
+
+    run(scenario())
+
+
+def test_an_overview_shows_only_namespaces_that_the_caller_sees(monkeypatch: Any) -> None:
+    monkeypatch.setattr(series, "SETTLED_MS", 0)
+
+    async def scenario() -> None:
+        async with counting_server() as server:
+            await server.submit(job(queue="mine", namespace="team"))
+            await server.submit(*[job(queue="secret", namespace="other")] * 2)
+            await count(server)
+            limited = await server.role(Role.VIEWER, "team")
+            told = await get(limited, OVERVIEW)
+            assert [one["queue"] for one in told["queues"]] == ["mine"]
+            assert told["total"]["now"] == {"queued": 1}
+            assert "secret" not in str(told)
+            assert (await limited.get(OVERVIEW, params={"namespace": "other"})).status_code == 403
+            whole = await get(server.admin, OVERVIEW, namespace="other")
+            assert whole["total"]["now"] == {"queued": 2}
+            stranger = await server.http("nobody")
+            assert (await stranger.get(OVERVIEW)).status_code == 401
+            worker = await server.worker()
+            as_worker = await server.http(worker.token)
+            assert (await as_worker.get(OVERVIEW)).status_code == 403
+
+    run(scenario())
+
+
+def test_a_range_that_costs_too_much_is_refused() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            for query, said in (
+                ({"since": "90d"}, "41 days"),
+                ({"since": "1h", "until": "2h"}, "before until"),
+                ({"since": "soon"}, "since"),
+                ({"as_of": "2099-01-01T00:00:00Z"}, "past"),
+            ):
+                reply = await server.admin.get(OVERVIEW, params=query)
+                assert reply.status_code == 422, reply.text
+                assert said in error_of(reply)["message"]
+            steps = {"1h": 60, "6h": 600, "24h": 600, "7d": 3_600}
+            for since, step in steps.items():
+                told = await get(server.admin, OVERVIEW, since=since)
+                assert told["step"] == step
+                assert len(told["times"]) <= 200
+
+    run(scenario())
+
+
+async def trouble(server: RunningServer) -> None:
+    """Makes one of each thing that needs attention, in the namespace `team`."""
+    engine = server.services.engine
+    team = {"namespace": "team"}
+    await server.worker("fine")
+    await server.pending("stranger")
+    broken = await server.worker("broken")
+    reply = await server.admin.post(f"/api/v1/workers/{broken.id}/disable")
+    assert reply.status_code == 200, reply.text
+    await server.submit(job(requires=["gpu >= 9"], queue="gpus", **team))
+    await server.submit(job(queue="held", **team))
+    await server.admin.post("/api/v1/queues/held/pause")
+    asking = await server.submit(job(**team))
+    row = StepRow(asking, "q", StepKind.QUESTION, StepState.PENDING, 1, 0, namespace="team")
+    log = LogRow(asking, 1, int(LogState.LOST), 5, 0, 0)
+    place = Due(2**50, asking, State.SUSPENDED.code, Ticket(1, 0, asking, 1, None, None, None))
+    await engine.store.transact(lambda tx: tx.steps.put(row))
+    await engine.store.transact(lambda tx: tx.places.add_due([place]))
+    await engine.store.transact(lambda tx: tx.files.put_log(log))
+
+
+def test_attention_tells_what_is_wrong_why_and_what_helps() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            await trouble(server)
+            items = (await get(server.admin, ATTENTION))["items"]
+            kinds = {one["kind"]: one for one in items}
+            assert {"worker", "impossible", "paused", "question", "lost_log"} <= set(kinds)
+            assert "gpu" in kinds["impossible"]["reason"]
+            assert kinds["impossible"]["link"].startswith("jobs?")
+            ranks = ["error", "warning", "info"]
+            found = [ranks.index(one["severity"]) for one in items]
+            assert found == sorted(found)
+            # The action does what it says.
+            action = kinds["paused"]["help"]
+            assert action["needs"] == "manage-queues"
+            done = await server.admin.post(action["path"])
+            assert done.status_code == 200, done.text
+            after = (await get(server.admin, ATTENTION))["items"]
+            assert "paused" not in {one["kind"] for one in after}
+
+    run(scenario())
+
+
+def test_attention_shows_only_what_the_caller_sees() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            await trouble(server)
+            limited = await server.role(Role.VIEWER, "elsewhere")
+            assert (await get(limited, ATTENTION))["items"] == []
+            team = await server.role(Role.VIEWER, "team")
+            kinds = {one["kind"] for one in (await get(team, ATTENTION))["items"]}
+            assert kinds == {"impossible", "paused", "question", "lost_log"}
+            assert (await team.get(ATTENTION, params={"namespace": "other"})).status_code == 403
+
+    run(scenario())
