@@ -46,11 +46,15 @@ def unpacked() -> Path:
 
 
 def environment(program: Path) -> dict[str, str]:
-    """Returns the variables with which it finds its own libraries and fonts."""
+    """Returns the variables with which it finds its own libraries and fonts.
+
+    Without a language it tells pages a name of one that scripts do not know.
+    """
     own = program.parent
     before = os.environ.get("LD_LIBRARY_PATH", "")
     libraries = f"{own / 'lib'}:{before}".rstrip(":")
-    return {**os.environ, "LD_LIBRARY_PATH": libraries, "FONTCONFIG_PATH": str(own)}
+    found = {"LD_LIBRARY_PATH": libraries, "FONTCONFIG_PATH": str(own), "LANGUAGE": "en_US"}
+    return {**os.environ, **found}
 
 
 def _unpack(folder: Path) -> None:
