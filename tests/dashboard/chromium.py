@@ -46,15 +46,11 @@ def unpacked() -> Path:
 
 
 def environment(program: Path) -> dict[str, str]:
-    """Returns the variables with which it finds its own libraries and fonts.
-
-    Without a language it tells pages a name of one that scripts do not know.
-    """
+    """Returns the variables with which it finds its own libraries and fonts."""
     own = program.parent
     before = os.environ.get("LD_LIBRARY_PATH", "")
     libraries = f"{own / 'lib'}:{before}".rstrip(":")
-    found = {"LD_LIBRARY_PATH": libraries, "FONTCONFIG_PATH": str(own), "LANGUAGE": "en_US"}
-    return {**os.environ, **found}
+    return {**os.environ, "LD_LIBRARY_PATH": libraries, "FONTCONFIG_PATH": str(own)}
 
 
 def _unpack(folder: Path) -> None:
