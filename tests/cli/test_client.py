@@ -104,3 +104,40 @@ def test_many_jobs_are_waited_for_over_http(client: windlass.Client) -> None:
     assert {job.id for job in windlass.as_completed(jobs, timeout=60)} == {j.id for j in jobs}
     with pytest.raises(windlass.JobFailed):
         windlass.gather(*jobs, client.submit(FAIL), timeout=60)
+
+
+def test_tokens_are_managed_from_python(client: windlass.Client) -> None:
+    server = client.asynchronous.transport.server
+    made = client.tokens.create("py-admin", "admin", namespaces=["shop"], expires="1h")
+    assert (made.info.role, made.info.namespaces) == ("admin", ("shop",))
+    with windlass.Client(server=server, token=made.token) as admin:
+        # It manages its own namespace, and learns of no other.
+        child = admin.tokens.create("py-submitter", "submitter", namespaces=["shop"])
+        assert "py-admin" in {token.name for token in admin.tokens.list()}
+        assert all(token.namespaces == ("shop",) for token in admin.tokens.list())
+        with pytest.raises(windlass.ServerError, match="cannot grant"):
+            admin.tokens.create("wide", "submitter")
+        with pytest.raises(NotFound):
+            admin.tokens.revoke(client.tokens.create("other", "viewer").info.id)
+    with windlass.Client(server=server, token=child.token) as lesser:
+        for call in (
+            lesser.tokens.list,
+            lambda: lesser.tokens.create("x", "admin"),
+            lambda: lesser.tokens.rotate(child.info.id),
+            lambda: lesser.tokens.revoke(made.info.id),
+        ):
+            with pytest.raises(windlass.ServerError) as refused:
+                call()
+            assert refused.value.status == 403
+    renewed = client.tokens.rotate("py-submitter", grace="1h")
+    assert renewed.token != child.token
+    assert client.tokens.revoke("py-admin") is True
+    assert client.tokens.revoke(made.info.id) is False
+    with (
+        windlass.Client(server=server, token=made.token) as revoked,
+        pytest.raises(windlass.ServerError) as unknown,
+    ):
+        revoked.tokens.list()
+    assert unknown.value.status == 401
+    with pytest.raises(NotFound, match="token nobody"):
+        client.tokens.revoke("nobody")

@@ -15,6 +15,8 @@ def test_an_embedded_client_has_them_all(tmp_path: Path) -> None:
         use_all(client)
         with pytest.raises(windlass.Conflict, match="without a server"):
             client.pools.list()
+        with pytest.raises(windlass.Conflict, match="without a server"):
+            client.tokens.list()
 
         async def scenario() -> list[str]:
             asynchronous = client.as_async()

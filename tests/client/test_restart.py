@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import windlass
 from tests.cli.program import Program
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, running_server
@@ -233,3 +234,13 @@ def test_a_download_that_breaks_off_goes_on_where_it_was() -> None:
         assert answers == []
 
     run(scenario())
+
+
+def test_a_client_of_a_module_is_made_before_its_server_starts(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        installed = Installation(tmp_path, stack)
+        client = stack.enter_context(windlass.Client(data=installed.program.data))
+        with pytest.raises(Unreachable, match="no server is known"):
+            client.jobs()
+        installed.start()
+        assert client.submit(NOTHING).info().state == "queued"

@@ -41,6 +41,8 @@ def test_a_map_submits_a_job_for_each_set_of_arguments(client: windlass.Client) 
         functions.double.options(key="k").map([1, 2])
     with pytest.raises(InvalidInput, match="arguments that"):
         functions.add.map([1])
+    with pytest.raises(InvalidInput, match=r"map\[1\]\.args\.left to be int"):
+        functions.add.map([1, "x"], [2, 3])
 
 
 def test_async_code_submits_in_its_own_event_loop(client: windlass.Client) -> None:

@@ -172,6 +172,45 @@ def test_a_key_that_is_taken_leads_to_the_job_that_has_it(queue: Queue) -> None:
     assert queue.client.job(again.id).result(timeout=30) == 3
 
 
+def test_a_delay_counts_from_the_submission(queue: Queue) -> None:
+    with psycopg.connect(queue.dsn) as connection:
+        job = add.options(delay="1h", key="late").submit_in(connection, 1, 2)
+    shown = queue.client.job(job.id).info()
+    assert shown.state == "queued"
+    assert shown.not_before is not None
+    queue.client.job(job.id).cancel()
+
+
+def test_a_key_with_another_body_is_refused_inside_the_transaction(
+    queue: Queue, app: "psycopg.Connection[Any]"
+) -> None:
+    held = queue.client.submit(wait_for_it.options(key="held-7"), "signal-7")
+    try:
+        with app.transaction():
+            assert wait_for_it.options(key="held-7").submit_in(app, "signal-7").id > held.id
+        with pytest.raises(Conflict, match=f"'held-7' is used by job {held.id}"), app.transaction():
+            wait_for_it.options(key="held-7").submit_in(app, "another")
+        with pytest.raises(Conflict, match=r"jobs\[0\] too, which differs"):
+            windlass.submit_many_in(app, [add.options(key="two").job(1, n) for n in (1, 2)])
+    finally:
+        held.cancel()
+    held.wait(timeout=30)
+    with app.transaction():  # Its key is free again.
+        assert wait_for_it.options(key="held-7").submit_in(app, "another").id > held.id
+
+
+def test_a_role_does_not_learn_of_keys_in_other_namespaces(queue: Queue, clerk: str) -> None:
+    held = queue.client.submit(wait_for_it.options(key="secret-key"), "signal-8")
+    body = json.dumps({"jobs": [ECHO]})
+    key = {"field": "k", "namespace": "default", "key": "secret-key", "task": "x", "args": {}}
+    facts = {"count": 1, "namespaces": [], "jobs": [], "workflows": [], "keys": [key]}
+    ask = f"SELECT windlass.submit_request(1, '{body}', '{json.dumps(facts)}')"
+    try:
+        assert committed(queue, ask, clerk)
+    finally:
+        held.cancel()
+
+
 def db(*words: str) -> int:
     """Runs a command of `windlass db` and returns its exit code."""
     try:

@@ -143,3 +143,21 @@ def test_two_sqlite_libraries_in_one_process_are_refused(tmp_path: Path) -> None
     connection = sqlite3.connect(path, timeout=30)
     assert add.submit_in(connection, 1, 2).id == 1
     connection.close()
+
+
+def test_a_key_with_another_body_is_refused_inside_the_transaction(file: Path) -> None:
+    connection = sqlite3.connect(file, timeout=30)
+    later = add.options(key="held", delay="1h")
+    job = later.submit_in(connection, 1, 2)
+    connection.commit()
+    moved = "SELECT 1 FROM jobs WHERE id = ?"
+
+    async def is_moved() -> bool:
+        return connection.execute(moved, [job.id]).fetchone() is not None
+
+    run(until("a server has moved the job", is_moved, 20))
+    assert later.submit_in(connection, 1, 2).id > job.id
+    with pytest.raises(Conflict, match=f"'held' is used by job {job.id}"):
+        later.submit_in(connection, 1, 3)
+    connection.rollback()
+    connection.close()

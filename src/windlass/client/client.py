@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # loaded when they are first used, which most programs never 
         AsyncWorkers,
     )
     from windlass.client.resources.pools import AsyncPools
+    from windlass.client.resources.tokens import AsyncTokens
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -217,6 +218,13 @@ class AsyncClient:
         from windlass.client.resources.asynchronous import AsyncSchedules
 
         return AsyncSchedules(self.service)
+
+    @property
+    def tokens(self) -> "AsyncTokens":
+        """Tokens, which only servers have: list, create, rotate, revoke."""
+        from windlass.client.resources.tokens import AsyncTokens
+
+        return AsyncTokens(self.transport)
 
     @property
     def pools(self) -> "AsyncPools":

@@ -179,7 +179,13 @@ def jobs_of(task: Submits[..., Any], arguments: Sequence[Iterable[Any]]) -> list
     lengths = sorted({len(values) for values in lists})
     if len(lengths) > 1:
         raise InvalidInput("map", "given lists of one length", " and ".join(map(str, lengths)))
-    jobs = [task.job(*values) for values in zip(*lists, strict=True)]
+    jobs: list[JobSpec] = []
+    for number, values in enumerate(zip(*lists, strict=True)):
+        try:
+            jobs.append(task.job(*values))
+        except InvalidInput as error:
+            field = f"map[{number}].{error.field}"
+            raise InvalidInput(field, error.expected, error.got, error.hint) from None
     if len(jobs) > 1 and jobs[0].key is not None:
         raise InvalidInput("key", "unset for map: a key stands for one job", jobs[0].key)
     return jobs

@@ -11,7 +11,7 @@ import structlog
 from windlass.domain.job.traces import Trace
 
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-CLOSE_SECONDS: Final = 2.0  # for the last spans of a process that ends
+CLOSE_SECONDS: Final = 1.0  # for the last spans of a process that ends
 
 log = structlog.get_logger("windlass.tracing")
 

@@ -8,6 +8,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError,
 
 OTHER_VERSION: Final = "WL001"  # raised by functions/submit_request.sql
 INVALID: Final = "WL002"
+KEY_TAKEN: Final = "WL003"
 NO_SCHEMA: Final = "3F000"
 NO_FUNCTION: Final = "42883"
 NOT_ALLOWED: Final = "42501"
@@ -31,6 +32,8 @@ def _explain(state: str, message: str) -> WindlassError | None:
         match = _EXPECTED.search(message)
         parts = match.groups() if match else ("submission", message, "something else")
         return InvalidInput(*parts)
+    if state == KEY_TAKEN:
+        return Conflict("key_conflict", message)
     if state == OTHER_VERSION:
         return Conflict("schema_mismatch", message)
     if state == NO_SCHEMA:

@@ -1,8 +1,8 @@
 """Checks a submission as a server does, before it is written into a user's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,8 +14,8 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import Validator, check_workflow_options
 from windlass.domain.rows.inbox import MOST_JOBS
 from windlass.domain.tasks.built_in import KINDS
-from windlass.domain.tasks.references import results_in
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.tasks.references import RESULT, references_in, results_in
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import with_ids
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
@@ -37,6 +37,16 @@ class Reference(msgspec.Struct, frozen=True):
     namespace: str | None
 
 
+class Key(msgspec.Struct, frozen=True):
+    """The key of a job, and what another job with it must have in common."""
+
+    field: str
+    namespace: str | None
+    key: str
+    task: str
+    args: Any
+
+
 class Facts(msgspec.Struct, frozen=True):
     """What the database checks of a submission without reading its jobs."""
 
@@ -44,6 +54,7 @@ class Facts(msgspec.Struct, frozen=True):
     namespaces: list[str]
     jobs: list[Reference]
     workflows: list[Reference]
+    keys: list[Key] = []
 
 
 class Request(NamedTuple):
@@ -120,4 +131,18 @@ def _facts(jobs: Sequence[JobSpec], workflow: NewWorkflow | None) -> Facts:
             named.append(Reference(f"jobs[{number}].parent", job.parent, ANY_NAMESPACE))
         if job.workflow is not None:
             joined.append(Reference(f"jobs[{number}].workflow", job.workflow, job.namespace))
-    return Facts(len(jobs), sorted(spaces), named, joined)
+    return Facts(len(jobs), sorted(spaces), named, joined, list(_keys(jobs)))
+
+
+def _keys(jobs: Sequence[JobSpec]) -> Iterator[Key]:
+    """Yields the keys of jobs; raises `Conflict` for two jobs that differ and have one key."""
+    seen: dict[tuple[str | None, str], Key] = {}
+    for number, job in enumerate(jobs):
+        if job.key is None or any(references_in(job.args, RESULT)):
+            continue  # References are written with ids later on.
+        key = Key(f"jobs[{number}].key", job.namespace, job.key, job.task, job.args)
+        first = seen.setdefault((job.namespace, job.key), key)
+        if (first.task, first.args) != (key.task, key.args):
+            message = f"{key.field} {job.key!r} is that of {first.field[:-4]} too, which differs"
+            raise Conflict("key_conflict", message)
+        yield key

@@ -13,7 +13,7 @@ import msgspec
 from windlass.domain.rows.inbox import PROTOCOL
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.ports.open_files import is_open_here
-from windlass.transactions.requests import ANY_NAMESPACE, Reference, Request
+from windlass.transactions.requests import ANY_NAMESPACE, Key, Reference, Request
 
 SUBMITTER = "sqlite"
 
@@ -35,6 +35,10 @@ JOB = (
     "SELECT json_extract(CAST(s.body AS TEXT), '$.namespace') FROM jobs j "
     "JOIN shapes s ON s.id = j.shape WHERE j.id = :id UNION ALL SELECT :own FROM inbox i "
     "WHERE EXISTS (SELECT 1 FROM json_each(i.jobs) WHERE value = :id)"
+)
+KEY = (
+    "SELECT j.id, j.spec FROM keys k JOIN jobs j ON j.id = k.job LEFT JOIN outcomes o "
+    "ON o.job = j.id WHERE k.namespace = :namespace AND k.key = :key AND o.job IS NULL"
 )
 WORKFLOW = "SELECT namespace FROM workflows WHERE id = :id AND finished_at IS NULL"
 
@@ -77,6 +81,9 @@ def on_sqlite(request: Request, same_library: bool) -> Plan:
     for one in request.facts.workflows:
         found = yield Statement(WORKFLOW, {"id": one.id})
         _check(one, "the id of a workflow that has not ended", found)
+    for key in request.facts.keys:
+        holders = yield Statement(KEY, {"namespace": key.namespace or "default", "key": key.key})
+        _check_key(key, holders)
     count = request.facts.count
     last = (yield Statement(TAKE, {"name": "job", "count": count}))[0][0]
     number = (yield Statement(TAKE, {"name": "inbox", "count": 1}))[0][0]
@@ -95,6 +102,16 @@ def _check(reference: Reference, expected: str, found: Rows) -> None:
     if any(row[0] == _own(reference) or _own(reference) == ANY_NAMESPACE for row in found):
         return
     raise InvalidInput(reference.field, expected, reference.id)
+
+
+def _check_key(key: Key, holders: Rows) -> None:
+    """Raises if an open job has the key, and another task or other arguments."""
+    for job, body in holders:
+        held = msgspec.json.decode(body)
+        args = msgspec.to_builtins(key.args)
+        if (held["task"], held.get("args")) != (key.task, args):
+            message = f"{key.field} {key.key!r} is used by job {job}, which was submitted with "
+            raise Conflict("key_conflict", f"{message}a different body")
 
 
 def _refuse_same_process(files: Rows) -> None:

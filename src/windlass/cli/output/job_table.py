@@ -4,7 +4,9 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from windlass.cli.output.job_view import expected
+import msgspec
+
+from windlass.cli.output.job_view import expected, show_progress
 from windlass.cli.output.tables import make_table, print_table
 from windlass.clock import RealClock
 from windlass.domain.values.errors import InvalidInput, UnknownName
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 COMMAND_LIMIT: Final = 48  # characters; `show` and --json have the whole command
+PROGRESS_LIMIT: Final = 32
 DAY_MS: Final = 86_400_000
 
 Column = Callable[[Job, int], object]
@@ -53,6 +56,16 @@ def short_duration(ms: int) -> str:
     return format_duration(ms // unit * unit)
 
 
+def _progress(job: Job) -> str | None:
+    """Returns how far a running job is, on one short line."""
+    if job.progress is None or job.finished_at is not None:
+        return None
+    shown = show_progress(job.progress)
+    text = shown if isinstance(shown, str) else msgspec.json.encode(shown).decode()
+    line = " ".join(text.split())
+    return line if len(line) <= PROGRESS_LIMIT else f"{line[: PROGRESS_LIMIT - 1]}…"
+
+
 COLUMNS: Final[Mapping[str, Column]] = {
     "id": lambda job, _: job.id,
     "state": lambda job, _: job.state,
@@ -65,6 +78,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "attempt": lambda job, _: job.attempt,
     "worker": lambda job, _: job.worker,
     "expected": lambda job, _: expected(job),
+    "progress": lambda job, _: _progress(job),
     "reason": lambda job, _: job.reason,
     "task": lambda job, _: job.task,
     "namespace": lambda job, _: job.namespace,
@@ -77,7 +91,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "finished": lambda job, _: job.finished_at,
     "exit": lambda job, _: job.exit_code,
 }
-USUAL: Final = tuple(COLUMNS)[:12]
+USUAL: Final = tuple(COLUMNS)[:13]
 
 
 def read_columns(text: str | None) -> Sequence[str]:

@@ -18,7 +18,7 @@ _JOB: Final = (
 NEEDED: Final = {
     "up": (
         "--data", "--port", "--listen", "--workers", "--slots", "--store", "--import", "--app",
-        "--env-file", "--config",
+        "--env-file", "--reload",
     ),
     "server": (
         "--store", "--blobs", "--listen", "--data", "--tls-cert", "--tls-key", "--tls-client-ca",

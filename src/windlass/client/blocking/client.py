@@ -22,7 +22,14 @@ from windlass.wire.steps import AnswerReply, Question, SendReply
 from windlass.wire.system import EventInfo
 
 if TYPE_CHECKING:  # loaded when they are first used, which most programs never do
-    from windlass.client.blocking.resources import Pools, Queues, Schedules, Templates, Workers
+    from windlass.client.blocking.resources import (
+        Pools,
+        Queues,
+        Schedules,
+        Templates,
+        Tokens,
+        Workers,
+    )
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -147,6 +154,13 @@ class Client:
         from windlass.client.blocking.resources import Schedules
 
         return Schedules(self, self._client.schedules)
+
+    @property
+    def tokens(self) -> "Tokens":
+        """Tokens, which only servers have: list, create, rotate, revoke."""
+        from windlass.client.blocking.resources import Tokens
+
+        return Tokens(self, self._client.tokens)
 
     @property
     def pools(self) -> "Pools":

@@ -1,6 +1,6 @@
 """`client.workers`, `client.queues` and their like, for blocking code."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windlass.client.blocking.handles import Runs
@@ -11,7 +11,9 @@ from windlass.client.resources.asynchronous import (
     AsyncWorkers,
 )
 from windlass.client.resources.pools import AsyncPools
+from windlass.client.resources.tokens import AsyncTokens
 from windlass.domain.explain.explanation import WorkerExplanation
+from windlass.wire.access import TokenCreated, TokenInfo
 from windlass.wire.pools import CostList, Plan, PoolApplied, PoolInfo
 from windlass.wire.schedules import Schedule, SchedulePut, ScheduleRun, Template, TemplatePut
 from windlass.wire.workers import QueueInfo, WorkerInfo
@@ -181,3 +183,41 @@ class Pools:
     def costs(self, month: str | None = None) -> CostList:
         """Returns what a month such as 2026-11 has cost; by default the current one."""
         return self._run(self._pools.costs(month))
+
+
+class Tokens:
+    """The tokens within the caller's namespaces; each is given by its name or id."""
+
+    def __init__(self, client: Runs, tokens: AsyncTokens) -> None:
+        self._run = client.run
+        self._tokens = tokens
+
+    def list(self) -> list[TokenInfo]:
+        """Returns all tokens and sessions, without their secrets."""
+        return self._run(self._tokens.list())
+
+    def create(
+        self,
+        name: str,
+        role: str,
+        *,
+        namespaces: Sequence[str] = (),
+        expires: float | str | None = None,
+    ) -> TokenCreated:
+        """Creates a token; `token` of the answer is its secret, which is shown only now.
+
+        Without `namespaces` it is for all of them, and without `expires` the server's setting
+        counts.
+        """
+        made = self._tokens.create(name, role, namespaces=namespaces, expires=expires)
+        return self._run(made)
+
+    def rotate(
+        self, token: int | str, *, grace: float | str = 0, expires: float | str | None = None
+    ) -> TokenCreated:
+        """Replaces a token by a new one; the old one is valid for `grace` more."""
+        return self._run(self._tokens.rotate(token, grace=grace, expires=expires))
+
+    def revoke(self, token: int | str) -> bool:
+        """Revokes a token, or ends a session; returns whether that was new."""
+        return self._run(self._tokens.revoke(token))

@@ -130,7 +130,7 @@ class Inbox:
             request = await self._read(row)
             if len(request.jobs) != len(row.jobs):
                 raise InvalidInput("jobs", f"{len(row.jobs)} in number", len(request.jobs))
-            jobs = self._engine.validate(request.jobs)
+            jobs = self._engine.validate(request.jobs, row.at)
         except (StoreUnavailable, Overloaded):
             raise
         except WindlassError as error:
@@ -159,7 +159,7 @@ class Inbox:
         others = await self._engine.store.read(partial(_aliases, jobs=named))
         if not others:
             return one
-        jobs = self._engine.validate([with_others(spec, others) for spec in specs])
+        jobs = self._engine.validate([with_others(spec, others) for spec in specs], one.row.at)
         return one._replace(submission=one.submission._replace(jobs=jobs))
 
     async def _answer_duplicate(self, one: _Checked, found: Duplicate) -> None:

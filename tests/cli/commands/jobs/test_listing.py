@@ -7,7 +7,11 @@ import signal
 import subprocess
 import sys
 
+import msgspec
+
 from tests.cli.program import Program
+from windlass.cli.output.job_table import COLUMNS, USUAL
+from windlass.wire.jobs import Job
 
 MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 
@@ -44,7 +48,7 @@ def test_jobs_show_what_they_run_how_long_and_since_when(up: Program) -> None:
     assert [row.split() for row in table.splitlines()] == [
         ["state", "exit", "labels"], ["completed", "0", "of=listing"],
     ]  # fmt: skip
-    wrong = up("jobs", "--columns", "id,stat")
+    wrong = up("jobs", "--columns", "id,stat", "--queue", "no-job-is-here")
     assert wrong.returncode == 2
     assert "did you mean state?" in wrong.stderr
 
@@ -102,3 +106,19 @@ def test_a_log_is_read_from_its_end_by_attempt_and_with_times(up: Program) -> No
     assert up.text("logs", "--since", "2999-01-01T00:00:00Z", number) == ""
     assert up("logs", "--since", "never", number).returncode == 2
     assert up("logs", "--tail", "-1", number).returncode == 2
+
+
+def test_progress_is_shown_while_a_job_runs(up: Program) -> None:
+    job = up.json("show", up.text("submit", "--", "true"))
+    running = {"state": "running", "started_at": job["created_at"], "finished_at": None}
+    for progress, shown in (
+        ({"done": 3, "total": 12, "text": "pages"}, "3 of 12 (25 %), pages"),
+        ({"frame": 7}, '{"frame":7}'),
+        ("x" * 99, "x" * 31 + "…"),
+        (None, None),
+    ):
+        made = msgspec.convert(job | running | {"progress": progress}, Job)
+        assert COLUMNS["progress"](made, 0) == shown
+    ended = msgspec.convert(job | {"progress": 1, "finished_at": job["created_at"]}, Job)
+    assert COLUMNS["progress"](ended, 0) is None
+    assert "progress" in USUAL

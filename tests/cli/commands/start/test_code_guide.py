@@ -111,3 +111,25 @@ def test_an_edit_changes_nothing_until_a_worker_reloads(program: Program, tmp_pa
         finally:
             worker.terminate()
             worker.communicate(timeout=60)
+
+
+def test_up_reloads_its_workers(tmp_path: Path) -> None:
+    file = tmp_path / "edited.py"
+    file.write_text(CODE.format(1))
+    program = Program(tmp_path / "data")
+    program.environment |= {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.getcwd()}/src"}
+    words = ("up", "--port", "0", "--workers", "1", "--reload", "--import", "edited")
+    with program.running(*words) as process:
+        assert process.stdout is not None
+        assert "windlass is up" in process.stdout.readline()
+        assert result(program) == 1
+        file.write_text(CODE.format(22).replace("version()", "version(more=0)"))
+        os.utime(file, (LATER, LATER))
+        said = ""
+        while "code has changed" not in said:
+            said = process.stdout.readline()
+            assert said
+        # The server does not refuse what only the new code takes.
+        assert result(program) == 22
+        call = '{"function": "edited:version", "kwargs": {"more": 1}}'
+        assert program("submit", "--task", "python", "--args", call).returncode == 0

@@ -19,6 +19,7 @@ TOKEN: Final = "WINDLASS_TOKEN"
 CODE: Final = "WINDLASS_CODE"
 CODE_FLAG: Final = "--code"
 KEEPS_NO_TOKEN: Final = "WINDLASS_KEEPS_NO_TOKEN"
+RELOADED: Final = 75  # how a worker ends that is to be started again with a new code
 
 
 def hold(secrets: Mapping[str, str]) -> int:

@@ -19,6 +19,7 @@ from windlass.cli.commands.start.hide_secrets import (
     CODE,
     HELD,
     KEEPS_NO_TOKEN,
+    RELOADED,
     TOKEN,
     hold,
     secrets_of,
@@ -83,6 +84,7 @@ class OwnWorkers(NamedTuple):
     address: str
     access: Access
     slots: int
+    reload: bool = False
 
     async def keep(self, number: int, stopping: Stopping) -> None:
         """Keeps one worker running until it is to stop; restarts it if it dies.
@@ -97,6 +99,9 @@ class OwnWorkers(NamedTuple):
                 await _end(process, ended, stopping.at_once)
             elif not stopping.soon.is_set():
                 code = process.returncode
+                if code == RELOADED:
+                    say(f"worker {number + 1}: its code has changed; restarting")
+                    continue
                 how = "" if code is None else f" with code {code}"
                 say(f"worker {number + 1} exited{how}; restarting", YELLOW)
                 await clock.sleep_ms(RESTART_MS)
@@ -157,6 +162,7 @@ class OwnWorkers(NamedTuple):
             "-m", "windlass", "worker", "--server", self.address,
             "--name", self._name(number), "--slots", str(self.slots),
             "--state", str(self.directory.absolute() / WORKERS / str(number + 1)),
+            *(["--reload"] if self.reload else []),
         ]  # fmt: skip
 
 

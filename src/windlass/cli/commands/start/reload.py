@@ -15,7 +15,7 @@ from typing import Final
 
 import structlog
 
-from windlass.cli.commands.start.hide_secrets import HELD, PREFIX, hold, hold_text
+from windlass.cli.commands.start.hide_secrets import HELD, PREFIX, RELOADED, hold, hold_text
 from windlass.clock import RealClock
 from windlass.executors.python.code.store import Stamp, stamp_of
 from windlass.worker.agent.agent import Agent
@@ -81,6 +81,11 @@ def wait_for_change(folder: Path) -> None:
 
 def _sources(folder: Path) -> dict[str, Stamp]:
     return {str(file): stamp_of(str(file)) for file in islice(folder.rglob("*.py"), WATCHED)}
+
+
+def end_to_start_again() -> None:
+    """Ends this worker of `windlass up`, which starts it again with a code of its own."""
+    raise SystemExit(RELOADED)
 
 
 async def run_watched(agent: Agent, reloads: bool) -> bool:

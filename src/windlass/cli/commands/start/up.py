@@ -18,7 +18,7 @@ from windlass.cli.commands.start.local_server import (
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
-from windlass.cli.options.flags import Many
+from windlass.cli.options.flags import Flag, Many
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import (
     APP_VARIABLE,
@@ -53,6 +53,7 @@ def up(
     store: str | None = None,
     modules: Imports = None,
     apps: Apps = None,
+    reload: Flag = False,
     no_dashboard: bool = False,
     fuzz: Many = None,
     variables: JobVariables = NO_VARIABLES,
@@ -81,6 +82,8 @@ def up(
         A module with tasks for the workers to run. Repeatable.
     apps
         A package that the workers import with all modules below it. Repeatable.
+    reload
+        Start workers again when the code of their functions changes, for development.
     no_dashboard
         Serve the API only, without the web page.
     fuzz
@@ -96,7 +99,8 @@ def up(
         store or f"sqlite://{(directory / 'windlass.db').absolute()}",
         f"file://{(directory / 'blobs').absolute()}",
         settings.config,
-        (*(modules or ()), *(apps or ())),
+        # What it has imported would stay as it is: then only workers check arguments.
+        () if reload else (*(modules or ()), *(apps or ())),
         data=directory,
         log_level=level,
         sign_in=settings.sign_in,
@@ -110,7 +114,7 @@ def up(
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
-        uvloop.run(_up(directory, options, where, workers, slots, alone, not no_dashboard))
+        uvloop.run(_up(directory, options, where, workers, slots, alone, not no_dashboard, reload))
 
 
 def _listen(port: int | None, text: str | None) -> Listen:
@@ -132,7 +136,7 @@ def _pass_on(variables: JobVariables) -> None:
 
 async def _up(
     directory: Path, options: ServerOptions, listen: Listen, workers: int, slots: int, alone: bool,
-    dashboard: bool,
+    dashboard: bool, reload: bool,
 ) -> None:  # fmt: skip
     stopping = obey_signals()
     bound = bind(listen)
@@ -143,7 +147,7 @@ async def _up(
         had_token = token_file.exists()
         token = await ensure_admin_token(services, token_file)
         serving = start_serving(services, listen, bound, dashboard=dashboard)
-        own = OwnWorkers(directory, address, services.access, slots)
+        own = OwnWorkers(directory, address, services.access, slots, reload)
         with announced(directory, address):
             if alone:
                 await own.end_others(workers)

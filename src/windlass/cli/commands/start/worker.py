@@ -16,7 +16,12 @@ from windlass.cli.commands.start.hide_secrets import (
     take_secrets,
 )
 from windlass.cli.commands.start.log import use_log
-from windlass.cli.commands.start.reload import run_watched, start_again, wait_for_change
+from windlass.cli.commands.start.reload import (
+    end_to_start_again,
+    run_watched,
+    start_again,
+    wait_for_change,
+)
 from windlass.cli.options.configuration import DEFAULT, OPTIONS, load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
@@ -101,6 +106,8 @@ def worker(
     else:
         work = _work_beside(address, blobs, options, config, core, reload)
     if _run(work, reload):
+        if KEEPS_NO_TOKEN in held:
+            end_to_start_again()
         start_again(held, address)
 
 

@@ -35,6 +35,7 @@ BEGIN
     END IF;
     PERFORM request::json;
     PERFORM check_submit_references(facts, submitter, allowed, own);
+    PERFORM check_submit_keys(facts, allowed, own);
     SELECT array_agg(nextval('job_ids')) INTO ids FROM generate_series(1, wanted);
     INSERT INTO inbox (at, jobs, submitted_by, namespaces, body)
     VALUES (windlass_now(), ids, submitter, allowed, request);
