@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from windlass.domain.job.conditions import Meaning, Token, evaluate, split
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.tasks.references import output_of
-from windlass.domain.values.conditions import Meaning, Token, evaluate, split
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.suggest import did_you_mean
 

@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from windlass.domain.job.run_if import FUNCTIONS, check_call, mentions
-from windlass.domain.values.conditions import (
+from windlass.domain.job.conditions import (
     Meaning,
     Token,
     evaluate,
@@ -18,6 +17,7 @@ from windlass.domain.values.conditions import (
     split,
     text_of,
 )
+from windlass.domain.job.run_if import FUNCTIONS, check_call, mentions
 from windlass.workflows.expressions.substitution import Scope
 from windlass.workflows.nodes import Misdescribed, Node, plain
 
