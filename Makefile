@@ -154,6 +154,10 @@ webapp: $(STAMP) ## start an example shop: FastAPI, PostgreSQL, jobs in its tran
 bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pgqueuer
 	$(PY) -m benchmarks.core $(ARGS)
 
+.PHONY: bench-dashboard
+bench-dashboard: $(STAMP) ## time the dashboard's first requests on 1,000,000 jobs beside /healthz
+	$(PY) -m benchmarks.dashboard $(ARGS)
+
 .PHONY: bench-fleet
 bench-fleet: $(STAMP) ## measure servers, workers and clients beside their peers (needs redis-server)
 	$(PY) -m benchmarks.fleet $(ARGS)

@@ -41,8 +41,8 @@ def main() -> None:
                 color_scheme="dark" if kind == "dark" else "light",
             )
             page = context.new_page()
-            page.on("console", lambda message: print("console:", message.text))  # noqa: T201
-            page.on("pageerror", lambda error: print("error:", error))  # noqa: T201
+            page.on("console", lambda message: print("console:", message.text))
+            page.on("pageerror", lambda error: print("error:", error))
             sign_in(page, asked.server, asked.token)
             for path in asked.paths:
                 page.goto(asked.server + path)
@@ -50,7 +50,7 @@ def main() -> None:
                 name = re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "overview"
                 target = asked.out / f"{name}-{kind}.png"
                 page.screenshot(path=target)
-                print(target)  # noqa: T201 - what the command is for
+                print(target)
             context.close()
         browser.close()
 

@@ -5,11 +5,13 @@ from typing import Any, Final
 import msgspec
 
 from tests.parsers.parser import Parser
+from windlass.dashboard.page import choose
 from windlass.domain.access.claims import check_claims, check_nonce, machine, person
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.access.sign_in import read_sign_in
 from windlass.server.connections.connection import Reception
 from windlass.server.http.authentication import cookie_of
+from windlass.server.live.topics import parse_topics
 from windlass.server.sign_in.signatures import looks_signed, peek
 from windlass.server.sign_in.states import BODY_BYTES, unpack
 
@@ -53,7 +55,17 @@ def _proxy(data: bytes) -> None:
     assert PROXIED.is_proxy(data.decode("latin-1")) in (True, False)
 
 
+def _topics(data: bytes) -> None:
+    parse_topics(data.decode("latin-1").split(","))
+
+
+def _prefers(data: bytes) -> None:
+    assert choose(data, ("br", "gzip", "identity")) in ("br", "gzip", "identity")
+
+
 PARSERS: Final = (
+    Parser("topics of a page", _topics, (b"jobs,job:7", b"worker:0,x", b"job:" + b"9" * 40)),
+    Parser("accepted encodings", _prefers, (b"gzip, br;q=0", b"*;q=0.5,,;", b"identity;q=0")),
     Parser(
         "signed token",
         _token,

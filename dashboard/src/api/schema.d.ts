@@ -165,7 +165,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns one job with its attempts and transitions. */
+        /** Returns one job with its attempts and transitions; with `as_of` as it was at a time. */
         get: operations["jobs.show"];
         put?: never;
         post?: never;
@@ -289,6 +289,57 @@ export interface paths {
         put?: never;
         /** Replaces an ended job with a new one. */
         post: operations["jobs.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/retry-with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replaces an ended job with a new one that has other arguments. */
+        post: operations["jobs.retry_with"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the job with those that it supersedes and those that supersede it. */
+        get: operations["jobs.chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns how to run a job again: commands, environment, files. */
+        get: operations["jobs.reproduce"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -625,7 +676,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns all workers. */
+        /** Returns all workers; with `as_of` as they were at a time, by the events about them. */
         get: operations["workers.list_workers"];
         put?: never;
         post?: never;
@@ -1056,6 +1107,23 @@ export interface paths {
         };
         /** Streams the events behind `after`, and with `follow` new ones; their id is the seq. */
         get: operations["events.follow_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Streams what changes among what a page shows, as ids; the page asks again for those. */
+        get: operations["events.follow_changes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1546,6 +1614,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/templates/{name}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Checks the parameters of a template without starting it, and returns the texts for it. */
+        post: operations["tasks.preview_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet": {
         parameters: {
             query?: never;
@@ -1572,6 +1657,23 @@ export interface paths {
         };
         /** Returns one worker by its name. */
         get: operations["fleet.show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/namespaces/loads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the namespaces with how many of their jobs run and are ready. */
+        get: operations["fleet.namespace_loads"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2129,6 +2231,8 @@ export interface components {
             next: string | null;
             /** @default 0 */
             looked: number;
+            /** @default null */
+            as_of: string | null;
         };
         /**
          * Job
@@ -2459,6 +2563,58 @@ export interface components {
         RetryReply: {
             id: number;
             applied: boolean;
+        };
+        /**
+         * RetryRequest
+         * @description Retries a job with other arguments; they may name no other jobs or uploads than before.
+         */
+        RetryRequest: {
+            args: unknown;
+        };
+        /**
+         * JobChain
+         * @description A job with those it supersedes and those that supersede it, the oldest first.
+         *
+         *         `more` says that the chain goes on beyond what is shown.
+         */
+        JobChain: {
+            jobs: components["schemas"]["windlass.wire.jobs.ChainJob"][];
+            /** @default false */
+            more: boolean;
+        };
+        /**
+         * ChainJob
+         * @description A job of a chain in which each supersedes the one before.
+         */
+        "windlass.wire.jobs.ChainJob": {
+            id: number;
+            state: string;
+            attempts: number;
+            created_at: string;
+            finished_at: string | null;
+        };
+        /**
+         * Reproduction
+         * @description How to run a job again by hand. Nothing in it is secret: secrets are named only.
+         *
+         *         `command` and `python` submit it again; `call` runs its function here, and `program` is what
+         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode of its worker,
+         *         as it is set up now.
+         */
+        Reproduction: {
+            job: number;
+            attempt: number;
+            command: string;
+            python: string;
+            call: string | null;
+            program: string | null;
+            fetch: string[];
+            env: {
+                [key: string]: string;
+            };
+            secrets: string[];
+            worker: string | null;
+            isolation: string | null;
         };
         /** UnblockRequest */
         UnblockRequest: {
@@ -3652,7 +3808,7 @@ export interface components {
          * @description The chain of dependent jobs that takes longest; `left_out` counts jobs in its middle.
          */
         CriticalPath: {
-            jobs: components["schemas"]["ChainJob"][];
+            jobs: components["schemas"]["windlass.wire.graphs.figures.ChainJob"][];
             length: number;
             left_out: number;
             total_ms: number;
@@ -3662,7 +3818,7 @@ export interface components {
          * ChainJob
          * @description A job of the longest chain: how long it took or is expected to take, in milliseconds.
          */
-        ChainJob: {
+        "windlass.wire.graphs.figures.ChainJob": {
             job: number;
             name: string;
             state: string;
@@ -3698,10 +3854,7 @@ export interface components {
             lanes_total: number;
             runs: number;
             runs_left_out: number;
-            gaps: [
-                number,
-                number
-            ][];
+            gaps: components["schemas"]["TimelineGap"][];
             gaps_left_out: number;
         };
         /**
@@ -3726,6 +3879,14 @@ export interface components {
             states: {
                 [key: string]: number;
             };
+        };
+        /**
+         * TimelineGap
+         * @description A time in which nothing ran.
+         */
+        TimelineGap: {
+            start: number;
+            end: number;
         };
         /**
          * WorkflowComparison
@@ -3851,7 +4012,9 @@ export interface components {
         };
         /**
          * Schedule
-         * @description A schedule as it is shown; lists leave `runs` empty.
+         * @description A schedule as it is shown; lists leave `runs` and `coming` empty.
+         *
+         *         `words` says what `cron` means; `coming` are the next slots.
          */
         Schedule: {
             id: number;
@@ -3872,6 +4035,10 @@ export interface components {
             created_at: string;
             created_by: string | null;
             runs: components["schemas"]["ScheduleRun"][];
+            /** @default  */
+            words: string;
+            /** @default [] */
+            coming: string[];
         };
         /**
          * ScheduleRun
@@ -4138,7 +4305,7 @@ export interface components {
          * @description A task, or a function by its path, as a form needs it.
          *
          *         `schema` is the JSON schema of its arguments, empty if they are not known; with `positional`
-         *         they are sent as a list in the order of its properties. `options` are the defaults of its jobs.
+         *         they are sent as a list, in this `order`. `options` are the defaults of its jobs.
          *         `workers` counts those that have it; it is 0 for built-in tasks.
          */
         TaskInfo: {
@@ -4152,6 +4319,8 @@ export interface components {
             path: string | null;
             /** @default false */
             positional: boolean;
+            /** @default [] */
+            order: string[];
             /** @default null */
             version: string | null;
             /** @default 0 */
@@ -4193,7 +4362,8 @@ export interface components {
          * FleetPage
          * @description Workers by name, from one page on; `next` is the `after` of the next page.
          *
-         *         `statuses` and `kinds` count all workers that the other filters take.
+         *         `statuses` counts all workers that the other filters take, `kinds` those of each kind by
+         *         status, whatever state and kind were asked for.
          */
         FleetPage: {
             workers: components["schemas"]["FleetWorker"][];
@@ -4202,7 +4372,9 @@ export interface components {
                 [key: string]: number;
             };
             kinds: {
-                [key: string]: number;
+                [key: string]: {
+                    [key: string]: number;
+                };
             };
             /** @default null */
             next: string | null;
@@ -4220,6 +4392,25 @@ export interface components {
             slots: number;
             held: number;
             reason: string | null;
+        };
+        /** NamespaceLoads */
+        NamespaceLoads: {
+            namespaces: components["schemas"]["NamespaceLoad"][];
+        };
+        /**
+         * NamespaceLoad
+         * @description A namespace: the jobs that workers hold, and those a worker could take now.
+         *
+         *         With `more`, at least so many are ready. `weight` is None for callers who may not set it.
+         */
+        NamespaceLoad: {
+            name: string;
+            running: number;
+            ready: number;
+            /** @default false */
+            more: boolean;
+            /** @default null */
+            weight: number | null;
         };
         /**
          * WorkerHistory
@@ -4770,6 +4961,7 @@ export interface operations {
                 sort?: string;
                 after?: string;
                 limit?: number;
+                as_of?: string | null;
             };
             header?: never;
             path?: never;
@@ -4879,7 +5071,9 @@ export interface operations {
     };
     "jobs.show": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path: {
                 job: number;
@@ -5153,6 +5347,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.retry_with": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryReply"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobChain"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "jobs.reproduce": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reproduction"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -5808,7 +6099,9 @@ export interface operations {
     };
     "workers.list_workers": {
         parameters: {
-            query?: never;
+            query?: {
+                as_of?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6815,6 +7108,39 @@ export interface operations {
                 worker?: string | null;
                 since?: string | null;
                 last?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "events.follow_changes": {
+        parameters: {
+            query: {
+                show: string[];
+                after?: number;
+                follow?: boolean;
             };
             header?: never;
             path?: never;
@@ -7968,6 +8294,43 @@ export interface operations {
             };
         };
     };
+    "tasks.preview_start": {
+        parameters: {
+            query?: {
+                namespace?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartRequest"];
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "fleet.list_fleet": {
         parameters: {
             query?: {
@@ -8023,6 +8386,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkerInfo"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fleet.namespace_loads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamespaceLoads"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

@@ -30,6 +30,8 @@ const LOOKS: Record<string, Look> = {
   paused: { tone: "warn", mark: "pause", label: "paused" },
   active: { tone: "active", mark: "dot", label: "active" },
   // Workers
+  idle: { tone: "good", mark: "ring", label: "idle" },
+  busy: { tone: "active", mark: "half", label: "busy" },
   online: { tone: "good", mark: "dot", label: "online" },
   healthy: { tone: "good", mark: "dot", label: "healthy" },
   offline: { tone: "waiting", mark: "ring", label: "offline" },

@@ -1,5 +1,7 @@
 """Commands about jobs, with the rights of the caller."""
 
+from typing import Any
+
 import msgspec
 
 from windlass.api.bulk import edit_many, preview
@@ -162,6 +164,13 @@ class Jobs:
         await self._queries.check_visible([job], who)
         await self._rights.check_own([job], who)
         done = await self._engine.jobs.retry(job, who.name)
+        return RetryReply(done.job, done.applied)
+
+    async def retry_with(self, job: int, args: Any, who: Identity) -> RetryReply:
+        """Replaces an ended job with a new one that has other arguments."""
+        await self._queries.check_visible([job], who)
+        await self._rights.check_own([job], who)
+        done = await self._engine.jobs.retry_with(job, args, who.name)
         return RetryReply(done.job, done.applied)
 
     async def unblock(self, job: int, request: UnblockRequest, who: Identity) -> bool:

@@ -8,6 +8,7 @@ import msgspec
 
 from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
 from windlass.api.lists.orders import format_place
+from windlass.api.lists.past_workers import past_workers
 from windlass.api.render import show_job, show_queue, show_transitions, show_worker
 from windlass.api.steps.render import show_steps
 from windlass.domain.access.actions import Action
@@ -187,6 +188,19 @@ class Queries:
         visible = await self._engine.store.read(read)
         return [event for event in events if event.job in visible]
 
+    async def places(self, jobs: Sequence[int]) -> dict[int, tuple[str, int]]:
+        """Returns the namespace and the workflow (0: none) of jobs that exist."""
+
+        async def read(tx: ReadTx) -> dict[int, tuple[str, int]]:
+            facts = await tx.jobs.read(jobs)
+            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            return {
+                job: (self._shapes[fact.shape].namespace, fact.workflow or 0)
+                for job, fact in facts.items()
+            }
+
+        return await self._engine.store.read(read)
+
     async def queues(self, who: Identity) -> set[str]:
         """Returns the queues that jobs of the caller's namespaces have used."""
         rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))
@@ -215,8 +229,13 @@ class Queries:
         rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))
         return sorted({_shape(row.body).namespace for row in rows})
 
-    async def workers(self, who: Identity) -> list[WorkerInfo]:
+    async def workers(self, who: Identity, as_of: str | None = None) -> list[WorkerInfo]:
         """Returns all workers, without the names of namespaces that the caller may not see."""
+        engine = self._engine
+        found = await (self._workers() if as_of is None else past_workers(engine, as_of))
+        return found if may(who, Action.READ_FLEET, FLEET) else [_limit(i, who) for i in found]
+
+    async def _workers(self) -> list[WorkerInfo]:
 
         async def read(tx: ReadTx) -> list[WorkerInfo]:
             views = await tx.views.workers_with_counts()
@@ -226,8 +245,7 @@ class Queries:
                 held.setdefault(row.worker, []).append(row)
             return [show_worker(v, _merged(v), held.get(v.worker.id, ())) for v in views]
 
-        found = await self._engine.store.read(read)
-        return found if may(who, Action.READ_FLEET, FLEET) else [_limit(i, who) for i in found]
+        return await self._engine.store.read(read)
 
     async def worker(self, worker: int | str, who: Identity) -> WorkerInfo:
         """Returns one worker, by its id or its name."""

@@ -1,9 +1,11 @@
 """Renders templates, schedules and reactions, and parses schedules."""
 
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.schedules.cron import Cron, in_words
 from windlass.domain.schedules.schedules import (
     ReactionKind,
     ReactionRow,
@@ -21,6 +23,8 @@ from windlass.engine.schedules.schedules import ScheduleInput
 from windlass.engine.schedules.templates import VERSION_LIMIT, check_template_name
 from windlass.wire.reactions import conceal_body
 from windlass.wire.schedules import ReactionInfo, Schedule, ScheduleRequest, ScheduleRun, Template
+
+COMING: Final = 5  # slots that are shown
 
 
 def reference(name: str, version: int) -> str:
@@ -80,7 +84,17 @@ def show_schedule(row: ScheduleRow, runs: list[ScheduleRun] | None = None) -> Sc
         created_at=format_moment(row.created_at),
         created_by=row.created_by,
         runs=runs or [],
+        words=in_words(row.cron, row.zone),
+        coming=[] if runs is None else _coming(row),
     )
+
+
+def _coming(row: ScheduleRow) -> list[str]:
+    """Returns the next slots; none while it is paused."""
+    if row.paused or not row.next_at:
+        return []
+    later = islice(Cron(row.cron, row.zone).slots(row.next_at), COMING - 1)
+    return [format_moment(slot) for slot in (row.next_at, *later)]
 
 
 def show_run(run: RunRow) -> ScheduleRun:

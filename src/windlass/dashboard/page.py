@@ -1,6 +1,6 @@
 """Answers requests for the page: an ASGI application of its own, or a part of the server's."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 from windlass.dashboard.files import File, Files
@@ -83,7 +83,7 @@ async def _send_file(send: Send, scope: Scope, file: File) -> None:
     if etag in headers.get(b"if-none-match", b""):
         await _send(send, 304, fields, b"")
         return
-    encoding = _choose(headers.get(b"accept-encoding", b""), file)
+    encoding = choose(headers.get(b"accept-encoding", b""), file.bodies)
     body = file.bodies[encoding]
     if encoding != "identity":
         fields.append((b"content-encoding", encoding.encode()))
@@ -100,14 +100,14 @@ async def _send(send: Send, status: int, fields: list[tuple[bytes, bytes]], body
     await send({"type": "http.response.body", "body": body})
 
 
-def _choose(accepted: bytes, file: File) -> str:
-    """Returns the best encoding that the client takes."""
+def choose(accepted: bytes, encodings: Iterable[str]) -> str:
+    """Returns the first of these encodings that the client takes."""
     taken = set()
     for part in accepted.decode("latin-1").lower().split(","):
         name, _, weight = part.partition(";")
         if weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
             taken.add(name.strip())
-    return next((encoding for encoding in file.bodies if encoding in taken), "identity")
+    return next((encoding for encoding in encodings if encoding in taken), "identity")
 
 
 def _path(scope: Scope) -> str:

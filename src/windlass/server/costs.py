@@ -32,6 +32,7 @@ COSTLY: Final = frozenset(
         ("GET", "/api/v1/workflows/{workflow:int}/graph"),
         ("GET", "/api/v1/workflows/{workflow:int}/timeline"),
         ("GET", "/api/v1/workflows/compare"),
+        ("POST", "/api/v1/templates/{name:str}/preview"),
         ("POST", "/api/v1/verify"),
     }
 )

@@ -24,6 +24,7 @@ from windlass.engine.schedules.templates import Templates
 from windlass.ports.clock import Clock
 from windlass.server.audit.log import AuditLog
 from windlass.server.feed import Feed
+from windlass.server.live.hub import LiveHub
 from windlass.server.metrics import Meters
 from windlass.server.readiness import Readiness
 from windlass.server.sign_in.callers import SignedCallers
@@ -43,6 +44,7 @@ class Services(NamedTuple):
     files: Files
     access: Access
     feed: Feed
+    live: LiveHub
     names: WorkerNames
     meters: Meters
     clock: Clock

@@ -12,7 +12,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, LogRow, Progress
 from windlass.domain.rows.records import JobRecord, Lease
 from windlass.domain.rows.views import JobFilter, newest_attempt
-from windlass.store.job_search import found_in, searches
+from windlass.store.job_search import JobText, found_in, searches
 
 BLOCKED: Final = State.BLOCKED.code
 QUEUED: Final = State.QUEUED.code
@@ -119,14 +119,22 @@ def asks_record(wanted: JobFilter) -> bool:
     return any(at is not None for at in times) or bool(wanted.failures) or searches(wanted)
 
 
-def fits(wanted: JobFilter, record: JobRecord) -> bool:
-    """Returns whether a job's row passes the filters by time, failure and text."""
+def fits(wanted: JobFilter, row: JobText) -> bool:
+    """Returns whether a job passes the filters by time, failure and text."""
     return (
-        _within(record.facts.created_at, wanted.created_from, wanted.created_to)
-        and _within(record.finished_at, wanted.finished_from, wanted.finished_to)
-        and (not wanted.failures or record.failure in wanted.failures)
-        and (not searches(wanted) or found_in(wanted, record))
+        _within(row.created_at, wanted.created_from, wanted.created_to)
+        and _within(row.finished_at, wanted.finished_from, wanted.finished_to)
+        and (not wanted.failures or row.failure in wanted.failures)
+        and (not searches(wanted) or found_in(wanted, row))
     )
+
+
+def text_of(record: JobRecord) -> JobText:
+    """Returns what these filters look at, of a whole row."""
+    return JobText(
+        record.facts.id, record.facts.created_at, record.finished_at, record.failure,
+        record.message, record.reason, record.spec,
+    )  # fmt: skip
 
 
 def _within(at: int | None, start: int | None, end: int | None) -> bool:

@@ -40,9 +40,12 @@ from windlass.store.job_filters import (
     states_of,
     tells,
 )
+from windlass.store.job_search import JobText, searches
 
 SCAN: Final = 5_000  # rows that one call looks at
 CHUNK: Final = 500  # rows that are read at once
+LEAST: Final = 50  # of which so many at least are looked at closely
+SEARCHED: Final = 1_000  # rows whose texts one call searches
 COUNTED: Final = 10_000  # rows that one count looks at
 EVENTS: Final = 20_000  # events that one list in the order of ends looks at
 SHAPES: Final = 1_000  # shapes that one list in the order of priority looks at
@@ -72,15 +75,15 @@ class JobLists(ABC):
             return JobPage(await self._matching(wanted, shapes, await self._light(ids)), 0)
         found: list[JobRecord] = []
         sources = await self._sources(wanted)
-        looked = 0
-        while looked < SCAN:
+        looked, most = 0, _most(wanted)
+        while looked < most:
             rows = await self._next(sources, wanted, below, down=True)
             if not rows or rows[0].job <= above:
                 return JobPage(found, 0, looked)
-            found += await self._matching(wanted, shapes, rows)
-            looked += len(rows)
-            if len(found) >= limit:
-                found = found[:limit]
+            some = await self._take(wanted, shapes, rows, limit - len(found))
+            found += some.jobs
+            looked += some.looked
+            if len(found) == limit:
                 return JobPage(found, found[-1].facts.id, looked)
             below = rows[-1].job
         return JobPage(found, below, looked)
@@ -112,7 +115,7 @@ class JobLists(ABC):
         above, below = await self._range(wanted)
         sources = await self._sources(wanted)
         count = looked = 0
-        most = SCAN if asks_record(wanted) or asks_spec(wanted) else COUNTED
+        most = _most(wanted) if asks_record(wanted) or asks_spec(wanted) else COUNTED
         while looked < most:
             rows = await self._next(sources, wanted, below, down=True)
             if not rows or rows[0].job <= above:
@@ -134,15 +137,15 @@ class JobLists(ABC):
         above = max(above, after[1] if after else 0)
         found: list[JobRecord] = []
         sources = await self._sources(wanted)
-        looked = 0
-        while looked < SCAN:
+        looked, most = 0, _most(wanted)
+        while looked < most:
             rows = await self._next(sources, wanted, above, down=False)
             if not rows or rows[0].job >= below:
                 return SortedPage(found, None, looked)
-            found += await self._matching(wanted, shapes, rows)
-            looked += len(rows)
-            if len(found) >= limit:
-                found = found[:limit]
+            some = await self._take(wanted, shapes, rows, limit - len(found))
+            found += some.jobs
+            looked += some.looked
+            if len(found) == limit:
                 return SortedPage(found, (0, found[-1].facts.id), looked)
             above = rows[-1].job
         return SortedPage(found, (0, above), looked)
@@ -178,12 +181,11 @@ class JobLists(ABC):
             keys = {job: key for key, job in part}
             light = {row.job: row for row in await self._light(sorted(keys, reverse=True))}
             rows = [light[job] for _, job in part if job in light]
-            found += await self._matching(wanted, shapes, rows)
-            if len(found) >= limit:
-                found = found[:limit]
+            some = await self._take(wanted, shapes, rows, limit - len(found))
+            found += some.jobs
+            if len(found) == limit:
                 last = found[-1].facts.id
-                at = next(place for place in places if place[1] == last)
-                return SortedPage(found, at, start + len(part))
+                return SortedPage(found, (keys[last], last), start + some.looked)
         return SortedPage(found, places[-1] if more and places else None, len(places))
 
     async def _last_finished(
@@ -201,18 +203,17 @@ class JobLists(ABC):
             start = await self._event_behind(wanted.finished_from - SKEW_MS, oldest, newest)
             above = max(above, start - CHUNK)
         found: list[JobRecord] = []
-        looked = 0
+        looked, width = 0, 8 * max(LEAST, limit)  # a job has four events at least
         while looked < EVENTS and below > above + 1:
-            start = max(above + 1, below - 4 * CHUNK)
+            start, width = max(above + 1, below - width), 4 * CHUNK
             ends = await self._ends_between(start, below)
             light = {
                 r.job: r for r in await self._light(sorted({e[1] for e in ends}, reverse=True))
             }
             rows = [light[job] for _, job in ends if job in light]
-            found += await self._matching(wanted, shapes, rows)
+            found += (await self._take(wanted, shapes, rows, limit - len(found))).jobs
             looked += below - start
-            if len(found) >= limit:
-                found = found[:limit]
+            if len(found) == limit:
                 numbers = {job: number for number, job in ends}
                 return SortedPage(found, (numbers[found[-1].facts.id], 0), looked)
             below = start
@@ -313,11 +314,35 @@ class JobLists(ABC):
 
     # What matches
 
+    async def _take(
+        self,
+        wanted: JobFilter,
+        shapes: frozenset[int] | None,
+        rows: Sequence[Candidate],
+        limit: int,
+    ) -> JobPage:
+        """Returns the first that match, and reads little more than these."""
+        states = states_of(wanted)
+        likely = [row for row in rows if may_match(row, states, shapes)]
+        close = CHUNK if asks_record(wanted) or asks_spec(wanted) else max(LEAST, limit)
+        found: list[JobRecord] = []
+        for start in range(0, len(likely), close):
+            ids = await self._candidates(wanted, shapes, likely[start : start + close])
+            while ids and len(found) < limit:
+                some, ids = ids[: max(LEAST, limit)], ids[max(LEAST, limit) :]
+                found += self._chosen(wanted, await self._views(some))
+            if len(found) >= limit:
+                break
+        return JobPage(found[:limit], 0, len(rows))
+
     async def _matching(
         self, wanted: JobFilter, shapes: frozenset[int] | None, rows: Sequence[Candidate]
     ) -> list[JobRecord]:
+        return self._chosen(wanted, await self._views(await self._candidates(wanted, shapes, rows)))
+
+    def _chosen(self, wanted: JobFilter, views: Sequence[JobRecord]) -> list[JobRecord]:
+        """Returns those that are in the wanted states, and current if that is asked for."""
         states = states_of(wanted)
-        views = await self._views(await self._candidates(wanted, shapes, rows))
         if wanted.dead or wanted.current:
             views = [view for view in views if not view.facts.superseded_by]
         return [view for view in views if not states or view.state in states]
@@ -332,8 +357,8 @@ class JobLists(ABC):
             specs = await self._specs(ids)
             ids = [job for job in ids if job in specs and tells(wanted, specs[job])]
         if asks_record(wanted):
-            records = await self._records(ids)
-            ids = [job for job in ids if job in records and fits(wanted, records[job])]
+            texts = {row.job: row for row in await self._job_texts(ids)}
+            ids = [job for job in ids if job in texts and fits(wanted, texts[job])]
         return ids
 
     async def _count(
@@ -445,6 +470,9 @@ class JobLists(ABC):
     async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]: ...
 
     @abstractmethod
+    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]: ...
+
+    @abstractmethod
     async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]: ...
 
     @abstractmethod
@@ -453,6 +481,11 @@ class JobLists(ABC):
 
     @abstractmethod
     async def _counters(self) -> Mapping[str, int]: ...
+
+
+def _most(wanted: JobFilter) -> int:
+    """Returns at how many rows a call looks: texts take longer than the rest."""
+    return SEARCHED if searches(wanted) else SCAN
 
 
 def _check_states(wanted: JobFilter, sort: JobSort, can: frozenset[int]) -> None:

@@ -1,15 +1,26 @@
 """Searches the texts of jobs for words and regular expressions."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.patterns import compile_pattern
 
 LONGEST: Final = 10_000  # characters of a text that are searched
+
+
+class JobText(NamedTuple):
+    """What filters by time, failure and text look at."""
+
+    job: int
+    created_at: int
+    finished_at: int | None
+    failure: int
+    message: str | None
+    reason: str | None
+    spec: bytes
 
 
 class _Searched(msgspec.Struct):
@@ -34,20 +45,21 @@ def searches(wanted: JobFilter) -> bool:
     return wanted.text is not None or wanted.pattern is not None
 
 
-def found_in(wanted: JobFilter, record: JobRecord) -> bool:
+def found_in(wanted: JobFilter, row: JobText) -> bool:
     """Returns whether a job has the text and the pattern of a filter."""
-    texts = list(_texts(record))
+    texts = list(_texts(row))
     if wanted.text is not None:
         sought = wanted.text.casefold()
-        starts = str(record.facts.id).startswith(sought)
+        starts = str(row.job).startswith(sought)
         if not starts and not any(sought in text.casefold() for text in texts):
             return False
-    return wanted.pattern is None or any(map(compile_pattern(wanted.pattern), texts))
+    # One search of all is several times faster than one of each.
+    return wanted.pattern is None or compile_pattern(wanted.pattern)("\n".join(texts))
 
 
-def _texts(record: JobRecord) -> Iterator[str]:
-    spec = _decode(record.spec)
-    found = spec.name, spec.task, _command_of(spec), record.message, record.reason
+def _texts(row: JobText) -> Iterator[str]:
+    spec = _decode(row.spec)
+    found = spec.name, spec.task, _command_of(spec), row.message, row.reason
     return (text[:LONGEST] for text in found if text)
 
 

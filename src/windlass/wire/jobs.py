@@ -238,6 +238,7 @@ class JobList(msgspec.Struct, frozen=True):
     jobs: list[Job]
     next: str | None = None
     looked: int = 0
+    as_of: str | None = None  # the moment that it shows
 
 
 class JobCount(msgspec.Struct, frozen=True):
@@ -300,6 +301,53 @@ class DeletedJob(msgspec.Struct, frozen=True):
 
 class DeleteReply(msgspec.Struct, frozen=True):
     jobs: list[DeletedJob]
+
+
+class RetryRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Retries a job with other arguments; they may name no other jobs or uploads than before."""
+
+    args: Any
+
+
+class ChainJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job of a chain in which each supersedes the one before."""
+
+    id: int
+    state: str
+    attempts: int
+    created_at: str
+    finished_at: str | None
+
+
+class JobChain(msgspec.Struct, frozen=True):
+    """A job with those it supersedes and those that supersede it, the oldest first.
+
+    `more` says that the chain goes on beyond what is shown.
+    """
+
+    jobs: list[ChainJob]
+    more: bool = False
+
+
+class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
+    """How to run a job again by hand. Nothing in it is secret: secrets are named only.
+
+    `command` and `python` submit it again; `call` runs its function here, and `program` is what
+    the worker started. `fetch` gets the files that it read. `isolation` is the mode of its worker,
+    as it is set up now.
+    """
+
+    job: int
+    attempt: int
+    command: str
+    python: str
+    call: str | None
+    program: str | None
+    fetch: list[str]
+    env: dict[str, str]
+    secrets: list[str]
+    worker: str | None
+    isolation: str | None
 
 
 class RetryReply(msgspec.Struct, frozen=True):

@@ -95,7 +95,10 @@ class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule as it is shown; lists leave `runs` empty."""
+    """A schedule as it is shown; lists leave `runs` and `coming` empty.
+
+    `words` says what `cron` means; `coming` are the next slots.
+    """
 
     id: int
     name: str
@@ -115,6 +118,8 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     created_by: str | None
     runs: list[ScheduleRun]
+    words: str = ""
+    coming: list[str] = []
 
 
 class ScheduleList(msgspec.Struct, frozen=True):

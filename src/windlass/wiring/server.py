@@ -32,6 +32,7 @@ from windlass.providers import make_provider
 from windlass.server.audit.log import AuditLog
 from windlass.server.event_log import write_line
 from windlass.server.feed import Feed
+from windlass.server.live.hub import LiveHub
 from windlass.server.metrics import Meters
 from windlass.server.metrics.counted_events import CountedEvents
 from windlass.server.readiness import Readiness
@@ -72,10 +73,12 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         sign_ins = SignInRate(options.config.http.sign_ins_per_minute, meters.refuse, clock)
         audit = AuditLog(engine.store, clock, RealSecrets().secret())
         tickers += [Ticker(audit, clock, counters), Ticker(TokenUses(access), clock, counters)]
+        queries = Queries(engine, backend.inbox)
+        live = LiveHub(engine.store, feed.read_after, queries.places)
+        tickers.append(Ticker(live, clock, counters))
         for ticker in tickers:
             ticker.start()
         try:
-            queries = Queries(engine, backend.inbox)
             jobs = Jobs(engine, queries)
             yield Services(
                 engine=engine,
@@ -87,6 +90,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 files=backend.files,
                 access=access,
                 feed=feed,
+                live=live,
                 names=names,
                 meters=meters,
                 clock=clock,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.schedules.cron import Cron
+from windlass.domain.schedules.cron import Cron, in_words
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.times import format_moment, parse_moment
 
@@ -115,3 +115,15 @@ def test_lines_that_cannot_be_are_refused(line: str) -> None:
 def test_zones_that_nobody_knows_are_refused(zone: str) -> None:
     with pytest.raises(InvalidInput, match="expected zone to be the name of a time zone"):
         Cron("* * * * *", zone)
+
+
+@pytest.mark.parametrize(
+    ("line", "zone", "words"),
+    [
+        ("@daily", "UTC", "At 00:00 every day, UTC"),
+        ("30 2 * * 1-5", "Asia/Tokyo", "At 02:30 on Monday through Friday, Asia/Tokyo time"),
+        ("*/15 * * * *", "UTC", "Every 15 minutes, UTC"),
+    ],
+)
+def test_a_line_is_told_in_words(line: str, zone: str, words: str) -> None:
+    assert in_words(line, zone) == words

@@ -5,14 +5,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
+from tests.fuzzing.support.http_server import serving
 from tests.fuzzing.support.rig import KINDS_OF_BUCKETS, Rig, Scripted, rigs
+from tests.support.running import run
 from windlass.blobs.faults import from_bucket
 from windlass.domain.values.errors import Conflict, InvalidInput, StoreUnavailable
 from windlass.fuzzing.buckets.bucket import Bucket, ConcurrentWrite, PreconditionFailed, Stored
 from windlass.fuzzing.buckets.directory import DirectoryBucket
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
-from windlass.fuzzing.buckets.probe import probe
+from windlass.fuzzing.buckets.layout import state_key
+from windlass.fuzzing.buckets.probe import probe, sweep_probes
+from windlass.fuzzing.buckets.s3 import S3Bucket
 from windlass.fuzzing.state.open import open_bucket
 
 DAY_MS = 86_400_000
@@ -210,3 +215,38 @@ def test_missing_keys_are_named() -> None:
     said = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token"
     assert "expected keys in AWS_ACCESS_KEY_ID" in str(from_bucket(OSError(said), "s3://x"))
     assert "nobody home" in str(from_bucket(OSError("nobody home"), "s3://x"))
+
+
+@pytest.mark.parametrize("name", ["Fuzzing", "a", "with_underscore", "x..y", "-x-"])
+def test_a_name_that_s3_does_not_allow_is_refused_at_once(name: str) -> None:
+    with pytest.raises(InvalidInput, match="name of an S3 bucket"):
+        open_bucket(f"s3://{name}/prefix")
+
+
+def test_a_bucket_that_does_not_exist_is_called_missing() -> None:
+    """The test server makes buckets on demand, so this one answers as S3 does."""
+    body = b"<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>"
+
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=404, body=body, content_type="application/xml")
+
+    async def work() -> None:
+        async with serving(handle) as address:
+            keys = {"access_key_id": "a", "secret_access_key": "b", "region": "us-east-1"}
+            bucket = S3Bucket("never-made", endpoint=address, **keys)
+            with pytest.raises(StoreUnavailable, match="does not exist; correct its name"):
+                await probe(bucket, "toy", lambda: "nonce")
+
+    run(work())
+
+
+def test_probes_of_killed_runs_are_swept(tmp_path: Path) -> None:
+    bucket = DirectoryBucket(tmp_path / "bucket")
+    keys = [state_key("toy", name) for name in ("probe-one", "probe-two", "state.json")]
+    for key in keys:
+        run(bucket.put(key, b"1"))
+    old = tmp_path / "bucket" / keys[0]
+    os.utime(old, (1, 1))
+    now_ms = int((tmp_path / "bucket" / keys[1]).stat().st_mtime * 1000)
+    assert run(sweep_probes(bucket, "toy", now_ms)) == 1
+    assert [run(bucket.exists(key)) for key in keys] == [False, True, True]

@@ -279,6 +279,18 @@ def test_afl_finds_and_minimises(tmp_path: Path) -> None:
     assert small.stat().st_size <= 2
 
 
+def test_flags_of_afl_name_files_of_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path)
+    bench.script("afl-fuzz", f'echo "$@" > {tmp_path}/words')
+    monkeypatch.setenv("PATH", f"{bench.build}:{os.environ['PATH']}")
+    engine = bench.engine("afl", argv=["x", "@@"], flags=["-x", "{binaries}/words.dict"])
+    with pytest.raises(EngineFailed):
+        bench.fuzz(engine, "seed", cores=1)
+    assert f"-x {bench.build}/words.dict" in (tmp_path / "words").read_text()
+
+
 def test_typefuzz_tells_disagreement_crash_and_refusal(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.script("one", "case $(cat $1) in *refuse*) echo '(error \"no\")';; *) echo sat;; esac")

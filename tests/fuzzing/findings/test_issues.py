@@ -215,3 +215,36 @@ def test_options_that_do_not_fit_are_named() -> None:
     assert issue_options({}) is None
     with pytest.raises(InvalidInput, match="project"):
         issue_options({"label": "x"})
+
+
+def test_a_flood_of_findings_is_a_few_issues_and_one_summary(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    store = FindingStore(world.pipeline)
+
+    async def work() -> Tracker:
+        async with tracker_server() as server:
+            options = IssueOptions(project="owner/solver", api=server.address, per_run=3, per_day=4)
+            tracker = IssueTracker(options, "scripted", world.clock)
+            for number in range(9):
+                found = a_finding(f"{number}" * 16)
+                await store.update(found.key, lambda _, f=found: f)  # type: ignore[misc]
+            counts = [len(await tracker.sync_all(store, print)) for _ in range(3)]
+            assert counts == [3, 1, 0], "three in a run, four in a day"
+            summaries = [one for one in server.issues if "more findings" in one["title"]]
+            assert len(summaries) == 1
+            assert "5 more findings" in summaries[0]["title"]
+            assert "8" * 16 in summaries[0]["body"]
+            world.clock.ahead_ms = 25 * 3_600_000
+            assert len(await tracker.sync_all(store, print)) == 3
+            await tracker.close()
+        return server
+
+    server = run(work())
+    assert len([one for one in server.issues if "assertion" in one["title"]]) == 7
+
+
+@pytest.mark.parametrize("state", ["flaky", "quarantined"])
+def test_what_is_flaky_or_set_aside_is_not_filed(tmp_path: Path, state: str) -> None:
+    tracker = IssueTracker(IssueOptions(project="owner/solver"), "scripted", World(tmp_path).clock)
+    assert not tracker.needs_update(a_finding(state=state))
+    assert tracker.needs_update(a_finding())

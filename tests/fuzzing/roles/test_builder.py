@@ -241,3 +241,19 @@ def test_only_one_of_two_builders_gets_a_commit(tmp_path: Path) -> None:
     assert run(BuildSteps(world.pipeline).take(60_000)).held is not None
     assert run(world.build()).outcome == "nothing"
     assert not run(world.bucket.exists(build_key("scripted", "production", commit)))
+
+
+def test_a_submodule_whose_host_does_not_answer_is_not_the_commits_fault(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.commit("one")
+    modules = '[submodule "part"]\n\tpath = part\n\turl = http://127.0.0.1:9/part.git\n'
+    (world.repository / ".gitmodules").write_text(modules)
+    world.git("update-index", "--add", "--cacheinfo", f"160000,{first},part")
+    world.git("add", ".gitmodules")
+    world.git("commit", "--quiet", "--message", "with a part")
+    commit = world.git("rev-parse", "HEAD")
+    run(world.enqueue(commit))
+    with pytest.raises(Unreachable, match="submodule"):
+        run(world.build())
+    assert (queue_of(world).queue, queue_of(world).failed) == ((commit,), ())
+    assert not run(world.pipeline.leases.read()).build

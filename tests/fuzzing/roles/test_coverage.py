@@ -106,3 +106,18 @@ def test_a_build_without_coverage_makes_no_map(tmp_path: Path) -> None:
     with pytest.raises(WindlassError, match="no test wrote any coverage"):
         run(map_tests(world, commit=commit))
     assert the_map(world) is None
+
+
+def test_a_test_that_crashes_while_it_is_mapped_becomes_a_finding(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    crashing = SOURCE.replace(
+        "return fgetc", "if (fgetc(file) == '2') __builtin_trap();\n  rewind(file);\n  return fgetc"
+    )
+    commit = world.commit("crashes", **{**FILES, "solver.c": crashing})
+    run(world.build_and_schedule(commit))
+    report = run(map_tests(world))
+    assert report.crashed == ["tests/c.txt"]
+    assert len(world.objects("untriaged")) == 1
+    fuzzed = run(world.fuzz(commit, until_bug=True, budget_ms=60_000))
+    assert len(fuzzed.findings) == 1
+    assert world.objects("untriaged") == []

@@ -289,3 +289,22 @@ def test_a_shallow_clone_that_ends_before_the_last_commit_says_so(managed: Manag
     with pytest.raises(WindlassError, match="shallow"):
         managed.run(manager.run_once())
     assert managed.checked() == before
+
+
+def test_after_quiet_days_the_newest_commits_are_built_again(managed: Managed) -> None:
+    commits = [managed.repository.commit("a.c") for _ in range(6)]
+    managed.manage(CommitSettings(window="all", fresh=6))
+    managed.run(managed.pipeline.queue.update(lambda queue: queue._replace(queue=())))
+    managed.put_schedule(*(Entry(commit, 1) for commit in commits[2:]))
+    managed.upload(commits[5])
+    assert managed.manage().queued == tuple(commits[2:5])
+    assert managed.queue().queue == tuple(commits[2:5])
+    assert managed.schedule() == [(commits[5], 1)]
+    assert managed.manage().queued == (), "they are queued once"
+
+
+def test_commits_that_were_passed_over_do_not_come_back(managed: Managed) -> None:
+    managed.repository.commit("a.c")
+    managed.manage()
+    managed.run(managed.pipeline.queue.update(lambda queue: queue._replace(queue=(), seen=())))
+    assert managed.manage().queued == ()

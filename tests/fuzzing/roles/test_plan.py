@@ -85,6 +85,7 @@ def test_no_role_and_no_step_writes_a_byte(tmp_path: Path) -> None:
 
 def test_a_bucket_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     world = World(tmp_path)
+    world.commit("one")
     fuzz = Commands(world, WINDLASS_FUZZ_BUCKET=str(tmp_path / "nowhere"))
     for words in (("builder", "scripted", "--dry-run"), ("status", "scripted")):
         assert fuzz.run(*words)[0] == 0

@@ -145,3 +145,38 @@ def test_a_preview_has_the_rights_of_its_caller() -> None:
             assert [one["field"] for one in shown["problems"]] == ["parent"]
 
     run(scenario())
+
+
+def test_a_template_is_checked_with_its_parameters_and_not_started() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            body = {
+                "name": "t",
+                "parameters": {"to": {"type": "string"}, "n": {"type": "integer", "default": 1}},
+                "jobs": {"a": {"run": ["echo", "${{ parameters.to }}"]}},
+            }
+            await server.admin.put("/api/v1/templates/t", json={"body": body})
+
+            async def preview(**parameters: Any) -> Any:
+                given = {"parameters": parameters}
+                reply = await server.admin.post("/api/v1/templates/t/preview", json=given)
+                assert reply.status_code == 200, reply.text
+                return reply.json()
+
+            fields: dict[str, dict[str, Any]] = {
+                "to": {},
+                "n": {"to": "x", "n": "many"},
+                "m": {"to": "x", "m": 1},
+            }
+            for field, given in fields.items():
+                (problem,) = (await preview(**given))["problems"]
+                assert problem["field"] == f"parameters.{field}"
+            shown = await preview(to="it's", n=2)
+            assert shown["problems"] == []
+            assert shown["command"] == (
+                """windlass workflows start t --param 'to=it'"'"'s' --param n=2"""
+            )
+            assert """client.start_template('t', {'to': "it's", 'n': 2})""" in shown["python"]
+            assert (await server.admin.get("/api/v1/workflows")).json()["workflows"] == []
+
+    run(scenario())

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support.running import run
-from tests.support.running_server import RunningServer, running_server
+from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.roles import Role
 
 LINUX = {"system:os": "linux", "system:architectures": ["amd64"], "system:memory": 8 * 2**30}
@@ -34,7 +34,11 @@ def test_workers_are_filtered_counted_and_paged() -> None:
             whole = await _fleet(server)
             assert _names(whole) == ["a1", "b1", "c1", "d1", "p1"]
             assert whole["statuses"] == {"busy": 1, "draining": 1, "idle": 3}
-            assert whole["kinds"] == {"big": 1, "linux/amd64": 2, "linux/arm64": 2}
+            assert whole["kinds"] == {
+                "big": {"draining": 1},
+                "linux/amd64": {"idle": 2},
+                "linux/arm64": {"busy": 1, "idle": 1},
+            }
             first = await _fleet(server, limit=2)
             assert (_names(first), first["next"], first["total"]) == (["a1", "b1"], "b1", 5)
             rest = await _fleet(server, limit=3, after="b1")
@@ -60,5 +64,24 @@ def test_a_filter_finds_out_nothing_that_the_caller_may_not_see() -> None:
             for clause in ("secret:key has b", "namespaces has b"):
                 assert _names(await _fleet(server, requires=clause)) == ["w1"]
                 assert _names(await _fleet(server, limited, requires=clause)) == []
+
+    run(scenario())
+
+
+def test_namespaces_show_what_runs_and_waits_in_those_that_the_caller_sees() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker = await server.worker("w1")
+            await server.submit(job(namespace="a"))
+            await worker.sync(want=1)
+            await server.submit(job(namespace="a"), job(namespace="b"))
+            await server.admin.post("/api/v1/namespaces/b/weight", json={"weight": 3})
+            whole = (await server.admin.get("/api/v1/namespaces/loads")).json()["namespaces"]
+            assert [(n["name"], n["running"], n["ready"], n["weight"]) for n in whole] == [
+                ("a", 1, 1, 1), ("b", 0, 1, 3),
+            ]  # fmt: skip
+            limited = await server.role(Role.ADMIN, "b")
+            seen = (await limited.get("/api/v1/namespaces/loads")).json()["namespaces"]
+            assert [(n["name"], n["weight"]) for n in seen] == [("b", None)]
 
     run(scenario())

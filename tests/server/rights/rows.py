@@ -25,6 +25,9 @@ NOTHING: Final[Values] = {}
 Fresh = Callable[[World, Caller], Awaitable[Values]]
 
 
+OTHER_ARGS: Final[Values] = {"args": {"argv": ["false"]}}
+
+
 class Row(NamedTuple):
     """How to call a route. `fresh` makes what a call that succeeds uses up."""
 
@@ -160,6 +163,8 @@ READING: Final = (
     Row("GET /api/v1/jobs/{job:int}/events", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/explain/matrix", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/chain", HIDDEN),
+    Row("GET /api/v1/jobs/{job:int}/reproduce", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/time", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/log", HIDDEN, {"wait": 0}, note="in parts"),
@@ -199,6 +204,7 @@ READING: Final = (
     Row("GET /api/v1/workers/{worker:int}"),
     Row("GET /api/v1/workers/{worker:int}/explain"),
     Row("GET /api/v1/workers/{worker:int}/history"),
+    Row("GET /api/v1/namespaces/loads"),
     Row("GET /api/v1/fleet"),
     Row("GET /api/v1/fleet/{name:str}", values={"name": "holder"}),
     Row("GET /api/v1/tasks"),
@@ -245,6 +251,11 @@ CHANGING: Final = (
         "POST /api/v1/jobs/{job:int}/retry", HIDDEN, fresh=_foreign_ended, of_others=True,
         note="of others",
     ),
+    Row("POST /api/v1/jobs/{job:int}/retry-with", HIDDEN, body=OTHER_ARGS, fresh=_ended),
+    Row(
+        "POST /api/v1/jobs/{job:int}/retry-with", HIDDEN, body=OTHER_ARGS, fresh=_foreign_ended,
+        of_others=True, note="of others",
+    ),
     Row("POST /api/v1/jobs/{job:int}/priority", HIDDEN, body={"adjustment": -1}, fresh=_queued),
     Row(
         "POST /api/v1/jobs/{job:int}/priority", HIDDEN, body={"adjustment": -1},
@@ -279,6 +290,10 @@ CHANGING: Final = (
     Row(
         "POST /api/v1/templates/{name:str}/start", REFUSED, IN_OWN, body={}, values={"name": "t"},
         fresh=_template,
+    ),
+    Row(
+        "POST /api/v1/templates/{name:str}/preview", REFUSED, IN_OWN, body={},
+        values={"name": "t"}, fresh=_template,
     ),
     Row(
         "PUT /api/v1/templates/{name:str}", REFUSED, IN_OWN, {"body": TEMPLATE},
@@ -316,6 +331,7 @@ MANAGING: Final = (
     Row("GET /api/v1/audit"),
     Row("GET /api/v1/audit/recent"),
     Row("GET /api/v1/whoami"),
+    Row("GET /api/v1/live", query={"show": ["jobs"], "follow": "false"}),
     Row("GET /auth/ways"),
     Row("POST /auth/session", body={"code": "link_x"}, otherwise=401),  # nobody made this code
     Row("POST /auth/links"),

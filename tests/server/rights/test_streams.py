@@ -19,7 +19,11 @@ from windlass.domain.access.roles import Role
 from windlass.server.http import token_watch
 
 SOON_SECONDS: Final = 3.0  # a hundred times what it should take
-FOLLOWED: Final = ("/api/v1/events", "/api/v1/jobs/1/log?follow=true")
+FOLLOWED: Final = (
+    "/api/v1/events",
+    "/api/v1/live?show=jobs",
+    "/api/v1/jobs/1/log?follow=true",
+)
 
 
 async def _ends(client: httpx.AsyncClient, path: str, begun: asyncio.Event) -> None:

@@ -156,7 +156,12 @@ def test_a_schedule_is_put_paused_run_and_removed() -> None:
             assert (await server.admin.post(f"{path}/resume")).json() == {"applied": True}
             ran = (await server.admin.post(f"{path}/run")).json()
             assert (ran["state"], ran["slot"]) == ("started", None)
-            (run_shown,) = (await server.admin.get(path)).json()["runs"]
+            found = (await server.admin.get(path)).json()
+            (run_shown,) = found["runs"]
+            assert found["words"] == "At 03:00 every day, Europe/Berlin time"
+            assert found["coming"][0] == found["next_at"]
+            assert found["coming"] == sorted(set(found["coming"]))
+            assert len(found["coming"]) == 5
             assert run_shown == ran
             skipped = (await server.admin.post(f"{path}/run")).json()
             assert skipped["state"] == "skipped"

@@ -25,16 +25,23 @@ def use_access(dice: Dice, held: Snapshot) -> Move:
     return dice.one(
         [
             Move("access", "by_digest", (dice.one(["digest of t0", "digest of t1"]),)),
-            Move("access", "by_id", (dice.number(1, 3),)),
             Move("access", "all", ()),
             Move("access", "end_sessions", (dice.number(0, 3),)),
             Move("access", "lock", ()),
             Move("access", "remove_of_worker", (dice.number(0, 3),)),
-            Move("access", "trim_codes", (dice.one(TIMES), dice.number(1, 2))),
             Move("access", "revoke", (dice.number(1, 3), dice.one(TIMES))),
             Move("access", "expire", (dice.number(1, 3), dice.one(TIMES))),
             Move("access", "touch", ({dice.number(1, 3): dice.one(TIMES)},)),
             Move("access", "trim_sessions", (dice.one(TIMES), dice.number(1, 2))),
+        ]
+    )
+
+
+def use_codes(dice: Dice, held: Snapshot) -> Move:
+    return dice.one(
+        [
+            Move("access", "by_id", (dice.number(1, 3),)),
+            Move("access", "trim_codes", (dice.one(TIMES), dice.number(1, 2))),
             Move("access", "use_code", (dice.one("abc"), dice.one(TIMES))),
             Move("access", "use_link", (dice.one("abc"), dice.one(TIMES))),
         ]
@@ -132,7 +139,7 @@ def remove_jobs(dice: Dice, held: Snapshot) -> Move:
     return Move("retention", "remove_jobs", (dice.some([j for j in ended if j not in standing]),))
 
 
-MOVES: list[Maker] = [use_access, put_files, ask_files, use_uploads, show, retain]
+MOVES: list[Maker] = [use_access, use_codes, put_files, ask_files, use_uploads, show, retain]
 
 LONE_MOVES: list[Maker] = [add_token, add_code, remove_jobs]
 

@@ -136,3 +136,27 @@ def test_a_code_lets_one_of_many_in(store: Driver) -> None:
         return list(await asyncio.gather(*uses))
 
     assert sorted(used is not None for used in store.run(use_all())) == [False] * 7 + [True]
+
+
+def test_a_code_of_a_link_enrols_nobody_and_one_for_enrolling_opens_no_session(
+    store: Driver,
+) -> None:
+    async def add(tx: WriteTx) -> None:
+        await tx.access.add_code(code("link", expires_at=100, token=7))
+        await tx.access.add_code(code("enrol", expires_at=100))
+
+    store.transact(add)
+    assert store.transact(lambda tx: tx.access.use_code("link", 50)) is None
+    assert store.transact(lambda tx: tx.access.use_link("enrol", 50)) is None
+    used = store.transact(lambda tx: tx.access.use_link("link", 50))
+    assert used is not None
+    assert used.token == 7
+    assert store.transact(lambda tx: tx.access.use_link("link", 50)) is None
+
+
+def test_a_token_is_found_by_its_id(store: Driver) -> None:
+    number = store.transact(lambda tx: tx.access.insert(token("one", parent=3)))
+    found = store.read(lambda tx: tx.access.by_id(number))
+    assert found is not None
+    assert (found.name, found.parent) == ("one", 3)
+    assert store.read(lambda tx: tx.access.by_id(number + 1)) is None

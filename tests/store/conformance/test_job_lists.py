@@ -202,7 +202,7 @@ def test_a_count_beyond_the_bound_says_so_and_estimates(store: Driver, monkeypat
 
 
 def test_a_search_says_how_far_it_looked(store: Driver, monkeypatch: Any) -> None:
-    monkeypatch.setattr(job_lists, "SCAN", 4)
+    monkeypatch.setattr(job_lists, "SEARCHED", 4)
     monkeypatch.setattr(job_lists, "CHUNK", 2)
     store.transact(hourly)
     wanted = JobFilter(text="build-2")

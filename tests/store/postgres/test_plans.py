@@ -56,8 +56,8 @@ FILL = [
     """INSERT INTO limits (id, max, leased, namespace, key)
        SELECT i, 1, 0, 'team', i::text FROM generate_series(1, 5000) i""",
     """INSERT INTO tokens (worker, created_at, expires_at, revoked_at, incarnation, last_used_at,
-                           name, digest, role, kind, namespaces)
-       SELECT 0, 0, 0, 0, 0, 0, 'x', i::text, 'viewer', 'token', '{}'
+                           name, digest, role, kind, namespaces, parent)
+       SELECT 0, 0, 0, 0, 0, 0, 'x', i::text, 'viewer', 'token', '{}', 0
        FROM generate_series(1, 5000) i""",
     """INSERT INTO logs (job, bytes, gap_from, gap_to, attempt, state)
        SELECT i, 0, 0, 0, 1, 1 FROM generate_series(1, 20000) i""",

@@ -1,10 +1,151 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ColumnDef } from "@tanstack/react-table";
+import { answer, api, type Schemas } from "../../api/client";
+import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
+import { ErrorBox } from "../../ui/ErrorBox";
+import { Checkbox, TextField } from "../../ui/Field";
+import { type ActiveFilter, FilterBar } from "../../ui/FilterBar";
+import { counted } from "../../ui/format";
+import { Loading } from "../../ui/Loading";
 import { Page } from "../../ui/Page";
+import { StateBadge } from "../../ui/StateBadge";
+import { Time } from "../../ui/Time";
+import { type AuditSearch, auditRoute } from "./route";
 
+type Entry = Schemas["AuditEntry"];
+
+const COLUMNS: ColumnDef<Entry, unknown>[] = [
+  {
+    id: "at",
+    header: "When",
+    meta: { width: "110px" },
+    cell: ({ row }) => <Time at={row.original.at} />,
+  },
+  {
+    id: "actor",
+    header: "Who",
+    meta: { width: "minmax(110px, 1fr)" },
+    cell: ({ row: { original } }) =>
+      original.actor ? <Narrow name="actor" value={original.actor} /> : <span>nobody known</span>,
+  },
+  {
+    id: "action",
+    header: "Did",
+    meta: { width: "minmax(220px, 2fr)" },
+    cell: ({ row }) => <Narrow name="action" value={row.original.action} />,
+  },
+  {
+    id: "resource",
+    header: "To",
+    meta: { width: "minmax(180px, 2fr)" },
+    cell: ({ row }) => <span title={row.original.resource}>{row.original.resource}</span>,
+  },
+  {
+    id: "result",
+    header: "Result",
+    meta: { width: "130px" },
+    cell: ({ row: { original } }) => (
+      <StateBadge
+        state={original.error ? "failed" : "completed"}
+        label={original.error ? `${original.status} ${original.error}` : String(original.status)}
+        plain
+      />
+    ),
+  },
+  {
+    id: "calls",
+    header: "Calls",
+    meta: { width: "70px", align: "right" },
+    cell: ({ row }) => row.original.calls,
+  },
+  {
+    id: "namespace",
+    header: "Namespace",
+    meta: { width: "120px" },
+    cell: ({ row: { original } }) =>
+      original.namespace ? <Narrow name="namespace" value={original.namespace} /> : "–",
+  },
+  {
+    id: "address",
+    header: "From",
+    meta: { width: "130px" },
+    cell: ({ row }) => <Narrow name="address" value={row.original.address} />,
+  },
+];
+
+/** Who changed what, and who was refused, newest first. */
 export function AuditView() {
+  const search = auditRoute.useSearch();
+  const navigate = auditRoute.useNavigate();
+  const found = useInfiniteQuery({
+    queryKey: ["audit", search],
+    queryFn: ({ pageParam, signal }) =>
+      answer(
+        api.GET("/api/v1/audit/recent", {
+          signal,
+          params: { query: { ...search, before: pageParam, limit: 200 } },
+        }),
+      ),
+    initialPageParam: 0,
+    getNextPageParam: (page) => page.next ?? undefined,
+  });
+  const rows = found.data?.pages.flatMap((page) => page.entries) ?? [];
+  const change = (next: Partial<AuditSearch>) =>
+    void navigate({ search: (before) => ({ ...before, ...next }), replace: true });
+  const active: ActiveFilter[] = (["action", "namespace", "address"] as const)
+    .filter((name) => search[name])
+    .map((name) => ({
+      key: name,
+      label: `${name}: ${search[name]}`,
+      onRemove: () => change({ [name]: undefined }),
+    }));
   return (
-    <Page title="Audit">
-      <Empty title="Nothing here yet" />
+    <Page title="Audit" full>
+      <FilterBar
+        active={active}
+        onClear={() => change({ action: undefined, namespace: undefined, address: undefined })}
+      >
+        <TextField
+          label="Who"
+          hideLabel
+          placeholder="Who, exactly"
+          value={search.actor ?? ""}
+          onChange={(event) => change({ actor: event.target.value || undefined })}
+        />
+        <Checkbox
+          label="Refused calls only"
+          checked={search.refused ?? false}
+          onChange={(event) => change({ refused: event.target.checked || undefined })}
+        />
+      </FilterBar>
+      {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+      {found.isPending && <Loading />}
+      {found.data && rows.length === 0 && !found.hasNextPage && (
+        <Empty title="Nothing was recorded that matches" />
+      )}
+      {rows.length > 0 && (
+        <DataTable
+          label="Audit log"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={(row) => String(row.id)}
+          onNearEnd={() => {
+            if (found.hasNextPage && !found.isFetching) void found.fetchNextPage();
+          }}
+          footer={`${counted(rows.length, "row")}${found.hasNextPage ? ", older ones follow" : ""}`}
+        />
+      )}
     </Page>
+  );
+}
+
+/** A value that leads to the rows which have it too. */
+function Narrow({ name, value }: { name: keyof AuditSearch; value: string }) {
+  return (
+    <Link to="/audit" search={(before) => ({ ...before, [name]: value })} title={value}>
+      {value}
+    </Link>
   );
 }

@@ -1,10 +1,148 @@
-import { Empty } from "../../ui/Empty";
-import { Page } from "../../ui/Page";
+import { useQuery } from "@tanstack/react-query";
+import { answer, api, type Schemas } from "../../api/client";
+import { useLiveQueries } from "../../live/useLive";
+import { ErrorBox } from "../../ui/ErrorBox";
+import { Figure } from "../../ui/Facts";
+import { Loading } from "../../ui/Loading";
+import { WorkerLink } from "../../ui/links";
+import { Card, Page, Section } from "../../ui/Page";
+import { PlainTable } from "../../ui/PlainTable";
+import { StateBadge } from "../../ui/StateBadge";
+import { Duration, Time } from "../../ui/Time";
+import { Money, settingsOf } from "../pools/settings";
+import styles from "./Pool.module.css";
+import { PoolActions } from "./PoolActions";
+import { PoolPast } from "./PoolPast";
+import { poolRoute } from "./route";
 
+type Pool = Schemas["PoolInfo"];
+
+/** One pool: its size against its target, its machines, its costs, and what it would do now. */
 export function PoolView() {
+  const { pool: name } = poolRoute.useParams();
+  const found = useQuery({
+    queryKey: ["pools", name],
+    queryFn: ({ signal }) =>
+      answer(api.GET("/api/v1/pools/{name}", { signal, params: { path: { name } } })),
+  });
+  const plan = useQuery({
+    queryKey: ["pools", "plan"],
+    queryFn: ({ signal }) => answer(api.GET("/api/v1/pools/plan", { signal })),
+    refetchInterval: 15_000,
+  });
+  useLiveQueries(["pools"], ["pools", name]);
+  const pool = found.data;
+  if (!pool) {
+    return (
+      <Page title={name}>
+        {found.error ? (
+          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
+        ) : (
+          <Loading />
+        )}
+      </Page>
+    );
+  }
+  const planned = plan.data?.pools.find((one) => one.pool === name);
   return (
-    <Page title="Pool">
-      <Empty title="Nothing here yet" />
+    <Page title={name} facts={<Facts pool={pool} />} actions={<PoolActions pool={pool} />}>
+      {pool.message && (
+        <Card>
+          <p>{pool.message}</p>
+          {pool.next_try_at && (
+            <p className={styles.soft}>
+              It tries again <Time at={pool.next_try_at} />.
+            </p>
+          )}
+        </Card>
+      )}
+      <Figures pool={pool} planned={planned} />
+      {planned && (
+        <Section title="What it would do now">
+          <Card>
+            <p>{planned.reason}</p>
+          </Card>
+        </Section>
+      )}
+      <PoolPast pool={pool} />
+      <Section title="Workers now">
+        {pool.workers.length === 0 ? (
+          <p className={styles.soft}>It has no machines now.</p>
+        ) : (
+          <Workers pool={pool} />
+        )}
+      </Section>
     </Page>
+  );
+}
+
+function Facts({ pool }: { pool: Pool }) {
+  const settings = settingsOf(pool);
+  return (
+    <>
+      <StateBadge state={pool.state} />
+      <span>{settings.provider}</span>
+      <span>
+        {settings.least} to {settings.most} workers
+      </span>
+      <span>
+        changed <Time at={pool.updated_at} />
+      </span>
+    </>
+  );
+}
+
+function Figures({ pool, planned }: { pool: Pool; planned?: Schemas["PoolPlan"] }) {
+  const settings = settingsOf(pool);
+  const spent = settings.budgetSeconds
+    ? Math.round((pool.seconds_this_month / settings.budgetSeconds) * 100)
+    : undefined;
+  return (
+    <div className={styles.figures}>
+      <Figure label="workers">{pool.workers.length}</Figure>
+      {planned && <Figure label="wanted">{planned.wanted}</Figure>}
+      <Figure label="latency now">
+        <Duration seconds={planned?.latency_seconds} />
+      </Figure>
+      <Figure label="target latency">
+        <Duration seconds={settings.targetSeconds} />
+      </Figure>
+      <Figure label="cost this month">
+        <Money value={pool.money_this_month} />
+      </Figure>
+      <Figure
+        label={
+          spent === undefined ? "of machines this month, no budget" : `${spent} % of the budget`
+        }
+      >
+        <Duration seconds={pool.seconds_this_month} />
+        {settings.budgetSeconds > 0 && (
+          <>
+            {" of "}
+            <Duration seconds={settings.budgetSeconds} />
+          </>
+        )}
+      </Figure>
+    </div>
+  );
+}
+
+function Workers({ pool }: { pool: Pool }) {
+  return (
+    <PlainTable
+      label="Workers of the pool"
+      head={["Worker", "State", "Since", "Idle for", "Machine", "Why"]}
+      rows={pool.workers.map((worker) => ({
+        key: worker.name,
+        cells: [
+          <WorkerLink key="name" name={worker.name} />,
+          <StateBadge key="state" state={worker.state} plain />,
+          <Time key="since" at={worker.since} />,
+          <Duration key="idle" seconds={worker.idle_seconds} />,
+          worker.machine ?? "–",
+          worker.reason ?? "",
+        ],
+      }))}
+    />
   );
 }

@@ -1,10 +1,122 @@
-import { Empty } from "../../ui/Empty";
+import { useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
+import { ErrorBox } from "../../ui/ErrorBox";
+import { Loading } from "../../ui/Loading";
+import { WorkflowLink } from "../../ui/links";
 import { Page } from "../../ui/Page";
+import { StateBadge } from "../../ui/StateBadge";
+import { Tabs } from "../../ui/Tabs";
+import { Elapsed, Time } from "../../ui/Time";
+import { Actions } from "./Actions";
+import { ComparePanel } from "./ComparePanel";
+import { JobsPanel } from "./JobsPanel";
+import { ProgressPanel } from "./ProgressPanel";
+import { useWorkflow, useWorkflowLive, type Workflow } from "./queries";
+import { ReactionsPanel } from "./ReactionsPanel";
+import { type TabKey, type WorkflowSearch, workflowRoute } from "./route";
+import { TimelinePanel } from "./timeline/TimelinePanel";
+
+const GraphPanel = lazy(() => import("./graph/GraphPanel"));
+
+const TAB_LIST: readonly { key: TabKey; label: string }[] = [
+  { key: "graph", label: "Graph" },
+  { key: "timeline", label: "Timeline" },
+  { key: "jobs", label: "Jobs" },
+  { key: "compare", label: "Compare" },
+  { key: "reactions", label: "Reactions" },
+];
 
 export function WorkflowView() {
+  const { workflow: text } = workflowRoute.useParams();
+  const id = Number(text);
+  const found = useWorkflow(id);
+  useWorkflowLive(id);
+  if (found.isPending) {
+    return (
+      <Page title={`Workflow ${text}`}>
+        <Loading rows={8} label="Loading the workflow" />
+      </Page>
+    );
+  }
+  if (found.isError) {
+    return (
+      <Page title={`Workflow ${text}`}>
+        <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
+      </Page>
+    );
+  }
+  return <Shown workflow={found.data} />;
+}
+
+function Shown({ workflow }: { workflow: Workflow }) {
+  const search = workflowRoute.useSearch();
+  const navigate = useNavigate();
+  const tab = search.tab ?? "graph";
+  function change(next: Partial<WorkflowSearch>): void {
+    void navigate({
+      to: "/workflows/$workflow",
+      params: { workflow: String(workflow.id) },
+      search: { ...search, ...next },
+      replace: true,
+    });
+  }
   return (
-    <Page title="Workflow">
-      <Empty title="Nothing here yet" />
+    <Page
+      title={`${workflow.name} ${workflow.id}`}
+      heading={workflow.name}
+      facts={<HeadFacts workflow={workflow} />}
+      actions={<Actions workflow={workflow} />}
+    >
+      <ProgressPanel workflow={workflow} />
+      <Tabs
+        label="Views of the workflow"
+        tabs={TAB_LIST}
+        value={tab}
+        onChange={(key) => change({ tab: key })}
+      >
+        {tab === "graph" && (
+          <Suspense fallback={<Loading rows={8} label="Loading the graph" />}>
+            <GraphPanel workflow={workflow} search={search} onChange={change} />
+          </Suspense>
+        )}
+        {tab === "timeline" && (
+          <TimelinePanel workflow={workflow} search={search} onChange={change} />
+        )}
+        {tab === "jobs" && <JobsPanel workflow={workflow} />}
+        {tab === "compare" && (
+          <ComparePanel
+            workflow={workflow}
+            other={search.with}
+            onChoose={(other) => change({ with: other })}
+          />
+        )}
+        {tab === "reactions" && <ReactionsPanel workflow={workflow} />}
+      </Tabs>
     </Page>
+  );
+}
+
+function HeadFacts({ workflow }: { workflow: Workflow }) {
+  return (
+    <>
+      <StateBadge state={workflow.state} />
+      <span>Workflow {workflow.id}</span>
+      {workflow.run > 1 && <span>run {workflow.run}</span>}
+      <span>in {workflow.namespace}</span>
+      <span>
+        <Time at={workflow.created_at} />
+        {workflow.submitted_by && ` by ${workflow.submitted_by}`}
+      </span>
+      <span>
+        took <Elapsed from={workflow.created_at} to={workflow.finished_at} />
+      </span>
+      {workflow.template && <span>from {workflow.template}</span>}
+      {workflow.supersedes !== null && (
+        <span>
+          repeats <WorkflowLink id={workflow.supersedes} />
+        </span>
+      )}
+      {workflow.reason && <span>{workflow.reason}</span>}
+    </>
   );
 }

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from windlass.api.fleet.history import Histories
+from windlass.api.fleet.namespaces import Namespaces
 from windlass.api.fleet.tasks import Tasks
 from windlass.api.fleet.workers import FleetPages
 from windlass.api.jobs import Jobs
@@ -17,6 +18,7 @@ class FleetServices(NamedTuple):
     tasks: Tasks
     histories: Histories
     pages: FleetPages
+    namespaces: Namespaces
     fuzzing: FuzzingReader
 
 
@@ -28,5 +30,6 @@ def fleet_services(
         tasks=Tasks(engine, jobs, clock),
         histories=Histories(engine),
         pages=FleetPages(engine),
+        namespaces=Namespaces(engine),
         fuzzing=fuzzing,
     )

@@ -8,10 +8,11 @@ import msgspec
 
 from windlass.api.errors import Forbidden
 from windlass.api.jobs import Jobs
+from windlass.api.planning import EnginePlanning
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
-from windlass.domain.job.equivalents import equivalents
+from windlass.domain.job.equivalents import equivalents, start_texts
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.functions import SCHEMAS
 from windlass.domain.matching.matching import merge_metadata
@@ -30,6 +31,8 @@ from windlass.engine.engine import Engine
 from windlass.ports.clock import Clock
 from windlass.wire.fleet.tasks import Preview, Problem, TaskInfo, TaskList
 from windlass.wire.jobs import SubmitRequest
+from windlass.wire.schedules import StartRequest
+from windlass.workflows.expansion import expand
 
 FRESH_MS: Final = 5_000  # how long what workers told is used again
 MOST_PROBLEMS: Final = 20
@@ -96,6 +99,18 @@ class Tasks:
                 return Preview(problems=problems) if problems else await self._preview(spec, who)
         return Preview(problems=problems)
 
+    async def preview_start(
+        self, planning: EnginePlanning, name: str, given: StartRequest, namespace: str | None
+    ) -> Preview:
+        """Checks the parameters of a template, and returns the texts that would start it."""
+        template = await planning.template(name, given.version, namespace)
+        try:
+            expand(template.body, given.parameters)
+        except InvalidInput as error:
+            return Preview(problems=[_parameter_problem(error)])
+        texts = start_texts(name, given.parameters, given.version)
+        return Preview(problems=[], command=texts.command, python=texts.python)
+
     async def _preview(self, spec: JobSpec, who: Identity) -> Preview:
         listed = {task.name: task for task in (await self.list(who)).tasks}
         task = listed.get(spec.task)
@@ -155,6 +170,7 @@ def _shown(task: ReportedTask, workers: int) -> TaskInfo:
         options=task.options,
         path=task.path,
         positional=task.positional,
+        order=task.order,
         version=task.version,
         workers=workers,
     )
@@ -171,7 +187,8 @@ def _built_in() -> Iterator[TaskInfo]:
         (schema,), found = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
         own = found.pop(kind.__name__, schema)
         whole = {**own, "$defs": found} if found else dict(own)
-        yield TaskInfo(name=name, is_built_in=True, doc=doc, schema=whole)
+        order = [field.encode_name for field in msgspec.structs.fields(kind)]
+        yield TaskInfo(name=name, is_built_in=True, doc=doc, schema=whole, order=order)
 
 
 def _leave_out(job: dict[str, Any], field: str) -> bool:
@@ -182,6 +199,14 @@ def _leave_out(job: dict[str, Any], field: str) -> bool:
         job.pop("args", None)
         return True
     return job.pop(name, NOTHING) is not NOTHING
+
+
+def _parameter_problem(error: InvalidInput) -> Problem:
+    """Returns what is wrong with a parameter, or with the whole."""
+    field = error.field
+    if field == "parameters":
+        field = f"parameters.{error.got}"
+    return Problem(field=field, message=error.message)
 
 
 def _problem(error: WindlassError) -> Problem:

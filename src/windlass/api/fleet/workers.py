@@ -71,7 +71,6 @@ class FleetPages:
         ]
         taken = [one for one in taken if wanted.pool in (None, one.pool)]
         of_kind = [one for one in taken if wanted.kind in (None, one.kind)]
-        of_status = [one for one in taken if _has_status(one, wanted)]
         both = [one for one in of_kind if _has_status(one, wanted)]
         rest = [one for one in both if after is None or one.name > after]
         page = rest[:limit]
@@ -79,7 +78,7 @@ class FleetPages:
             workers=page,
             total=len(both),
             statuses=_counts(one.status for one in of_kind),
-            kinds=_counts(one.kind for one in of_status),
+            kinds=_by_kind(taken),
             next=page[-1].name if len(rest) > limit else None,
         )
 
@@ -112,6 +111,13 @@ def _has_status(worker: FleetWorker, wanted: FleetFilter) -> bool:
 
 def _counts(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
+
+
+def _by_kind(workers: Iterable[FleetWorker]) -> dict[str, dict[str, int]]:
+    kinds: dict[str, list[str]] = {}
+    for one in workers:
+        kinds.setdefault(one.kind, []).append(one.status)
+    return {kind: _counts(statuses) for kind, statuses in sorted(kinds.items())}
 
 
 def _place(static: str, dynamic: str) -> _Place:

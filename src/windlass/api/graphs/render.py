@@ -21,6 +21,7 @@ from windlass.wire.graphs.figures import (
     ComparedSide,
     CriticalPath,
     TimelineBar,
+    TimelineGap,
     TimelineLane,
     WorkflowComparison,
     WorkflowProgress,
@@ -204,7 +205,7 @@ def show_timeline(workflow: int, now: int, found: Timeline, left_out: int) -> Wo
         lanes_total=found.total,
         runs=found.runs,
         runs_left_out=left_out,
-        gaps=list(found.gaps),
+        gaps=[TimelineGap(start=start, end=end) for start, end in found.gaps],
         gaps_left_out=found.gaps_left_out,
     )
 

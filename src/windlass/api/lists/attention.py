@@ -77,13 +77,13 @@ class Attention:
                 " themselves.",
                 count=len(bad),
                 exact=len(records) < LOOKED,
-                link="jobs?dead=true",
+                link="jobs?state=failed",
                 help=_help("Retry all dead jobs", "/api/v1/jobs/bulk", Action.CHANGE_JOBS, body),
             )
         ]
 
     async def _impossible(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
-        """Tells of jobs that no worker could run, each kind with the clause that fails."""
+        """Tells about jobs that no worker could run, each kind with the clause that fails."""
         heads = await tx.places.heads()
         catalog = self._engine.catalog
         await catalog.know(tx, {head.shape for head in heads})
@@ -236,7 +236,7 @@ _UNWELL: Final = {
 
 
 def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
-    """Tells of workers that take no jobs, by state and reason."""
+    """Tells about workers that take no jobs, by state and reason."""
     groups: dict[tuple[int, str], list[Worker]] = {}
     for worker in workers:
         if WorkerStatus(worker.status) in _UNWELL:
@@ -254,7 +254,7 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
                 title=f"{name if one else _many(len(some), 'worker')}: {what}",
                 reason=reason or f"It is {WorkerStatus(status).name.lower().replace('_', ' ')}.",
                 count=len(some),
-                link=f"workers/{some[0].id}"
+                link=f"workers/{quote(name, safe='')}"
                 if one
                 else _link("workers", state=WorkerStatus(status).name.lower()),
                 help=_help(label or "", path, Action.MANAGE_WORKERS) if one and action else None,

@@ -95,12 +95,12 @@ class Overviews:
     ) -> Overview:
         current = await read_current(tx)
         depths = (
-            await depths_now(tx, self._engine.catalog)
+            await depths_now(tx, self._engine.catalog, current)
             if point is None
             else await depths_at(tx, self._engine.catalog, point)
         )
         span = self._span(start, end, tx.now, len(depths))
-        # A slot that goes on after the moment that is looked at would tell of its future.
+        # A slot that goes on after the moment that is looked at would tell about its future.
         until = span.end if point is None else slot_of(point.at, span.step)
         rows = await tx.series.between(SeriesKind.WORK, span.step, span.start, until)
         mine = [row for row in rows if shown(row.namespace)]

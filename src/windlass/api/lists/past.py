@@ -6,7 +6,7 @@ figures of the minute before and the events since; a job, from its own events.
 
 from typing import Final, NamedTuple
 
-from windlass.domain.rows.series import STEPS, SeriesKind, read_figures, read_mark, shift
+from windlass.domain.rows.series import STEPS, Mark, SeriesKind, read_figures, read_mark, shift
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment, parse_moment
@@ -15,7 +15,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
 MOST_EVENTS: Final = 100_000  # that are added up for one answer
-MOST_NEW: Final = 20_000  # that are added to what is counted already
+MOST_NEW: Final = 2_000  # that are added to what is counted already
 
 
 class PastPoint(NamedTuple):
@@ -59,11 +59,14 @@ async def _last_by(tx: ReadTx, at: int) -> int:
     return low
 
 
-async def depths_now(tx: ReadTx, catalog: Catalog) -> Depths:
-    """Returns jobs by state of each namespace and queue, now unless too much has happened."""
-    depths = await read_totals(tx)
-    position = await tx.series.position()
-    await _add(tx, catalog, depths, position, await tx.log.newest(), MOST_NEW)
+async def depths_now(tx: ReadTx, catalog: Catalog, counted: Mark | None) -> Depths:
+    """Returns jobs by state of each namespace and queue, now unless too much has happened.
+
+    `counted` is how far events are added up already.
+    """
+    depths = {} if counted is None else await read_totals(tx)
+    after = 0 if counted is None else counted.seq
+    await _add(tx, catalog, depths, after, await tx.log.newest(), MOST_NEW)
     return depths
 
 

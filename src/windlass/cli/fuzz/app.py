@@ -15,7 +15,9 @@ from windlass.cli.output.consoles import errors
 from windlass.cli.output.escaping import escape
 from windlass.client.settings import data_directory
 from windlass.fuzzing.config.solver_file import Solver, load_named
+from windlass.fuzzing.engines.engine import check_engine
 from windlass.fuzzing.processes.workspace import default_root
+from windlass.fuzzing.sources.mirror import check_repository
 from windlass.fuzzing.state.open import open_pipeline
 from windlass.fuzzing.state.pipeline import Pipeline
 
@@ -113,6 +115,10 @@ async def open_context(
 ) -> AsyncIterator[FuzzContext]:
     """Opens everything that a step needs, and closes it at the end."""
     solver = load_named(name)
+    if not reading:
+        check_engine(solver.engine)
+    if dry_run:
+        await check_repository(solver.repository, solver.branch)
     url = location.bucket_of(solver)
     pipeline = await open_pipeline(url, solver.name, dry_run=dry_run, reading=reading)
     try:

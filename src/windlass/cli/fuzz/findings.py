@@ -28,6 +28,7 @@ from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.issues import IssueTracker, issue_options
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render
+from windlass.fuzzing.findings.sightings import mark_closed, quarantine, release
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.fuzzer import Fuzzer
@@ -52,20 +53,18 @@ def list_findings(
     """List findings."""
 
     async def step(context: FuzzContext) -> list[Finding]:
-        return [
-            f async for f in FindingStore(context.pipeline).all(warn) if all or f.state == "open"
-        ]
+        return [f async for f in FindingStore(context.pipeline).all(warn) if all or f.live]
 
     found = run_step(solver, location, step)
     if json:
         print_json(found)
         return
     rows = [
-        (f.key, f.state, f.title, (f.introduced_by or "")[:SHORT] if f.last_good else "older",
-         f.times, f"{f.size} bytes", f.issue)
+        (f.key, f.state, f.kind.replace("_", " "), f.title, _blamed(f), f.times,
+         f"{f.size} bytes", f.issue)
         for f in found
     ]  # fmt: skip
-    columns = ("finding", "state", "title", "introduced by", "seen", "input", "issue")
+    columns = ("finding", "state", "kind", "title", "introduced by", "seen", "input", "issue")
     print_table(columns, rows, "no findings")
 
 
@@ -109,20 +108,7 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Run a finding's input again; exit with 1 if it no longer shows the bug."""
-
-    async def step(context: FuzzContext) -> dict[str, Any]:
-        with workspace(context.work, context.solver.name, "findings") as folder:
-            return await _reproduce(context, folder, finding, commit, input)
-
-    outcome = run_step(solver, location, step)
-    if json:
-        print_json(outcome)
-    else:
-        say(outcome["output"].strip())
-        verb = "shows" if outcome["shown"] else "does not show"
-        say(f"\n{outcome['commit']} {verb} {outcome['title']}")
-    if not outcome["shown"]:
-        raise SystemExit(FAILED)
+    reproduce_finding(solver, finding, commit, input, location, json)
 
 
 @findings.command
@@ -145,6 +131,47 @@ def recheck(
 
     gone = run_step(solver, location, step, dry_run=dry_run)
     _print_each(gone, json, lambda f: f"fixed: {f.key} {f.title}", "no finding is fixed")
+
+
+@findings.command
+def close(
+    solver: SolverName,
+    finding: FindingKey,
+    /,
+    *,
+    why: Annotated[str, Parameter(help="Why it is no bug, or how it was fixed.")],
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
+) -> None:
+    """Close a finding by hand; it is opened again if one of its inputs fails later."""
+    _change(solver, finding, location, json, lambda known, now: mark_closed(known, None, now, why))
+
+
+@findings.command(name="quarantine")
+def quarantine_finding(
+    solver: SolverName,
+    finding: FindingKey,
+    /,
+    *,
+    why: Annotated[str, Parameter(help="Why it is set aside.")],
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
+) -> None:
+    """Set a finding aside: it is watched, but neither filed nor a reason to refuse a change."""
+    _change(solver, finding, location, json, lambda known, _: quarantine(known, why))
+
+
+@findings.command(name="release")
+def release_finding(
+    solver: SolverName,
+    finding: FindingKey,
+    /,
+    *,
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
+) -> None:
+    """Take a finding out of quarantine."""
+    _change(solver, finding, location, json, lambda known, _: release(known))
 
 
 @findings.command(name="file")
@@ -172,6 +199,50 @@ def file_issues(
     )
 
 
+def reproduce_finding(
+    solver: str,
+    finding: str,
+    commit: str | None,
+    copy: Path | None,
+    location: Location,
+    json: bool,
+) -> None:
+    """Runs a finding's input again and prints the result."""
+
+    async def step(context: FuzzContext) -> dict[str, Any]:
+        with workspace(context.work, context.solver.name, "findings") as folder:
+            return await _reproduce(context, folder, finding, commit, copy)
+
+    outcome = run_step(solver, location, step)
+    if json:
+        print_json(outcome)
+    else:
+        say(outcome["output"].strip())
+        verb = "shows" if outcome["shown"] else "does not show"
+        say(f"\n{outcome['commit']} {verb} {outcome['title']}")
+    if not outcome["shown"]:
+        raise SystemExit(FAILED)
+
+
+def _change(
+    solver: str,
+    key: str,
+    location: Location,
+    json: bool,
+    change: Callable[[Finding, int], Finding],
+) -> None:
+    """Changes the record of a finding and prints its state."""
+
+    async def step(context: FuzzContext) -> Finding:
+        store = FindingStore(context.pipeline)
+        found = await store.get(key)
+        now = context.pipeline.now_ms()
+        return await store.update(found.key, lambda known: change(known or found, now))
+
+    changed = run_step(solver, location, step)
+    _print_each([changed], json, lambda f: f"{f.key} is {f.state}", "")
+
+
 async def _reproduce(
     context: FuzzContext, folder: Path, key: str, commit: str | None, copy: Path | None
 ) -> dict[str, Any]:
@@ -186,9 +257,17 @@ async def _reproduce(
     verdict = await Fuzzer(context.solver, context.pipeline, folder).classify(name, path)
     return {
         "finding": found.key, "commit": name, "title": found.title,
-        "shown": verdict.kind == "bug" and verdict.title == found.title,
+        "shown": verdict.kind == "bug" or verdict.kind == found.kind,
         "verdict": verdict.kind, "output": verdict.output,
     }  # fmt: skip
+
+
+def _blamed(finding: Finding) -> str:
+    """Names the commit that introduced a bug, or says that it is one of several."""
+    if finding.introduced_by is None or finding.last_good is None:
+        return "older"
+    others = len(finding.suspects) - 1
+    return finding.introduced_by[:SHORT] + (f" or {others} others" if others > 0 else "")
 
 
 def _copy(path: Path, to: Path) -> None:

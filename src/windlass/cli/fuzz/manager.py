@@ -15,6 +15,7 @@ from windlass.cli.fuzz.app import (
 )
 from windlass.cli.options.flags import Json
 from windlass.cli.output.text import print_json, say
+from windlass.fuzzing.buckets.probe import sweep_probes
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.manager import Manager, ManagerReport
 from windlass.fuzzing.sources.open import open_commit_source
@@ -44,6 +45,8 @@ def manager(
             try:
                 role = Manager(context.pipeline, commits, context.solver.commits)
                 if commit is None:
+                    now_ms = context.pipeline.now_ms()
+                    await sweep_probes(context.pipeline.bucket, context.solver.name, now_ms)
                     return await role.run_once()
                 name, added = await role.add(commit)
                 return ManagerReport(queued=(name,) if added else ())

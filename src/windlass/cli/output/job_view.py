@@ -14,7 +14,7 @@ from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
-from windlass.wire.jobs import Job, LinkedJob, Priority, RunStatistics, StepInfo
+from windlass.wire.jobs import Job, LinkedJob, Priority, Reproduction, RunStatistics, StepInfo
 
 
 def print_job(job: Job) -> None:
@@ -70,6 +70,25 @@ def print_job(job: Job) -> None:
     say("")
     rows = [(t.at, t.frm or "(new)", t.to, t.reason, t.actor) for t in job.transitions]
     print_table(("at", "from", "to", "reason", "by"), rows, "")
+
+
+def print_reproduction(found: Reproduction) -> None:
+    """Prints how to run a job again."""
+    parts = [
+        ("submit it again", [found.command]),
+        ("in Python", found.python.splitlines()),
+        ("call its function here, without a queue", [found.call] if found.call else []),
+        ("what the worker ran", [found.program] if found.program else []),
+        ("get the files that it read", found.fetch),
+        ("variables", [f"{name}={value}" for name, value in found.env.items()]),
+        ("secrets, which only workers know", found.secrets),
+        ("isolation", [f"{found.isolation}, on worker {found.worker}"] if found.isolation else []),
+    ]
+    for title, lines in parts:
+        if lines:
+            say(f"{title}:", BOLD)
+            for line in lines:
+                say(f"  {line}")
 
 
 def _step(step: StepInfo) -> str:

@@ -5,7 +5,7 @@ here is run: words are quoted for a shell, values are written as Python literals
 """
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -31,6 +31,7 @@ from windlass.domain.values.quantities import format_duration
 _SHELL: Final = "shell"
 _PYTHON: Final = "python"
 _OF_COMMANDS: Final = frozenset({"argv", "env", "artifacts", "inputs"})
+_CLIENT: Final = ("import windlass", "", "client = windlass.Client()")
 _APART: Final = frozenset({"task", "args"}) | SET_BY_SERVER
 
 
@@ -45,6 +46,23 @@ class Equivalents(NamedTuple):
 def equivalents(spec: JobSpec, path: str | None = None) -> Equivalents:
     """Returns the texts for a canonical job; `path` is that of its named task, if known."""
     return Equivalents(command_line(spec), python_code(spec), local_call(spec, path))
+
+
+def start_texts(template: str, parameters: Mapping[str, Any], version: int = 0) -> Equivalents:
+    """Returns the texts that start a template with these parameters."""
+    name = f"{template}@{version}" if version else template
+    words = ["windlass", "workflows", "start", name]
+    for parameter, value in parameters.items():
+        words += ["--param", f"{parameter}={_parameter(value)}"]
+    start = f"workflow = client.start_template({name!r}, {dict(parameters)!r})"
+    python = "\n".join((*_CLIENT, start, "print(workflow.id)", ""))
+    return Equivalents(" ".join(map(quote, words)), python, None)
+
+
+def _parameter(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_parameter, value))
+    return value if isinstance(value, str) else _json(value)
 
 
 def command_line(spec: JobSpec) -> str:
@@ -73,8 +91,7 @@ def python_code(spec: JobSpec) -> str:
     else:
         fields = _keywords({"task": spec.task, "args": args} | given)
         submit = f"client.submit(windlass.JobSpec({fields}))"
-    lines = ("import windlass", "", "client = windlass.Client()", f"job = {submit}")
-    return "\n".join((*lines, "print(job.result())", ""))
+    return "\n".join((*_CLIENT, f"job = {submit}", "print(job.result())", ""))
 
 
 def local_call(spec: JobSpec, path: str | None = None) -> str | None:

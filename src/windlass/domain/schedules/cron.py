@@ -5,8 +5,10 @@ comes right after it, and of a repeated hour the first counts. Lines such as `*/
 * * * *` follow real time.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -31,6 +33,7 @@ _EXPECTED: Final = (
     "five fields (minute hour day month weekday) such as */15 * * * *, or one of "
     + ", ".join(_NAMED)
 )
+_STEP: Final = re.compile(r"\*/([1-9]\d*) \* \* \* \*")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -69,6 +72,18 @@ class Cron:
             if len(found) >= count or start == after:
                 return found[-count:]
             span *= 2
+
+
+@lru_cache(maxsize=1_000)
+def in_words(line: str, zone: str) -> str:
+    """Returns when a line that was accepted comes due: "Every 15 minutes, UTC"."""
+    plain = _check_line(line, "cron")
+    step = _STEP.fullmatch(plain)
+    if step is not None and 60 % int(step[1]) == 0:
+        text = f"Every {step[1]} minutes"
+    else:
+        text = str(CronSim(plain, _EPOCH).explain())
+    return f"{text}, {'UTC' if zone == 'UTC' else f'{zone} time'}"
 
 
 def _up_to(slots: Iterator[int], until: int) -> list[int]:

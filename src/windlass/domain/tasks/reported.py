@@ -25,7 +25,7 @@ class ReportedTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """A function that a worker has imported.
 
     `name` is that of its task, or its path; `schema` describes its arguments as an object, which
-    are given as a list if they are `positional`. `options` are those of its jobs.
+    are given as a list if they are `positional`, in this `order`. `options` are those of its jobs.
     """
 
     name: str
@@ -34,6 +34,7 @@ class ReportedTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     schema: dict[str, Any] = {}
     options: dict[str, Any] = {}
     positional: bool = False
+    order: list[str] = []
     version: str | None = None
 
 
@@ -44,7 +45,7 @@ def pack(tasks: Iterable[ReportedTask]) -> list[dict[str, Any]]:
     for task in tasks:
         short = task
         if _size(task) > TASK_LIMIT:
-            short = msgspec.structs.replace(task, schema={}, options={})
+            short = msgspec.structs.replace(task, schema={}, options={}, order=[])
         left -= _size(short)
         if left < 0 or len(told) == MOST_TASKS:
             break
@@ -76,6 +77,7 @@ def _read(one: object) -> ReportedTask | None:
         schema=_clean(task.schema),
         options=_clean(task.options),
         positional=task.positional,
+        order=[_plain(one, NAME_LIMIT) for one in task.order],
         version=None if task.version is None else _plain(task.version, NAME_LIMIT),
     )
 

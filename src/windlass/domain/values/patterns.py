@@ -18,7 +18,10 @@ Finds = Callable[[str], bool]
 
 @lru_cache(maxsize=100)
 def compile_pattern(pattern: str) -> Finds:
-    """Returns a function that searches a text; raises `InvalidInput` for a bad pattern."""
+    """Returns a function that searches a text, in which ^ and $ are the ends of lines.
+
+    Raises `InvalidInput` for a bad pattern.
+    """
     import re2
 
     if len(pattern) > PATTERN_LIMIT:
@@ -27,7 +30,7 @@ def compile_pattern(pattern: str) -> Finds:
     options.log_errors = False
     options.max_mem = PATTERN_MEMORY
     try:
-        search = re2.compile(pattern, options).search
+        search = re2.compile(f"(?m){pattern}", options).search
     except re2.error as error:
         told = error.args[0] if error.args else b""
         said = told.decode(errors="replace") if isinstance(told, bytes) else str(told)

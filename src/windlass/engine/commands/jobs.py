@@ -1,11 +1,13 @@
 """`engine.jobs`: commands about single jobs."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
 from windlass.domain.rows.records import JobFacts
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.attempts.activity import Activity, note_activity
 from windlass.engine.commands.submit import SubmitCommand
 from windlass.engine.history.delete_jobs import Deleted, delete_jobs
@@ -79,6 +81,27 @@ class Jobs:
         superseded = await self._run(lambda work: retry_one(work, job, actor, not_before))
         await self._cascades.settled()
         return superseded
+
+    async def retry_with(
+        self, job: int, args: Any, actor: str | None = None
+    ) -> supersede.Superseded:
+        """Supersedes an ended job by a new one with other arguments."""
+        check_id("job", job)
+        check_text("actor", actor)
+        await self._cascades.settled()
+        bodies = await self._store.read(lambda tx: tx.jobs.specs([job]))
+        if job not in bodies:
+            raise NotFound("job", job)
+        spec = decode_spec(bodies[job])
+        supersede.check_references(spec.args, args)
+        alone = replace(spec, args=args, after=(), after_any=(), run_if=None, workflow=None)
+        (valid,) = self._submissions.validate([replace(alone, key=None, submitted_by=None)])
+        changed = supersede.ChangedArgs(valid.spec.args, valid.shape)
+        done = await self._run(lambda work: retry_one(work, job, actor, None, changed))
+        if not done.applied:
+            raise Conflict("superseded", f"job {job} was retried already, as job {done.job}")
+        await self._cascades.settled()
+        return done
 
     async def unblock(
         self, job: int, accept: bool = True, reason: str = "Rejected", actor: str | None = None

@@ -6,7 +6,7 @@ are requeued.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -22,6 +22,7 @@ from windlass.domain.job.job import (
 from windlass.domain.lifecycle.rank import age_from_ms, level, rank
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState, ended_badly
+from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import UPLOADED
 from windlass.domain.rows.records import (
@@ -35,8 +36,8 @@ from windlass.domain.rows.records import (
     Wait,
     WorkflowRow,
 )
-from windlass.domain.tasks.references import uploads_in
-from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.tasks.references import results_in, uploads_in
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError
 from windlass.domain.values.times import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.dependents import hold_back
@@ -62,19 +63,41 @@ class Superseded(NamedTuple):
     applied: bool
 
 
+class ChangedArgs(NamedTuple):
+    """Other arguments for a retried job, and the shape of a job with them."""
+
+    args: Any
+    shape: Shape
+
+
+def check_references(old: Any, new: Any) -> None:
+    """Refuses arguments that name jobs or uploads which the old ones do not.
+
+    The job would have to wait for them, or lacks the right to read them.
+    """
+    jobs = set(results_in(new, "args")) - set(results_in(old, "args"))
+    files = set(uploads_in(new)) - set(uploads_in(old))
+    if jobs or files:
+        named = ", ".join(map(str, sorted(map(str, jobs | files))))
+        expected = "no other jobs and uploads than before"
+        raise InvalidInput("args", expected, named, "submit a new job for that")
+
+
 async def retry(
-    work: Work, job: int, actor: str | None, not_before: int | None = None
-) -> Superseded:
+    work: Work, job: int, actor: str | None, not_before: int | None = None,
+    changed: ChangedArgs | None = None,
+) -> Superseded:  # fmt: skip
     """Supersedes `job`, or returns the job that already has."""
-    (done,) = await retry_many(work, [job], actor, not_before)
+    (done,) = await retry_many(work, [job], actor, not_before, changed)
     if isinstance(done, WindlassError):
         raise done
     return done
 
 
 async def retry_many(
-    work: Work, jobs: Sequence[int], actor: str | None, not_before: int | None = None
-) -> list[Superseded | WindlassError]:
+    work: Work, jobs: Sequence[int], actor: str | None, not_before: int | None = None,
+    changed: ChangedArgs | None = None,
+) -> list[Superseded | WindlassError]:  # fmt: skip
     """Supersedes many jobs, each after those of them that it depends on."""
     known = await work.tx.jobs.read(sorted(jobs))
     bodies = await work.tx.jobs.specs(sorted(known))
@@ -82,9 +105,16 @@ async def retry_many(
     if not_before is not None:
         at = format_moment(not_before)
         specs = {j: msgspec.structs.replace(s, not_before=at) for j, s in specs.items()}
+    if changed is not None:
+        specs = {j: msgspec.structs.replace(s, args=changed.args) for j, s in specs.items()}
     named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
     locked = await work.tx.jobs.lock(sorted({*known, *named.values()}))
     await work.catalog.know(work.tx, (locked[job].shape for job in known))
+    if changed is not None and any(
+        work.catalog.shapes[locked[job].shape] != changed.shape for job in known
+    ):
+        expected = "arguments that ask the same of workers"
+        raise InvalidInput("args", expected, "others", "submit a new job for that")
     standing = await _Obstacles.read(work, [locked[job] for job in sorted(known)])
     answers: list[Superseded | WindlassError] = []
     for job in jobs:

@@ -69,6 +69,7 @@ class PoolsLoop:
         """Runs one round: list, reconcile, decide, act."""
         self._engine.counters.wanted = {}
         if not await self._engine.store.read(lambda tx: tx.pools.all()):
+            self._engine.counters.ran(self.name, now)
             return PoolsReport()
         installation = await self._pools.installation()
         if not await self._engine.run(self._take_turn):

@@ -20,7 +20,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.jobs.deadlines import without_passed
-from windlass.engine.jobs.supersede import Superseded, newest_of, retry, retry_many
+from windlass.engine.jobs.supersede import ChangedArgs, Superseded, newest_of, retry, retry_many
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
@@ -74,11 +74,12 @@ async def retry_failed(
 
 
 async def retry_one(
-    work: Work, job: int, actor: str | None, not_before: int | None = None
-) -> Superseded:
+    work: Work, job: int, actor: str | None, not_before: int | None = None,
+    changed: ChangedArgs | None = None,
+) -> Superseded:  # fmt: skip
     """Supersedes one job; in a `fail_fast` workflow also what its failure has stopped."""
     old = (await work.tx.jobs.read([job])).get(job)
-    done = await retry(work, job, actor, not_before)
+    done = await retry(work, job, actor, not_before, changed)
     if done.applied and old is not None and old.workflow is not None:
         row = (await work.tx.workflows.lock([old.workflow]))[old.workflow]
         if row.flags & FAIL_FAST and _stopped_by(old, row.counts):

@@ -13,6 +13,7 @@ from windlass.fuzzing.buckets.bucket import (
 from windlass.fuzzing.buckets.layout import state_key
 
 TRIES: Final = 3
+STALE_MS: Final = 3_600_000
 
 
 async def probe(bucket: Bucket, solver: str, nonce: Callable[[], str]) -> None:
@@ -39,6 +40,18 @@ async def probe(bucket: Bucket, solver: str, nonce: Callable[[], str]) -> None:
         f"{bucket.name} refused {TRIES} conditional writes of new objects; use a server that "
         "supports conditional writes, or a directory",
     )
+
+
+async def sweep_probes(bucket: Bucket, solver: str, now_ms: int) -> int:
+    """Deletes what probes left behind when they were killed; returns how many there were."""
+    folder = state_key(solver, "").rstrip("/")
+    old = [
+        item.key
+        async for item in bucket.list(folder)
+        if item.key.startswith(f"{folder}/probe-") and item.modified_ms < now_ms - STALE_MS
+    ]
+    await bucket.delete(old)
+    return len(old)
 
 
 async def _try(bucket: Bucket, key: str) -> None:

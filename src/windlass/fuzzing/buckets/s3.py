@@ -12,7 +12,7 @@ from obstore.store import S3Store
 from windlass.blobs.faults import from_bucket
 from windlass.blobs.keys import check_key, check_prefix
 from windlass.blobs.s3 import S3Blobs, endpoint_of_environment
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput, StoreUnavailable
 from windlass.fuzzing.buckets.bucket import (
     ConcurrentWrite,
     Listed,
@@ -78,7 +78,13 @@ class S3Bucket:
         except AlreadyExistsError:
             # The library raises this for a 412 to "only if absent" and for every 409.
             raise (PreconditionFailed if expected is None else ConcurrentWrite)(key) from None
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if expected is None or "NoSuchBucket" in str(error):
+                raise StoreUnavailable(
+                    f"bucket {self.name} does not exist; correct its name, or create it with "
+                    "`windlass fuzz init`",
+                    outcome_unknown=False,
+                ) from None
             raise PreconditionFailed(key) from None
         except BaseError as error:
             raise _outcome_unknown(error, key, self.name) from error

@@ -9,7 +9,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -43,13 +43,17 @@ class MappedTest:
 
 @dataclass(slots=True)
 class Mapper:
-    """Runs tests under one build; `on_test_done` gets the number done and any error."""
+    """Runs tests under one build; `on_test_done` gets the number done and any error.
+
+    `crashed` lists the tests that a signal ended.
+    """
 
     build: CoverageBuild
     scratch: Path
     clock: Clock
     limits: Limits
     on_test_done: Callable[[int, str], None] = lambda *_: None
+    crashed: list[str] = field(default_factory=list)
 
     async def run_all(self, commit: str, tests: Sequence[MappedTest], cores: int) -> CoverageMap:
         """Runs all tests, `cores` at a time, and returns the map."""
@@ -82,6 +86,8 @@ class Mapper:
                 test.argv, cwd=folder, log=folder / "log", limits=self.limits, clock=self.clock,
                 env=env,
             )  # fmt: skip
+            if ended.code < 0 and ended.reason == "exited":
+                self.crashed.append(test.name)
             found = await self._read(folder)
             if not found:
                 raise WindlassError(f"wrote no coverage; it {ended.describe(self.limits)}")

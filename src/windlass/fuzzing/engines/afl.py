@@ -58,6 +58,8 @@ class AflOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class AflEngine:
     """The engine for AFL++."""
 
+    options_type = AflOptions
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, AflOptions)

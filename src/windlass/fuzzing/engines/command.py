@@ -59,6 +59,8 @@ class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class CommandEngine:
     """The engine for programs that know nothing of fuzzing."""
 
+    options_type = CommandOptions
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, CommandOptions)

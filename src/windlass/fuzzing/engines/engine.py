@@ -153,9 +153,29 @@ def make_engine(name: str, target: Target) -> Engine:
     for entry in entry_points(group=GROUP, name=name):
         engine: Engine = entry.load()(target)
         return engine
+    raise _unknown_engine(name)
+
+
+def _unknown_engine(name: str) -> InvalidSetting:
     known = engine_names()
     message = f"unknown engine {name} (installed: {', '.join(known)}){did_you_mean(name, known)}"
-    raise InvalidSetting("engine.name", message, name)
+    return InvalidSetting("engine.name", message, name)
+
+
+def check_engine(options: Mapping[str, Any]) -> None:
+    """Raises if there is no such engine or it has no such options, without a build.
+
+    An engine of another package names its options in `options_type`, or is not checked.
+    """
+    name = str(options["name"])
+    entries = entry_points(group=GROUP, name=name)
+    for entry in entries:
+        kind = getattr(entry.load(), "options_type", None)
+        if kind is not None:
+            given = {key: value for key, value in options.items() if key != "name"}
+            convert_settings(given, kind, "engine")
+    if not entries:
+        raise _unknown_engine(name)
 
 
 def parse_options(target: Target, kind: type[T]) -> T:

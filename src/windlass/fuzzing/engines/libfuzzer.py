@@ -47,6 +47,8 @@ class LibFuzzerOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 class LibFuzzerEngine:
     """The engine for libFuzzer targets."""
 
+    options_type = LibFuzzerOptions
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, LibFuzzerOptions)

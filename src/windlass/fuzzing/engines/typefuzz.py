@@ -62,6 +62,8 @@ class TypefuzzOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class TypefuzzEngine:
     """The engine for SMT solvers."""
 
+    options_type = TypefuzzOptions
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, TypefuzzOptions)

@@ -5,6 +5,7 @@ into the map that fuzzers use.
 """
 
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,9 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, decode, encode
 from windlass.fuzzing.coverage.mapper import CoverageBuild, MappedTest, Mapper
 from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.processes.runner import Limits, tail
+from windlass.fuzzing.roles.engine_factory import fresh_folder
 from windlass.fuzzing.roles.seed_selection import find_tests
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -53,6 +56,7 @@ class CoverageReport(msgspec.Struct, kw_only=True):
     merged: bool
     missing: list[str] = []
     troubles: list[str] = []
+    crashed: list[str] = []
 
 
 class CoveragePlan(msgspec.Struct, kw_only=True):
@@ -91,7 +95,8 @@ class CoverageRole:
         commit = await self._commit(mirror, builds, commit)
         build = await builds.fetch(commit, "coverage") or await self._make(mirror, commit)
         mapper = self._mapper(build, options)
-        tests = _commands(await self._tests(mirror, commit, shard), options, build.folder)
+        files = await self._tests(mirror, commit, shard)
+        tests = _commands(files, options, build.folder)
         troubles: list[str] = []
 
         def on_test_done(done: int, trouble: str) -> None:
@@ -102,9 +107,23 @@ class CoverageRole:
         mapper.on_test_done = on_test_done
         self.notify(f"{commit[:12]}: mapping {len(tests)} tests")
         found = await mapper.run_all(commit, tests, self.cores)
+        await self._keep_crashed(commit, [files[name] for name in mapper.crashed])
         if not found.functions:
             raise WindlassError(f"no test wrote any coverage: {'; '.join(troubles[:3])}")
-        return await self._write(found, len(tests), shard, troubles)
+        report = await self._write(found, len(tests), shard, troubles)
+        report.crashed = mapper.crashed
+        return report
+
+    async def _keep_crashed(self, commit: str, tests: Sequence[Path]) -> None:
+        """Leaves tests that crash to the next fuzzer's run, which triages them."""
+        if not tests:
+            return
+        folder = fresh_folder(self.work / "crashed")
+        for number, path in enumerate(tests):
+            self.notify(f"{path.name} crashes with the coverage build")
+            shutil.copyfile(path, folder / f"{number}{path.suffix}")
+        if await self.pipeline.has_build(commit, ("production",)):
+            await Untriaged(self.pipeline).keep(commit, folder)
 
     async def plan(
         self, commit: str | None = None, shard: tuple[int, int] = (1, 1)

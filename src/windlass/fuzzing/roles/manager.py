@@ -5,7 +5,7 @@ a commit is queued before it counts as checked, and scheduled before it leaves `
 the manager again completes what is left.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import msgspec
@@ -18,6 +18,7 @@ from windlass.fuzzing.state.documents import Schedule, State
 from windlass.fuzzing.state.pipeline import Pipeline
 
 DAY_MS: Final = 86_400_000
+LOOK_BACK: Final = 8  # commits that are looked at when too few are left
 
 
 class ManagerReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,8 @@ class Manager:
         history = await self._commits.since(state.last_checked_commit, self._settings.fresh)
         taken, passed = self._split_by_age(history, state, now_ms)
         queued = await self._queue(taken)
+        if not taken:
+            queued = await self._refill()
         scheduled, dropped, made_room = await self._schedule()
         swept = await self._pipeline.bucket.delete_expired(
             builds_prefix(self._pipeline.solver), BUILDS_KEPT_MS, now_ms
@@ -100,6 +103,37 @@ class Manager:
         written = await self._pipeline.queue.update(lambda queue: rules.enqueue_new(queue, wanted))
         before = frozenset(written.before.queue)
         return tuple(c for c in wanted if c in written.value.queue and c not in before)
+
+    async def _refill(self) -> tuple[str, ...]:
+        """Queues the newest commits again if nothing else happens and too few are left to fuzz.
+
+        Builds expire, so after some quiet days nothing would be left. Only commits that were
+        queued before come back; those whose builds still exist go straight to the schedule.
+        """
+        queue = await self._pipeline.queue.read()
+        ready, _ = await self._split_by_binaries(
+            e.hash for e in await self._pipeline.schedule.read()
+        )
+        short = rules.MINIMUM - len(ready)
+        if queue.queue or queue.built or short <= 0:
+            return ()
+        wanted = await self._newest(queue.seen, {*ready, *queue.failed}, short)
+        there, gone = await self._split_by_binaries(wanted)
+        for name in gone:
+            await self._pipeline.queue.update(lambda q, n=name: rules.enqueue_by_hand(q, n))  # type: ignore[misc]
+        for name in there:
+            await self._pipeline.schedule.update(
+                lambda schedule, n=name: rules.add_to_schedule(schedule, n)  # type: ignore[misc]
+            )
+        return tuple(gone)
+
+    async def _newest(self, seen: Collection[str], known: Collection[str], most: int) -> list[str]:
+        """Returns the newest commits that were queued before and are not known, oldest first."""
+        found: list[str] = []
+        for commit in reversed((await self._commits.since(None, LOOK_BACK)).commits):
+            if commit.hash in seen and commit.hash not in known and len(found) < most:
+                found.insert(0, commit.hash)
+        return found
 
     async def _schedule(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Returns what was scheduled, dropped without binaries, and removed to make room."""

@@ -6,6 +6,7 @@ commit that a shallow clone has cut off. None of them changes the state.
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
@@ -24,10 +25,21 @@ FULL: Final = "No space left on device"
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
+_UNREACHABLE: Final = re.compile(
+    r"unable to access|Could not resolve|Could not read from remote|early EOF|remote end hung up|"
+    r"Connection (?:refused|timed out|reset)|Operation timed out|Network is unreachable",
+    re.IGNORECASE,
+)
+
+
 class GitFailed(WindlassError):
     """git failed; the message is its last line of error output."""
 
     code = "git_failed"
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.text = details or message
 
 
 class Mirror:
@@ -93,8 +105,50 @@ class Mirror:
         await _git(None, "clone", "--quiet", "--shared", "--no-checkout", self._folder, folder)
         await _git(folder, "checkout", "--quiet", "--detach", name)
         if (folder / ".gitmodules").exists():
-            await _git(folder, "submodule", "update", "--init", "--recursive", "--quiet")
+            await self._fetch_submodules(folder)
         return name
+
+    async def _fetch_submodules(self, folder: Path) -> None:
+        """Fetches the submodules; a host that does not answer is not the commit's fault."""
+        try:
+            await _git(folder, "submodule", "update", "--init", "--recursive", "--quiet")
+        except GitFailed as error:
+            if not _UNREACHABLE.search(error.text):
+                raise
+            reason = error.text.splitlines()[0]
+            raise Unreachable(
+                f"cannot reach a submodule of {self._repository} ({reason}); check its address "
+                "and this machine's access to it, then run this again"
+            ) from None
+
+    async def resolve(self, name: str) -> str:
+        """Returns the full hash of a commit, branch or tag, and of `HEAD` in the repository.
+
+        What only the repository's own HEAD contains, as after the checkout of a pull request,
+        is fetched.
+        """
+        if name != "HEAD":
+            try:
+                return await self.require(name)
+            except NotFound:
+                pass
+        try:
+            await _git(self._folder, "fetch", "--quiet", "origin", name)
+        except GitFailed:
+            raise NotFound("commit", name) from None
+        return await self.require("FETCH_HEAD")
+
+    async def merge_base(self, one: str, other: str) -> str:
+        """Returns the newest commit that both contain."""
+        try:
+            return (await _git(self._folder, "merge-base", one, other)).strip()
+        except GitFailed:
+            raise WindlassError(f"{one[:12]} and {other[:12]} have no commit in common") from None
+
+    async def changed_files(self, base: str, head: str) -> list[str]:
+        """Returns the files that differ between two commits."""
+        words = ("diff", "--name-only", "--no-ext-diff", "-z", base, head)
+        return [name for name in (await _git(self._folder, *words)).split("\0") if name]
 
     async def parent(self, commit: str) -> str | None:
         """Returns the first parent, if there is one."""
@@ -152,9 +206,9 @@ class Mirror:
             return False
         return True
 
-    async def changed(self, commit: str) -> list[ChangedFunction]:
-        """Returns the functions that a commit changes against its first parent."""
-        before = await self.parent(commit) or await self._empty_tree()
+    async def changed(self, commit: str, base: str | None = None) -> list[ChangedFunction]:
+        """Returns the functions that a commit changes against `base` or its first parent."""
+        before = base or await self.parent(commit) or await self._empty_tree()
         diff = await _git(
             self._folder, "diff", "--no-color", "--no-ext-diff", "-M", "-U0", before, commit
         )
@@ -181,6 +235,19 @@ class Mirror:
         return True
 
 
+async def check_repository(repository: str, branch: str) -> None:
+    """Raises if a repository does not answer or has no such branch."""
+    try:
+        found = await _git(None, "ls-remote", "--heads", repository, f"refs/heads/{branch}")
+    except GitFailed as error:
+        raise Unreachable(
+            f"cannot reach repository {repository} ({error}); check its address and this "
+            "machine's access to it"
+        ) from None
+    if not found.strip():
+        raise WindlassError(f"repository {repository} has no branch {branch}; change `branch`")
+
+
 async def _git(folder: Path | None, *words: str | Path) -> str:
     """Runs git and returns its output."""
     where = [] if folder is None else ["-C", str(folder)]
@@ -194,5 +261,6 @@ async def _git(folder: Path | None, *words: str | Path) -> str:
         lines = errors.decode(errors="replace").strip().splitlines()
         if process.returncode == -signal.SIGXFSZ or any(FULL in line for line in lines):
             raise DiskFull(f"no disk space left for git {words[0]}; free some")
-        raise GitFailed(lines[-1] if lines else f"git {words[0]} exited with {process.returncode}")
+        last = lines[-1] if lines else f"git {words[0]} exited with {process.returncode}"
+        raise GitFailed(last, "\n".join(lines))
     return output.decode(errors="replace")

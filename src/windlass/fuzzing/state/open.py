@@ -1,7 +1,9 @@
 """Opens a pipeline: chooses the bucket by its URL and supplies the real clock."""
 
 import os
+import re
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 from windlass.clock import RealChance, RealClock, RealSecrets
@@ -13,6 +15,8 @@ from windlass.fuzzing.buckets.probe import probe
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import Runtime
+
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
 def open_bucket(url: str, *, make: bool = True) -> Bucket:
@@ -27,12 +31,20 @@ def open_bucket(url: str, *, make: bool = True) -> Bucket:
                 f"cannot open {url}: S3 support is not installed; run pip install 'windlass[s3]'",
                 url,
             ) from None
+        check_bucket_name(parts.netloc)
         return S3Bucket(parts.netloc, parts.path.strip("/"))
     if parts.scheme == "file":
         return DirectoryBucket(Path(parts.path), make=make)
     if not parts.scheme and url:
         return DirectoryBucket(Path(url), make=make)
     raise InvalidInput("bucket", "s3://bucket/prefix, file:///directory or a path", url)
+
+
+def check_bucket_name(name: str) -> None:
+    """Refuses names that S3 does not allow, before a server answers with something else."""
+    if not _BUCKET.fullmatch(name) or ".." in name:
+        rule = "3 to 63 lower-case letters, digits, '-' and '.', starting with a letter or digit"
+        raise InvalidInput("bucket", f"the name of an S3 bucket ({rule})", name)
 
 
 def real_runtime() -> Runtime:

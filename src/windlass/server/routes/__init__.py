@@ -7,6 +7,7 @@ from typing import Final
 
 from windlass.server.audit.routes import routes as audit_routes
 from windlass.server.http.routes import Route
+from windlass.server.live.routes import routes as live_routes
 from windlass.server.routes import (
     access,
     attempts,
@@ -43,6 +44,7 @@ ALL: Final[tuple[Route, ...]] = (
     *queues.namespace_routes,
     *access.routes,
     *events.routes,
+    *live_routes,
     *workflows.routes,
     *graphs.routes,
     *templates.routes,
@@ -51,6 +53,7 @@ ALL: Final[tuple[Route, ...]] = (
     *overview.routes,
     *fleet_tasks.routes,
     *fleet_workers.routes,
+    *fleet_workers.namespace_routes,
     *fleet_history.routes,
     *fleet_fuzzing.routes,
     *audit_routes,

@@ -4,7 +4,9 @@ from typing import Annotated
 
 import msgspec
 
+from windlass.api.details.reproduce import Details
 from windlass.api.lists.orders import parse_place, parse_sort
+from windlass.api.lists.past_jobs import PastJobs
 from windlass.api.parse import job_filter
 from windlass.api.queries import PAGE_LIMIT
 from windlass.api.render import show_event
@@ -20,11 +22,14 @@ from windlass.wire.jobs import (
     DeleteReply,
     DeleteRequest,
     Job,
+    JobChain,
     JobCount,
     JobList,
     PriorityReply,
     PriorityRequest,
+    Reproduction,
     RetryReply,
+    RetryRequest,
     SubmitReply,
     SubmitRequest,
     UnblockRequest,
@@ -70,10 +75,12 @@ async def list_jobs(
     sort: str = JobSort.NEWEST,
     after: str = "",
     limit: PageSize = 100,
+    as_of: str | None = None,
 ) -> JobList:
     """Returns a page of jobs, newest first unless `sort` says otherwise.
 
     `text` and `regex` (of RE2) are looked for in names, commands, functions and error messages.
+    `as_of` shows jobs as they were at a time, without those that were deleted since.
     """
     wanted = job_filter(
         call.who, state=state, queue=queue, namespace=namespace, task=task, name=name,
@@ -82,6 +89,8 @@ async def list_jobs(
         created_to=created_to, finished_from=finished_from, finished_to=finished_to,
     )  # fmt: skip
     order, place = parse_sort(sort), parse_place(after)
+    if as_of is not None:
+        return await PastJobs(call.services.engine).jobs(wanted, place, limit, order, as_of)
     return await call.services.queries.jobs(wanted, place, limit, order)
 
 
@@ -117,8 +126,10 @@ async def count_jobs(
 
 
 @routes.get("/{job:int}", needs=Action.READ_JOBS)
-async def show(call: Call, job: Id) -> Job:
-    """Returns one job with its attempts and transitions."""
+async def show(call: Call, job: Id, as_of: str | None = None) -> Job:
+    """Returns one job with its attempts and transitions; with `as_of` as it was at a time."""
+    if as_of is not None:
+        return await PastJobs(call.services.engine).job(job, call.who, as_of)
     return await call.services.queries.job(job, call.who)
 
 
@@ -171,6 +182,24 @@ async def delete(call: Call, job: Id) -> Changed:
 async def retry(call: Call, job: Id) -> RetryReply:
     """Replaces an ended job with a new one."""
     return await call.services.jobs.retry(job, call.who)
+
+
+@routes.post("/{job:int}/retry-with", needs=Action.CHANGE_JOBS)
+async def retry_with(call: Call, job: Id, data: Body[RetryRequest]) -> RetryReply:
+    """Replaces an ended job with a new one that has other arguments."""
+    return await call.services.jobs.retry_with(job, data.args, call.who)
+
+
+@routes.get("/{job:int}/chain", needs=Action.READ_JOBS)
+async def chain(call: Call, job: Id) -> JobChain:
+    """Returns the job with those that it supersedes and those that supersede it."""
+    return await Details(call.services.engine).chain(job, call.who)
+
+
+@routes.get("/{job:int}/reproduce", needs=Action.READ_JOBS)
+async def reproduce(call: Call, job: Id) -> Reproduction:
+    """Returns how to run a job again: commands, environment, files."""
+    return await Details(call.services.engine).reproduction(job, call.who)
 
 
 @routes.post("/{job:int}/unblock", needs=Action.UNBLOCK_JOBS)

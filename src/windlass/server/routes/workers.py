@@ -81,9 +81,9 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
 
 
 @routes.get("", needs=Action.READ_FLEET)
-async def list_workers(call: Call) -> WorkerList:
-    """Returns all workers."""
-    return WorkerList(await call.services.queries.workers(call.who))
+async def list_workers(call: Call, as_of: str | None = None) -> WorkerList:
+    """Returns all workers; with `as_of` as they were at a time, by the events about them."""
+    return WorkerList(await call.services.queries.workers(call.who, as_of))
 
 
 @routes.get("/{worker:int}", needs=Action.READ_FLEET)

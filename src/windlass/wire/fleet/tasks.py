@@ -9,7 +9,7 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A task, or a function by its path, as a form needs it.
 
     `schema` is the JSON schema of its arguments, empty if they are not known; with `positional`
-    they are sent as a list in the order of its properties. `options` are the defaults of its jobs.
+    they are sent as a list, in this `order`. `options` are the defaults of its jobs.
     `workers` counts those that have it; it is 0 for built-in tasks.
     """
 
@@ -20,6 +20,7 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     path: str | None = None
     positional: bool = False
+    order: list[str] = []
     version: str | None = None
     workers: int = 0
 

@@ -19,11 +19,12 @@ class FleetWorker(msgspec.Struct, frozen=True, kw_only=True):
 class FleetPage(msgspec.Struct, frozen=True, kw_only=True):
     """Workers by name, from one page on; `next` is the `after` of the next page.
 
-    `statuses` and `kinds` count all workers that the other filters take.
+    `statuses` counts all workers that the other filters take, `kinds` those of each kind by
+    status, whatever state and kind were asked for.
     """
 
     workers: list[FleetWorker]
     total: int
     statuses: dict[str, int]
-    kinds: dict[str, int]
+    kinds: dict[str, dict[str, int]]
     next: str | None = None

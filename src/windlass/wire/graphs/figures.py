@@ -77,6 +77,13 @@ class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
     bars: list[TimelineBar]
 
 
+class TimelineGap(msgspec.Struct, frozen=True, kw_only=True):
+    """A time in which nothing ran."""
+
+    start: int
+    end: int
+
+
 class WorkflowTimeline(msgspec.Struct, frozen=True, kw_only=True):
     """When attempts ran. Times are milliseconds since 1970.
 
@@ -95,7 +102,7 @@ class WorkflowTimeline(msgspec.Struct, frozen=True, kw_only=True):
     lanes_total: int
     runs: int
     runs_left_out: int
-    gaps: list[tuple[int, int]]
+    gaps: list[TimelineGap]
     gaps_left_out: int
 
 

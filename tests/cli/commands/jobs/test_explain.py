@@ -34,3 +34,17 @@ def test_what_is_not_there_is_named_and_exits_with_4(up: Program) -> None:
         done = up(*words)
         assert (done.returncode, done.stdout) == (4, "")
         assert said in done.stderr
+
+
+def test_the_stack_of_a_program_is_refused_by_its_worker(up: Program) -> None:
+    job = up.text("submit", "--", "sh", "-c", "exec sleep 60")
+    try:
+        shown = up.text("show", job, "--reproduce")
+        assert "windlass submit -- sh -c 'exec sleep 60'" in shown
+        while up.json("show", job)["state"] != "running":
+            pass
+        told = up("stack", job)
+        assert told.returncode != 0
+        assert "only running Python functions" in told.stderr
+    finally:
+        up.text("cancel", job)

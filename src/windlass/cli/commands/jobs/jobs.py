@@ -11,7 +11,7 @@ from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import DIM, print_json, say
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.jobs import DeletedJob, Job, JobList
+from windlass.wire.jobs import DeletedJob, Job, JobList, Reproduction
 
 PAGE: Final = 1_000
 
@@ -153,8 +153,19 @@ def _deleted(done: DeletedJob) -> str:
     return "deleted" if done.applied else "does not exist"
 
 
-def show(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
-    """Show a job with its attempts and state changes."""
+def show(
+    job: JobId, /, *, reproduce: Flag = False, at: Connection = HERE, json: Json = False
+) -> None:
+    """Show a job with its attempts and state changes.
+
+    Parameters
+    ----------
+    reproduce
+        Show instead how to run it again: as a command, in Python, and what the worker started.
+    """
+    if reproduce:
+        _reproduce(at, job, json)
+        return
     from windlass.cli.output.job_view import print_job
 
     with at.client() as client:
@@ -163,6 +174,16 @@ def show(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
         print_json(info)
     else:
         print_job(info)
+
+
+def _reproduce(at: Connection, job: int, json: bool) -> None:
+    from windlass.cli.output.job_view import print_reproduction
+
+    found = at.call("GET", f"/api/v1/jobs/{job}/reproduce", Reproduction)
+    if json:
+        print_json(found)
+    else:
+        print_reproduction(found)
 
 
 def artifacts(

@@ -84,6 +84,7 @@ def _reported(name: str, task: Task[..., Any]) -> ReportedTask:
         schema=arguments_schema(task.function),
         options=options,
         positional=is_positional(task.signature),
+        order=list(task.signature.parameters),
         version=task.version,
     )
 

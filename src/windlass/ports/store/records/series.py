@@ -33,6 +33,13 @@ class SeriesRead(Protocol):
         """
         ...
 
+    async def held_since(self, after: int, upto: int, most: int) -> dict[int, int] | None:
+        """Returns by how much the jobs that each worker holds have changed in (after, upto].
+
+        None if there are more than `most` numbers.
+        """
+        ...
+
     async def between(self, kind: int, step: int, start: int, end: int) -> list[SeriesRow]:
         """Returns rows from `start` on and before `end`, ascending by time, namespace and name."""
         ...

@@ -5,6 +5,7 @@ from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import COUNTED, Routes
 from windlass.wire.fleet.tasks import Preview, PreviewRequest, TaskList
+from windlass.wire.schedules import StartRequest
 
 routes = Routes("/api/v1", "tasks")
 
@@ -19,3 +20,12 @@ async def list_tasks(call: Call) -> TaskList:
 async def preview(call: Call, data: Body[PreviewRequest]) -> Preview:
     """Checks a job without submitting it, and returns the texts that would submit it."""
     return await call.services.fleet.tasks.preview(data.job, call.who)
+
+
+@routes.post("/templates/{name:str}/preview", needs=Action.SUBMIT_JOBS, audit=COUNTED)
+async def preview_start(
+    call: Call, name: str, data: Body[StartRequest], namespace: str | None = None
+) -> Preview:
+    """Checks the parameters of a template without starting it, and returns the texts for it."""
+    planning = call.services.planning(call.who)
+    return await call.services.fleet.tasks.preview_start(planning, name, data, namespace)

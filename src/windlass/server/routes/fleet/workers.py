@@ -1,4 +1,4 @@
-"""The route for a grid of very many workers."""
+"""Routes for pages of very many workers, and for the load of namespaces."""
 
 from typing import Annotated
 
@@ -9,12 +9,14 @@ from windlass.api.queries import PAGE_LIMIT
 from windlass.domain.access.actions import Action
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
+from windlass.wire.fleet.namespaces import NamespaceLoads
 from windlass.wire.fleet.workers import FleetPage
 from windlass.wire.workers import WorkerInfo
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 
 routes = Routes("/api/v1/fleet", "fleet")
+namespace_routes = Routes("/api/v1/namespaces", "fleet")
 
 
 @routes.get("", needs=Action.READ_FLEET)
@@ -40,3 +42,9 @@ async def list_fleet(
 async def show(call: Call, name: str) -> WorkerInfo:
     """Returns one worker by its name."""
     return await call.services.queries.worker(name, call.who)
+
+
+@namespace_routes.get("/loads", needs=Action.READ_JOBS)
+async def namespace_loads(call: Call) -> NamespaceLoads:
+    """Returns the namespaces with how many of their jobs run and are ready."""
+    return await call.services.fleet.namespaces.loads(call.who)

@@ -7,6 +7,7 @@ from windlass.domain.pools.pools import Lifecycle
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.series import Move, SeriesKey, SeriesKind, SeriesRow
 from windlass.ports.store.records.series import Moved
+from windlass.store.job_filters import ACTIVE_CODES
 from windlass.store.memory.tables import Tables
 
 POSITION = "series_seq"
@@ -70,6 +71,17 @@ class MemorySeries:
             if shape is not None:
                 found[shape, event.frm, event.to] += 1
         return [(*key, count) for key, count in sorted(found.items())]
+
+    async def held_since(self, after: int, upto: int, most: int) -> dict[int, int] | None:
+        if upto - after > most:
+            return None
+        found: Counter[int] = Counter()
+        for event in self._tables.events.between((after + 1,), (upto + 1,)):
+            enters = event.to in ACTIVE_CODES and event.frm not in ACTIVE_CODES
+            leaves = event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES
+            if event.kind == EventKind.JOB and (enters or leaves):
+                found[event.worker] += enters - leaves
+        return dict(sorted(found.items()))
 
     async def between(self, kind: int, step: int, start: int, end: int) -> list[SeriesRow]:
         return self._rows(kind, step, start, end)

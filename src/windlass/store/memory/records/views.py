@@ -24,7 +24,9 @@ from windlass.store.job_filters import (
     Candidate,
     Source,
     Standing,
+    text_of,
 )
+from windlass.store.job_search import JobText
 from windlass.store.job_views import Views
 from windlass.store.memory.core.jobs import MemoryJobs
 from windlass.store.memory.core.leases import MemoryLeases
@@ -137,6 +139,9 @@ class MemoryViews(Views):
 
     async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
         return await self._job_rows.specs(ids)
+
+    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]:
+        return [text_of(record) for record in (await self._records(ids)).values()]
 
     async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
         found = ((job, self._tables.jobs.get(job)) for job in ids)

@@ -32,6 +32,12 @@ class PostgresSeries:
         rows = await self._session.fetch("moved_between", after, upto)
         return [(row[0], row[1], row[2], row[3]) for row in rows]
 
+    async def held_since(self, after: int, upto: int, most: int) -> dict[int, int] | None:
+        if upto - after > most:
+            return None
+        rows = await self._session.fetch("held_since", after, upto)
+        return {row[0]: row[1] for row in rows}
+
     async def between(self, kind: int, step: int, start: int, end: int) -> list[SeriesRow]:
         rows = await self._session.fetch("series_between", kind, step, start, end)
         return list(map(SeriesRow._make, rows))

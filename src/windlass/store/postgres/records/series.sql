@@ -23,6 +23,14 @@ WHERE e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
   AND (j.shape IS NOT NULL OR g.name IS NOT NULL)
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 
+-- name: held_since
+-- A walk along the primary key, of events that begin or end a lease.
+SELECT coalesce(worker, 0), sum(CASE WHEN "to" = {state.assigned} THEN 1 ELSE -1 END)::bigint
+FROM events
+WHERE seq > $1 AND seq <= $2 AND kind = {event.job}
+    AND ("to" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out})) <> ("from" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out}))
+GROUP BY 1 ORDER BY 1
+
 -- name: move_series_on
 -- The row's lock keeps another server's round waiting, which then finds it moved.
 INSERT INTO meta (name, value) VALUES ('series_seq', $2)

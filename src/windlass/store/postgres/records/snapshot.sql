@@ -134,7 +134,7 @@ SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id
 
 -- name: all_codes
 -- For comparing and verifying.
-SELECT digest, created_at, expires_at, used_at, takeover, worker FROM codes ORDER BY digest
+SELECT digest, created_at, expires_at, used_at, takeover, worker, token FROM codes ORDER BY digest
 
 -- name: all_logs
 -- For comparing and verifying.

@@ -15,7 +15,9 @@ from windlass.domain.rows.records import (
     Worker,
 )
 from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
+from windlass.store import job_lists
 from windlass.store.job_filters import Candidate, Source, Standing
+from windlass.store.job_search import JobText
 from windlass.store.job_views import Views
 from windlass.store.postgres.columns import ascending
 from windlass.store.postgres.core.leases import leases_of
@@ -33,6 +35,14 @@ _SCANS = {
     Source.DUE: "scan_due",
     Source.BAD: "scan_bad",
     Source.WORKFLOW: "scan_workflow",
+}
+_SCANS_UP = {
+    Source.JOBS: "scan_jobs_up",
+    Source.LEASES: "scan_leases_up",
+    Source.WAITS: "scan_waits_up",
+    Source.DUE: "scan_due_up",
+    Source.BAD: "scan_bad_up",
+    Source.WORKFLOW: "scan_workflow_up",
 }
 
 
@@ -56,7 +66,7 @@ class PostgresViews(Views):
         self, source: Source, above: int, count: int, workflow: int | None
     ) -> list[Candidate]:
         args = (above, count, workflow) if source is Source.WORKFLOW else (above, count)
-        rows = await self._session.fetch(_SCANS[source] + "_up", *args)
+        rows = await self._session.fetch(_SCANS_UP[source], *args)
         return list(map(Candidate._make, rows))
 
     async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
@@ -78,6 +88,14 @@ class PostgresViews(Views):
     async def _event_time(self, number: int) -> int | None:
         found: int | None = await self._session.fetch_value("event_time", number)
         return found
+
+    async def _id_behind(self, at: int, newest: int) -> int:
+        args = at, newest + 1, job_lists.CHUNK
+        return int(await self._session.fetch_value("id_behind", *args))
+
+    async def _event_behind(self, at: int, oldest: int, newest: int) -> int:
+        args = at, oldest - 1, newest + 1, job_lists.CHUNK
+        return int(await self._session.fetch_value("event_behind", *args))
 
     async def _created_up_to(self, job: int) -> int | None:
         found: int | None = await self._session.fetch_value("created_up_to", job)
@@ -105,6 +123,9 @@ class PostgresViews(Views):
 
     async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
         return {row[0]: row[1] for row in await self._by_ids("job_specs", ids)}
+
+    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]:
+        return list(map(JobText._make, await self._by_ids("job_texts", ids)))
 
     async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
         return {row.facts.id: row for row in records_of(await self._by_ids("job_records", ids))}

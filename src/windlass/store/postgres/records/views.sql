@@ -91,6 +91,39 @@ SELECT at FROM events WHERE seq >= $1 ORDER BY seq LIMIT 1
 -- The nearest row by primary key.
 SELECT created_at FROM jobs WHERE id <= $1 ORDER BY id DESC LIMIT 1
 
+-- name: id_behind
+-- Halves the primary key in one round trip, as `JobLists` does step by step.
+WITH RECURSIVE search (low, high) AS (
+    SELECT 0::bigint, $2::bigint
+    UNION ALL
+    SELECT CASE WHEN coalesce(seen.created_at, 0) <= $1 THEN seen.middle ELSE search.low END,
+           CASE WHEN coalesce(seen.created_at, 0) <= $1 THEN search.high ELSE seen.middle END
+    FROM search CROSS JOIN LATERAL (
+        SELECT (low + high) / 2 AS middle, (
+            SELECT j.created_at FROM jobs j WHERE j.id <= (low + high) / 2
+            ORDER BY j.id DESC LIMIT 1
+        ) AS created_at
+    ) AS seen
+    WHERE search.high - search.low > $3
+)
+SELECT min(high) FROM search
+
+-- name: event_behind
+-- The same in the log.
+WITH RECURSIVE search (low, high) AS (
+    SELECT $2::bigint, $3::bigint
+    UNION ALL
+    SELECT CASE WHEN seen.at <= $1 THEN seen.middle ELSE search.low END,
+           CASE WHEN seen.at <= $1 THEN search.high ELSE seen.middle END
+    FROM search CROSS JOIN LATERAL (
+        SELECT (low + high) / 2 AS middle, (
+            SELECT e.at FROM events e WHERE e.seq >= (low + high) / 2 ORDER BY e.seq LIMIT 1
+        ) AS at
+    ) AS seen
+    WHERE search.high - search.low > $4
+)
+SELECT min(high) FROM search
+
 -- name: newest_job
 -- By primary key.
 SELECT coalesce(max(id), 0) FROM jobs
@@ -98,6 +131,11 @@ SELECT coalesce(max(id), 0) FROM jobs
 -- name: oldest_job
 -- By primary key.
 SELECT coalesce(min(id), 0) FROM jobs
+
+-- name: job_texts
+-- What filters by time, failure and text look at.
+SELECT id, created_at, finished_at, coalesce(failure, 0), message, reason, spec
+FROM jobs WHERE id = ANY ($1::text::bigint[])
 
 -- name: light_jobs
 -- What a list needs to know of a job before it is read.

@@ -34,6 +34,12 @@ class SqliteSeries:
         rows: list[Row] = self._execute(QUERIES["moved_between"], (after, upto)).fetchall()
         return [(shape, frm, to, count) for shape, frm, to, count in rows]
 
+    async def held_since(self, after: int, upto: int, most: int) -> dict[int, int] | None:
+        if upto - after > most:
+            return None
+        rows: list[Row] = self._execute(QUERIES["held_since"], (after, upto)).fetchall()
+        return dict(rows)
+
     async def between(self, kind: int, step: int, start: int, end: int) -> list[SeriesRow]:
         rows = self._execute(QUERIES["series_between"], (kind, step, start, end))
         return list(map(SeriesRow._make, rows))

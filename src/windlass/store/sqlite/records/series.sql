@@ -23,6 +23,14 @@ LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
 WHERE e.seq > ?1 AND e.seq <= ?2 AND e.kind = {event.job} AND ifnull(j.shape, g.name) IS NOT NULL
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
+-- name: held_since
+-- A walk along the primary key, of events that begin or end a lease.
+SELECT worker, sum(CASE WHEN to_state = {state.assigned} THEN 1 ELSE -1 END)
+FROM events
+WHERE seq > ?1 AND seq <= ?2 AND kind = {event.job}
+    AND (to_state IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out})) <> (from_state IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out}))
+GROUP BY 1 ORDER BY 1;
+
 -- name: move_series_on
 -- Nobody has moved it meanwhile, or this was the first time.
 INSERT INTO meta (name, value) VALUES ('series_seq', ?2)

@@ -10,6 +10,7 @@ from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
 from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
+from windlass.store.job_search import JobText
 from windlass.store.job_views import Views
 from windlass.store.sqlite.records.files import SqliteFiles
 from windlass.store.sqlite.rows import (
@@ -36,6 +37,14 @@ _SCANS = {
     Source.BAD: "scan_bad",
     Source.WORKFLOW: "scan_workflow",
 }
+_SCANS_UP = {
+    Source.JOBS: "scan_jobs_up",
+    Source.LEASES: "scan_leases_up",
+    Source.WAITS: "scan_waits_up",
+    Source.DUE: "scan_due_up",
+    Source.BAD: "scan_bad_up",
+    Source.WORKFLOW: "scan_workflow_up",
+}
 
 
 class SqliteViews(Views):
@@ -56,7 +65,7 @@ class SqliteViews(Views):
         self, source: Source, above: int, count: int, workflow: int | None
     ) -> list[Candidate]:
         bindings = (above, count, workflow) if source is Source.WORKFLOW else (above, count)
-        return list(map(_candidate, self._execute(QUERIES[_SCANS[source] + "_up"], bindings)))
+        return list(map(_candidate, self._execute(QUERIES[_SCANS_UP[source]], bindings)))
 
     async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
         rows: list[Row] = self._execute(QUERIES["leases_by_start"], (*after, count)).fetchall()
@@ -109,6 +118,9 @@ class SqliteViews(Views):
 
     async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
         return dict(self._by_ids("job_specs", ids))
+
+    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]:
+        return list(map(JobText._make, self._by_ids("job_texts", ids)))
 
     async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
         return {row[0]: as_record(row) for row in self._by_ids("job_records", ids)}

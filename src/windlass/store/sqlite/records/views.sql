@@ -97,6 +97,13 @@ SELECT ifnull(max(id), 0) FROM jobs;
 -- By primary key.
 SELECT ifnull(min(id), 0) FROM jobs;
 
+-- name: job_texts
+-- What filters by time, failure and text look at.
+SELECT j.id, j.created_at, o.finished_at, ifnull(o.failure, 0), o.message, o.reason, j.spec
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id;
+
 -- name: light_jobs
 -- What a list needs to know of a job before it is read.
 SELECT j.id, j.shape, o.state

@@ -1,0 +1,53 @@
+import type { Schemas } from "../../api/client";
+import { Empty } from "../../ui/Empty";
+import { PlainTable } from "../../ui/PlainTable";
+import { StateBadge } from "../../ui/StateBadge";
+import { Time } from "../../ui/Time";
+import { Commit, Cut } from "./Commit";
+
+type Status = Schemas["FuzzStatus"];
+
+/** Commits on their way: queued, being built, built, and those whose build failed. */
+export function Builds({ status }: { status: Status }) {
+  const builders = new Map(
+    status.at_work.filter((one) => one.work === "build").map((one) => [one.commit, one]),
+  );
+  const rows = [
+    ...status.queue.map((commit) => ({ commit, state: "queued" })),
+    ...status.built.map((commit) => ({ commit, state: "completed" })),
+    ...status.failed.map((commit) => ({ commit, state: "failed" })),
+  ];
+  if (rows.length === 0) return <Empty title="No commit waits for its build" />;
+  const all = (status.counts.queue ?? 0) + (status.counts.built ?? 0) + (status.counts.failed ?? 0);
+  return (
+    <>
+      <PlainTable
+        label="Queue and builds"
+        head={["Commit", "State", "Builder"]}
+        rows={rows.map(({ commit, state }) => {
+          const builder = builders.get(commit);
+          return {
+            key: `${state} ${commit}`,
+            cells: [
+              <Commit key="commit" hash={commit} />,
+              <StateBadge
+                key="state"
+                state={builder ? "running" : state}
+                label={builder ? "building" : state === "completed" ? "built" : state}
+                plain
+              />,
+              builder ? (
+                <span key="builder">
+                  {builder.holder}, until <Time at={builder.until} />, try {builder.tries}
+                </span>
+              ) : (
+                "–"
+              ),
+            ],
+          };
+        })}
+      />
+      <Cut shown={rows.length} of={all} noun="commit" />
+    </>
+  );
+}

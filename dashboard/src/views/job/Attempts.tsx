@@ -1,0 +1,61 @@
+import type { Schemas } from "../../api/client";
+import { duration } from "../../ui/format";
+import { WorkerLink } from "../../ui/links";
+import { StateBadge } from "../../ui/StateBadge";
+import { lookOf } from "../../ui/states";
+import { useNow } from "../../ui/useNow";
+import styles from "./Attempts.module.css";
+
+type Job = Schemas["Job"];
+type Attempt = Schemas["AttemptInfo"];
+
+/** The attempts of a job on one line of time; each leads to its log. */
+export function Attempts({ job, onAttempt }: { job: Job; onAttempt: (attempt: number) => void }) {
+  const now = useNow();
+  const begin = Date.parse(job.created_at);
+  const end = job.finished_at ? Date.parse(job.finished_at) : Math.max(now, begin + 1);
+  const place = (ms: number) => `${(100 * (ms - begin)) / Math.max(1, end - begin)}%`;
+  return (
+    <ol className={styles.attempts}>
+      {job.attempts.map((attempt) => {
+        const [from, to] = spanOf(attempt, end);
+        return (
+          <li key={attempt.number} className={styles.attempt}>
+            <button
+              type="button"
+              className={styles.name}
+              onClick={() => onAttempt(attempt.number)}
+              aria-label={`Log of attempt ${attempt.number}`}
+            >
+              {attempt.number}
+            </button>
+            <StateBadge state={attempt.state} plain />
+            <div className={styles.track}>
+              <span
+                className={styles.span}
+                data-tone={lookOf(attempt.state).tone}
+                style={{ left: place(from), width: `max(3px, ${place(begin + to - from)})` }}
+              />
+            </div>
+            <span className={styles.length}>
+              {attempt.started_at ? duration((to - from) / 1000) : "–"}
+            </span>
+            <span className={styles.worker}>
+              {attempt.worker && <WorkerLink name={attempt.worker} />}
+            </span>
+            <span className={styles.why}>
+              {attempt.failure
+                ? `${attempt.failure.class}${attempt.failure.message ? `: ${attempt.failure.message}` : ""}`
+                : ""}
+            </span>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+function spanOf(attempt: Attempt, end: number): [number, number] {
+  const from = Date.parse(attempt.started_at ?? attempt.assigned_at ?? "") || end;
+  return [from, attempt.finished_at ? Date.parse(attempt.finished_at) : end];
+}

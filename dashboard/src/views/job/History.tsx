@@ -1,0 +1,39 @@
+import type { Schemas } from "../../api/client";
+import { exact } from "../../ui/format";
+import { WorkerLink } from "../../ui/links";
+import { StateBadge } from "../../ui/StateBadge";
+import styles from "./Job.module.css";
+
+/** Every change of a job's state, with who made it. */
+export function History({ job }: { job: Schemas["Job"] }) {
+  return (
+    <div className={styles.scroll}>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            <th scope="col">At</th>
+            <th scope="col">State</th>
+            <th scope="col">Attempt</th>
+            <th scope="col">Worker</th>
+            <th scope="col">Reason</th>
+            <th scope="col">By</th>
+          </tr>
+        </thead>
+        <tbody>
+          {job.transitions.map((move) => (
+            <tr key={move.seq}>
+              <td className={styles.nowrap}>{exact(Date.parse(move.at))}</td>
+              <td>
+                <StateBadge state={move.to} plain />
+              </td>
+              <td>{move.attempt || ""}</td>
+              <td>{move.worker && <WorkerLink name={move.worker} />}</td>
+              <td>{move.reason}</td>
+              <td>{move.actor}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,169 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { answer, api, type Schemas } from "../../api/client";
+import { Button } from "../../ui/Button";
+import { ErrorBox } from "../../ui/ErrorBox";
+import { notify } from "../../ui/Notices";
+import { Card } from "../../ui/Page";
+import { COMMON, MORE } from "./options";
+import { SchemaFields } from "./SchemaFields";
+import styles from "./Submit.module.css";
+import { argumentsOf, fieldsOf, type Schema } from "./schema";
+import { problemsOf, Texts } from "./Texts";
+import { useSettled } from "./useSettled";
+
+type Task = Schemas["TaskInfo"];
+type Typed = Record<string, string>;
+const OPTIONS = [...COMMON, ...MORE];
+
+/** The form of a task: its arguments, the options of the job, and the same as text. */
+export function TaskForm({ task }: { task: Task }) {
+  const navigate = useNavigate();
+  const fields = useMemo(() => fieldsOf(task.schema as Schema, task.order ?? []), [task]);
+  const [typed, setTyped] = useState<Typed>({});
+  const [options, setOptions] = useState<Typed>(() => prefilled(task));
+  const isFree = fields.length === 0 && Object.keys(task.schema).length === 0;
+  const job = useMemo(
+    () => jobOf(task, fields, typed, options, isFree),
+    [task, fields, typed, options, isFree],
+  );
+  const settled = useSettled(job, 250);
+  const preview = useQuery({
+    queryKey: ["preview", settled],
+    queryFn: ({ signal }) =>
+      answer(
+        api.POST("/api/v1/jobs/preview", {
+          signal,
+          body: { job: settled as Record<string, never> },
+        }),
+      ),
+    placeholderData: (before) => before,
+    gcTime: 10_000,
+  });
+  const submitting = useMutation({
+    mutationFn: () =>
+      answer(api.POST("/api/v1/jobs", { body: { jobs: [job as Schemas["JobSpec"]] } })),
+    onSuccess: (reply) => {
+      const [id] = reply.ids;
+      notify(reply.applied[0] ? `Submitted job ${id}` : `Job ${id} has this key already`);
+      void navigate({ to: "/jobs/$job", params: { job: String(id) } });
+    },
+  });
+  const { byField, others } = problemsOf(preview.data, isTouched(typed));
+  const free = {
+    name: "args",
+    kind: "json",
+    required: false,
+    hint: "",
+    choices: [],
+    fallback: undefined,
+  } as const;
+  return (
+    <div className={styles.columns}>
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault();
+          submitting.mutate();
+        }}
+      >
+        <Card className={styles.stack}>
+          <h2>Arguments</h2>
+          {fields.length === 0 && !isFree && <p className={styles.soft}>It takes none.</p>}
+          <SchemaFields
+            fields={isFree ? [{ ...free, hint: "An object by name, or a list, as JSON." }] : fields}
+            typed={typed}
+            problems={isFree ? byField("") : byField("args.")}
+            onType={(name, text) => setTyped((before) => ({ ...before, [name]: text }))}
+          />
+        </Card>
+        <Card className={styles.stack}>
+          <h2>Options</h2>
+          <SchemaFields
+            fields={COMMON}
+            typed={options}
+            problems={byField("")}
+            onType={(name, text) => setOptions((before) => ({ ...before, [name]: text }))}
+          />
+          <details>
+            <summary>More options</summary>
+            <div className={styles.stack}>
+              <SchemaFields
+                fields={MORE}
+                typed={options}
+                problems={byField("")}
+                onType={(name, text) => setOptions((before) => ({ ...before, [name]: text }))}
+              />
+            </div>
+          </details>
+        </Card>
+        {submitting.error && <ErrorBox error={submitting.error} />}
+        <div>
+          <Button kind="primary" type="submit" busy={submitting.isPending}>
+            Submit
+          </Button>
+        </div>
+      </form>
+      <Texts preview={preview.data} error={preview.error} others={others} />
+    </div>
+  );
+}
+
+function isTouched(typed: Typed): boolean {
+  return Object.values(typed).some((text) => text !== "");
+}
+
+function prefilled(task: Task): Typed {
+  const given = (task.options ?? {}) as Record<string, unknown>;
+  const typed: Typed = {};
+  for (const field of OPTIONS) {
+    const value = given[field.name];
+    if (value === undefined || value === null) continue;
+    if (Array.isArray(value)) typed[field.name] = value.join("\n");
+    else typed[field.name] = typeof value === "object" ? JSON.stringify(value) : String(value);
+  }
+  return typed;
+}
+
+function jobOf(
+  task: Task,
+  fields: ReturnType<typeof fieldsOf>,
+  typed: Typed,
+  options: Typed,
+  isFree: boolean,
+): Record<string, unknown> {
+  const given = (task.options ?? {}) as Record<string, unknown>;
+  const own = Object.fromEntries(
+    Object.entries(given).filter(([name]) => !OPTIONS.some((field) => field.name === name)),
+  );
+  const job = { ...own, ...argumentsOf(OPTIONS, options) };
+  const named = argumentsOf(fields, typed);
+  if (!task.is_built_in && task.path === task.name) {
+    // A function without a name of its own is called by its path.
+    const listed = task.positional ? fields.map((field) => named[field.name]) : [];
+    const call = {
+      function: task.path,
+      args: untilLast(listed),
+      kwargs: task.positional ? {} : named,
+    };
+    return { task: "python", args: call, ...job };
+  }
+  if (isFree) return { task: task.name, args: freeArguments(typed.args ?? ""), ...job };
+  const args = task.positional ? untilLast(fields.map((field) => named[field.name])) : named;
+  return { task: task.name, args, ...job };
+}
+
+function untilLast(values: unknown[]): unknown[] {
+  const last = values.findLastIndex((value) => value !== undefined);
+  return values.slice(0, last + 1).map((value) => value ?? null);
+}
+
+function freeArguments(text: string): unknown {
+  if (text === "") return null;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,71 @@
+import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import type { Schemas } from "../../api/client";
+import { duration, exact } from "../../ui/format";
+import { lookOf } from "../../ui/states";
+import { lanesOf } from "./lanes";
+import styles from "./Worker.module.css";
+
+const MOST_LANES = 40;
+const TICKS = 6;
+
+/** Attempts over time, one lane for each slot that was needed at the same time. */
+export function Gantt({ history }: { history: Schemas["WorkerHistory"] }) {
+  const begin = Date.parse(history.from);
+  const end = Date.parse(history.to);
+  const lanes = useMemo(
+    () => lanesOf(history.attempts, begin, end).slice(0, MOST_LANES),
+    [history.attempts, begin, end],
+  );
+  const share = (at: number) => ((at - begin) / (end - begin)) * 100;
+  const ticks = Array.from({ length: TICKS + 1 }, (_, n) => begin + ((end - begin) * n) / TICKS);
+  return (
+    <div className={styles.gantt}>
+      <div className={styles.lanes} role="img" aria-label={labelOf(history)}>
+        {lanes.map((lane, number) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: lanes have no identity but their place.
+          <div className={styles.lane} key={number}>
+            {lane.map((bar) => {
+              const place = {
+                left: `${share(bar.from)}%`,
+                width: `${Math.max(share(bar.to) - share(bar.from), 0.15)}%`,
+              };
+              const title = `${bar.job ? `job ${bar.job}` : "another namespace's job"}, ${bar.task ?? ""} ${lookOf(bar.state).label}, ${exact(bar.from)}, ${duration((bar.to - bar.from) / 1000)}`;
+              const common = { className: styles.bar, "data-tone": lookOf(bar.state).tone, title };
+              return bar.job ? (
+                <Link
+                  key={bar.key}
+                  to="/jobs/$job"
+                  params={{ job: String(bar.job) }}
+                  style={place}
+                  tabIndex={-1}
+                  aria-hidden="true"
+                  {...common}
+                />
+              ) : (
+                <span key={bar.key} style={place} {...common} />
+              );
+            })}
+          </div>
+        ))}
+      </div>
+      <div className={styles.ticks} aria-hidden="true">
+        {ticks.map((at) => (
+          <span key={at}>{clock(at, end - begin)}</span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function labelOf(history: Schemas["WorkerHistory"]): string {
+  return `${history.attempts.length} attempts between ${history.from} and ${history.to}`;
+}
+
+function clock(at: number, span: number): string {
+  const day = span > 36 * 3_600_000;
+  const format = day
+    ? ({ month: "short", day: "numeric", hour: "2-digit" } as const)
+    : ({ hour: "2-digit", minute: "2-digit" } as const);
+  return new Intl.DateTimeFormat(undefined, format).format(at);
+}

@@ -1,0 +1,120 @@
+import { useQuery } from "@tanstack/react-query";
+import { answer, api, type Schemas } from "../../api/client";
+import { useLiveQueries } from "../../live/useLive";
+import { Empty } from "../../ui/Empty";
+import { ErrorBox } from "../../ui/ErrorBox";
+import { SelectField } from "../../ui/Field";
+import { counted } from "../../ui/format";
+import { Loading } from "../../ui/Loading";
+import { JobLink } from "../../ui/links";
+import { Section } from "../../ui/Page";
+import { StateBadge } from "../../ui/StateBadge";
+import { Elapsed, Time } from "../../ui/Time";
+import { Gantt } from "./Gantt";
+import { RANGES, type Range, workerRoute } from "./route";
+import styles from "./Worker.module.css";
+
+type WorkerHistory = Schemas["WorkerHistory"];
+const LIVE = new Set(["assigned", "running", "canceling", "timed_out"]);
+const SHOWN_CHANGES = 20;
+
+/** The jobs it runs now, those it ran, and what happened to it. */
+export function History({ worker }: { worker: Schemas["WorkerInfo"] }) {
+  const { range = "1h" } = workerRoute.useSearch();
+  const navigate = workerRoute.useNavigate();
+  const found = useQuery({
+    queryKey: ["worker", worker.name, "history", range],
+    queryFn: ({ signal }) =>
+      answer(
+        api.GET("/api/v1/workers/{worker}/history", {
+          signal,
+          params: { path: { worker: worker.id }, query: { since: range } },
+        }),
+      ),
+    placeholderData: (before) => before,
+  });
+  useLiveQueries(["workers", "jobs"], ["worker", worker.name, "history"]);
+  const choose = (
+    <SelectField
+      label="Time"
+      hideLabel
+      value={range}
+      onChange={(event) =>
+        void navigate({
+          search: (before) => ({ ...before, range: event.target.value as Range }),
+          replace: true,
+        })
+      }
+    >
+      {RANGES.map((one) => (
+        <option key={one} value={one}>
+          last {one}
+        </option>
+      ))}
+    </SelectField>
+  );
+  const history = found.data;
+  return (
+    <>
+      <Section title="Jobs now">
+        {history ? <Now history={history} /> : found.error ? null : <Loading />}
+      </Section>
+      <Section title="History" actions={choose}>
+        {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+        {history && <Past history={history} />}
+      </Section>
+      {history && history.changes.length > 0 && (
+        <Section title="What happened to it">
+          <ul className={styles.changes}>
+            {history.changes.slice(0, SHOWN_CHANGES).map((change) => (
+              <li key={`${change.at} ${change.what}`}>
+                <Time at={change.at} /> <span>{change.what}</span>
+                {change.actor && <span className={styles.soft}>by {change.actor}</span>}
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+    </>
+  );
+}
+
+function Now({ history }: { history: WorkerHistory }) {
+  const held = history.attempts.filter((one) => LIVE.has(one.state) && !one.finished_at);
+  if (held.length === 0) return <p className={styles.soft}>It runs no job.</p>;
+  return (
+    <ul className={styles.now}>
+      {held.map((one, at) => (
+        <li key={one.job ?? `other ${at}`}>
+          <StateBadge state={one.state} />
+          {one.job ? (
+            <JobLink id={one.job}>job {one.job}</JobLink>
+          ) : (
+            <span>a job of another namespace</span>
+          )}
+          <span>{one.task}</span>
+          <span className={styles.soft}>
+            for <Elapsed from={one.started_at ?? one.assigned_at} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Past({ history }: { history: WorkerHistory }) {
+  if (history.attempts.length === 0) return <Empty title="It ran nothing in this time" />;
+  return (
+    <>
+      <Gantt history={history} />
+      <p className={styles.soft}>
+        {counted(history.attempts.length, "attempt")}
+        {history.more && (
+          <>
+            ; older ones are left out: complete since <Time at={history.complete_from} />
+          </>
+        )}
+      </p>
+    </>
+  );
+}

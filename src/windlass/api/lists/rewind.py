@@ -1,0 +1,86 @@
+"""A job as it was: its row of today, with everything taken back that happened later."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from windlass.domain.job.job import QUARANTINED
+from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import JobRecord, Lease
+
+ASSIGNED: Final = State.ASSIGNED.code
+RUNNING: Final = State.RUNNING.code
+QUEUED: Final = State.QUEUED.code
+RETRYING: Final = State.RETRYING.code
+_ACTIVE: Final = frozenset(state.code for state in ACTIVE)
+_ENDED: Final = frozenset(state.code for state in TERMINAL)
+
+
+class Course:
+    """What the events of one job up to a moment tell."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.state = 0
+        self.attempt = 0
+        self.failed = self.lost = self.returned = 0
+        self.adjustment: int | None = None
+        self.superseded_by: int | None = None
+        self.lease: Lease | None = None
+        self.closed: set[int] = set()  # attempts that have ended
+        self.is_whole = bool(events) and events[0].frm == 0
+        for event in events:
+            self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        data: dict[str, Any] = {} if event.data is None else json.loads(event.data)
+        if event.kind == EventKind.PRIORITY:
+            self.adjustment = data["adjustment"]
+        elif event.kind == EventKind.SUPERSEDE:
+            self.superseded_by = data["by"]
+        elif event.kind == EventKind.JOB:
+            self._move(event, data)
+
+    def _move(self, event: Event, data: dict[str, Any]) -> None:
+        if not event.frm:
+            self.adjustment = data.get("adjustment", 0)
+        counts = data.get("counts")
+        self.failed += counts == "failed"
+        self.lost += counts == "lost"
+        self.returned += counts == "returned" and event.to in (QUEUED, RETRYING)
+        if event.to == ASSIGNED:
+            self.attempt = event.attempt
+            self.lease = Lease(
+                event.job, event.attempt, 0, event.worker, event.incarnation, event.to, event.at,
+                None, None, None, None, None, None, None,
+            )  # fmt: skip
+        elif self.lease is not None and event.to in _ACTIVE:
+            started = event.at if event.to == RUNNING else self.lease.started_at
+            self.lease = self.lease._replace(state=event.to, started_at=started)
+        elif event.frm in _ACTIVE:
+            self.closed.add(event.attempt)
+            self.lease = None
+        self.state = event.to
+
+
+def rewind(record: JobRecord, course: Course) -> JobRecord:
+    """Returns a job as it was after the events of its course."""
+    facts = record.facts._replace(superseded_by=course.superseded_by)
+    if course.adjustment is not None:
+        facts = facts._replace(adjustment=course.adjustment)
+    attempts = tuple(row for row in record.attempts if row.number in course.closed)
+    shown = record._replace(
+        facts=facts, state=course.state, attempts=attempts, not_before=None, progress=None,
+        dynamic=None, lease=None,
+    )  # fmt: skip
+    if course.state in _ENDED:
+        return shown
+    facts = facts._replace(
+        state=None, flags=facts.flags & ~QUARANTINED, attempt=course.attempt, worker=None,
+        incarnation=None, failed=course.failed, lost=course.lost, returned=course.returned,
+    )  # fmt: skip
+    return shown._replace(
+        facts=facts, assigned_at=None, started_at=None, finished_at=None, failure=0,
+        exit_code=None, message=None, reason=None, result=None, artifacts=(), log=None,
+        lease=course.lease, worker=None,
+    )  # fmt: skip

@@ -1,0 +1,27 @@
+"""Every view of the dashboard: the tests of accessibility and width and the pictures visit all.
+
+A view that needs something of its own names it in braces: a job that completed, a workflow, a
+worker, a pool of the farm that `tests/dashboard/conftest.py` fills.
+"""
+
+from typing import Final
+
+VIEWS: Final = {
+    "overview": "/",
+    "jobs": "/jobs",
+    "job": "/jobs/{job}",
+    "submit": "/submit",
+    "workflows": "/workflows",
+    "workflow": "/workflows/{workflow}",
+    "workers": "/workers",
+    "worker": "/workers/{worker}",
+    "pools": "/pools",
+    "queues": "/queues",
+    "schedules": "/schedules",
+    "templates": "/templates",
+    "namespaces": "/namespaces",
+    "tokens": "/tokens",
+    "audit": "/audit",
+    "fuzzing": "/fuzzing",
+    "questions": "/questions",
+}

@@ -1,0 +1,191 @@
+"""A real Prometheus scrapes a real server: healthy, nothing fires; then each fault is staged."""
+
+import asyncio
+import errno
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.files import ALERTS, alerts
+from tests.support.debian import find_program, missing_reason
+from tests.support.prometheus import Prometheus, running_prometheus, shortened
+from tests.support.running import run
+from tests.support.running_server import FakeWorker, RunningServer, job, running_server
+from tests.support.waiting import until
+from windlass.domain.access.roles import Role
+from windlass.domain.config import Config
+from windlass.domain.pools.pools import CostRow
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import StoreUnavailable
+from windlass.domain.values.times import month_of
+from windlass.engine.loops.cron import CronLoop
+from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import pass_time
+from windlass.wire.sync import Finished
+
+# What the rules say in minutes happens here in seconds, and some counts are smaller.
+SHORTER = {
+    "[10m]": "[4s]", "[15m]": "[4s]", "[30m]": "[4s]", "[1h]": "[10s]",
+    "for: 15m": "for: 0s", "for: 5m": "for: 0s", "for: 2m": "for: 0s", "for: 1m": "for: 0s",
+    "_seconds) > 900": "_seconds) > 3", "_seconds) > 3600": "_seconds) > 4",
+    "120 + 5 *": "2 + 5 *", "> 10000": "> 400", "[4s]) > 100": "[4s]) > 10",
+}  # fmt: skip
+
+CONFIG = Config(
+    heartbeat_interval_ms=500,
+    heartbeat_timeout_ms=6_200,
+    term_grace_ms=100,
+    health_interval_ms=200,
+    cleanup_interval_ms=200,
+    cron_interval_ms=200,
+    statistics_interval_ms=200,
+    drain_limit_ms=200,
+)
+POOL = {"provider": "command", "max_seconds_per_month": 1, "options": {
+    "launch": ["true"], "list": ["true"], "terminate": ["true"]}}  # fmt: skip
+LONGEST = 30  # seconds to wait for an alert
+
+WHILE_WORKERS_FAIL = {
+    "WindlassHighRetryRate", "WindlassHighFailureRate", "WindlassQueueGrowing",
+    "WindlassQueueStuck", "WindlassOldestJobTooOld", "WindlassStateAnomaly", "WindlassLogLost",
+    "WindlassPoolOverBudget", "WindlassPoolCannotStart", "WindlassStoreNotReady",
+    "WindlassServerErrors", "WindlassLoopStopped", "WindlassLoopFailing",
+}  # fmt: skip
+WITHOUT_WORKERS = {"WindlassHighOrphanRate", "WindlassWorkersLost", "WindlassNoLiveWorkers"}
+
+
+def _full(descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+async def _fails(*given: object) -> Any:
+    raise StoreUnavailable("the disk is gone", outcome_unknown=False)
+
+
+async def _breaks(*given: object) -> Any:
+    raise RuntimeError("a bug")
+
+
+async def _hangs(*given: object) -> Any:
+    await asyncio.Event().wait()
+
+
+async def keep_working(server: RunningServer, worker: FakeWorker, idle: FakeWorker) -> None:
+    """Completes jobs, one after another, as a healthy fleet does."""
+    while True:
+        await idle.sync()
+        number = await server.submit(job(queue="fine"))
+        await worker.sync(want=1)
+        await worker.sync(finished=(Finished(number, 1, "completed", 0),))
+        await pass_time(0.05)
+
+
+async def keep_failing(server: RunningServer, worker: FakeWorker, idle: FakeWorker) -> None:
+    """Fails jobs: some are retried, some fail for good; and submits more than anybody runs."""
+    while True:
+        await idle.sync()
+        await server.submit(job(queue="bad", retries=3), job(queue="bad", retries=0))
+        taken = (await worker.sync(want=2)).jobs
+        await worker.sync(
+            finished=tuple(
+                Finished(one.job, one.attempt, "failed", 1, failure="execution") for one in taken
+            )
+        )
+        await server.submit(*[job(queue="long", requires=["never==1"])] * 10)
+        await server.admin.get("/api/v1/namespaces")
+        await pass_time(0.05)
+
+
+async def stage(server: RunningServer, patched: pytest.MonkeyPatch) -> None:
+    """Breaks the store, a loop, another one, a route and a pool; records two rare events."""
+    patched.setattr(os, "fsync", _full)
+    patched.setattr(CronLoop, "run_once", _hangs)
+    patched.setattr(StatisticsLoop, "run_once", _fails)
+    patched.setattr(server.services.queries, "namespaces", _breaks)
+    reply = await server.admin.put("/api/v1/pools/spent", json=POOL)
+    assert reply.status_code < 300, reply.text
+
+    async def step(work: Work) -> None:
+        work.say(EventKind.WATCHDOG, "Workflow 1 counts wrong", data={"workflow": 1})
+        work.say(EventKind.LOG, "The log is lost", job=1, data={"attempt": 1, "state": "lost"})
+        cost = CostRow("spent", month_of(work.now), "default", "default", 5_000, 0)
+        await work.tx.pools.charge([cost])
+        row = await work.tx.pools.lock_name("spent")
+        assert row is not None
+        await work.tx.pools.update(row._replace(failures=3))
+
+    await server.services.engine.run(step)
+
+
+async def until_fired(prometheus: Prometheus, wanted: set[str]) -> None:
+    """Waits until each of these alerts has fired."""
+    fired: set[str] = set()
+
+    async def all_fired() -> bool:
+        fired.update(await prometheus.firing())
+        return wanted <= fired
+
+    try:
+        await until("all fire", all_fired, LONGEST)
+    finally:
+        assert sorted(wanted - fired) == []
+
+
+async def stay_healthy(
+    server: RunningServer, prometheus: Prometheus, worker: FakeWorker, idle: FakeWorker
+) -> None:
+    """Works long enough for every rule to be evaluated over its whole range."""
+    working = asyncio.create_task(keep_working(server, worker, idle))
+    done = "sum(windlass_jobs_completed_total) and on () count_over_time(up[6s]) >= 20"
+
+    async def has_worked() -> bool:
+        return (await prometheus.value(done) or 0) > 10
+
+    await until("jobs are completed and counted", has_worked, LONGEST)
+    working.cancel()
+    assert await prometheus.unhealthy_rules() == []
+    assert await prometheus.fired("1m") == set()
+
+
+def test_every_alert_is_staged() -> None:
+    staged = WHILE_WORKERS_FAIL | WITHOUT_WORKERS | {"WindlassEventLag", "WindlassServerDown"}
+    assert staged == set(alerts())
+
+
+@pytest.mark.skipif(find_program("prometheus") is None, reason=missing_reason("promtool") or "")
+def test_nothing_fires_in_a_healthy_run_and_each_alert_on_its_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            server = await stack.enter_async_context(
+                running_server(config=CONFIG, blobs=f"file://{tmp_path}/blobs")
+            )
+            target = server.address.removeprefix("http://")
+            rules = shortened(ALERTS.read_text(), SHORTER)
+            token = await server.token(Role.VIEWER)
+            prometheus = await stack.enter_async_context(
+                running_prometheus(tmp_path, target, token, rules)
+            )
+            worker, other = await server.worker("w1"), await server.worker("w2")
+            await stay_healthy(server, prometheus, worker, other)
+            await stage(server, monkeypatch)
+            failing = asyncio.create_task(keep_failing(server, worker, other))
+            await until_fired(prometheus, WHILE_WORKERS_FAIL)
+            assert failing.cancel()
+            await server.submit(job(), job())
+            await worker.sync(want=1)
+            await other.sync(want=1)
+            await until_fired(prometheus, WITHOUT_WORKERS)
+            with monkeypatch.context() as patched:
+                patched.setattr(server.services.feed, "run_once", _fails)
+                await server.submit(*[job()] * 500)
+                await until_fired(prometheus, {"WindlassEventLag"})
+            await server.serving.stop()
+            await until_fired(prometheus, {"WindlassServerDown"})
+
+    run(scenario())

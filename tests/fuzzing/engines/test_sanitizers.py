@@ -1,0 +1,154 @@
+"""A sanitizer's report is a bug whatever the exit code is; stacks name bugs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzzing.engines.test_engines import Bench
+from tests.support.running import run
+from windlass.fuzzing.config.finding_settings import SignatureSettings
+from windlass.fuzzing.engines.frames import Frame, clean_function, frames_in, own_functions
+from windlass.fuzzing.engines.signature import Signature, signature_of, with_stack
+from windlass.fuzzing.processes.runner import ExitStatus
+
+ASAN = """\
+=================================================================
+==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x602 at pc 0x55 bp 0x7f sp 0x7f
+READ of size 1 at 0x602000000010 thread T0
+    #0 0x4a1 in solver::Clause::weight() const /src/clause.cc:7:10
+    #1 0x4b2 in solver::reduce(int) /src/reduce.cc:20
+    #2 0x7f1 in __libc_start_main (/lib/x86_64-linux-gnu/libc.so.6+0x23fba)
+
+freed by thread T0 here:
+    #0 0x49 in free (/tmp/t+0xdf)
+"""
+LSAN = """\
+==7==ERROR: LeakSanitizer: detected memory leaks
+
+Direct leak of 100 byte(s) in 1 object(s) allocated from:
+    #0 0x7f8 in __interceptor_malloc ../../../../src/libsanitizer/lsan/lsan_interceptors.cpp:75
+    #1 0x562 in lose /src/l.c:2
+    #2 0x563 in main /src/l.c:3
+"""
+UBSAN = "/src/add.c:3:9: runtime error: signed integer overflow: 2147483647 + 88\n"
+MSAN = """\
+==7==WARNING: MemorySanitizer: use-of-uninitialized-value
+    #0 0x4a1 in pick /src/pick.c:7:10
+"""
+TSAN = """\
+==================
+WARNING: ThreadSanitizer: data race (pid=7)
+  Write of size 4 at 0x55 by thread T1:
+    #0 count /src/race.c:4:9 (race+0x12)
+    #1 work /src/race.c:9 (race+0x34)
+"""
+MEMORY = "==7==ERROR: AddressSanitizer: requested allocation size 0xffff exceeds maximum\n"
+FREED = "AddressSanitizer: heap-use-after-free"
+REPORTS = {
+    "asan": (ASAN, 1, "sanitizer", f"{FREED} in solver::Clause::weight < solver::reduce"),
+    "lsan": (LSAN, 23, "leak", "LeakSanitizer: leak in lose"),
+    "ubsan": (UBSAN, 0, "sanitizer", "add.c: signed integer overflow: N + N"),
+    "msan": (MSAN, 77, "sanitizer", "MemorySanitizer: use-of-uninitialized-value in pick"),
+    "tsan": (TSAN, 66, "sanitizer", "ThreadSanitizer: data race in count < work"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sanitizer", [True, False])
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_is_a_bug_whatever_the_exit_code(
+    tmp_path: Path, name: str, sanitizer: bool
+) -> None:
+    report, code, kind, title = REPORTS[name]
+    bench = Bench(tmp_path)
+    (bench.build / "report").write_text(report)
+    bench.script("solver", f"cat {bench.build}/report >&2; exit {code}")
+    engine = bench.engine(
+        "command", argv=["{binaries}/solver", "{input}"], sanitizer=sanitizer, unsupported=[code]
+    )
+    verdict = run(engine.classify(bench.file("x")))
+    assert (verdict.kind, verdict.failure, verdict.title) == ("bug", kind, title)
+
+
+def test_a_sanitizer_that_is_out_of_memory_reports_no_bug(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.script("solver", f"echo '{MEMORY}' >&2; exit 1")
+    engine = bench.engine("command", argv=["{binaries}/solver", "{input}"])
+    assert run(engine.classify(bench.file("x"))).kind == "memory"
+
+
+def test_a_sanitizer_that_cannot_start_within_the_limit_gets_no_limit(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    failed = "ReserveShadowMemoryRange failed while trying to map"
+    own = bench.memory // 1024
+    bench.script("solver", f"[ $(ulimit -v) != {own} ] || {{ echo {failed}; exit 1; }}")
+    engine = bench.engine("command", argv=["{binaries}/solver", "{input}"])
+    assert run(engine.classify(bench.file("x"))).kind == "fine"
+
+
+def test_the_beginning_and_the_end_of_a_long_report_are_kept(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    (bench.build / "report").write_text(ASAN + "noise\n" * 100_000 + "SUMMARY: the end\n")
+    bench.script("solver", f"cat {bench.build}/report >&2; exit 1")
+    engine = bench.engine("command", argv=["{binaries}/solver", "{input}"])
+    verdict = run(engine.classify(bench.file("x")))
+    assert verdict.title == REPORTS["asan"][3]
+    assert "SUMMARY: the end" in verdict.output
+
+
+@pytest.mark.parametrize(
+    ("name", "clean"),
+    [
+        ("parse(char const*, int)", "parse"),
+        ("(anonymous namespace)::Solver::step(int)", "{anonymous}::Solver::step"),
+        ("void visit<std::vector<int, std::allocator<int>>>(int)", "visit"),
+        ("Less::operator()(int, int) const", "Less::operator{}"),
+        ("reduce.constprop.0", "reduce"),
+        ("scan.part.3.cold", "scan"),
+        ("name[abi:cxx11](int)", "name"),
+        ("core::run::h0123456789abcdef", "core::run"),
+        ("run()::{lambda(int)#2}::operator()(int) const", "run"),
+    ],
+)
+def test_functions_lose_what_compilers_add(name: str, clean: str) -> None:
+    assert clean_function(name) == clean
+
+
+def test_frames_of_runtime_library_and_inlined_functions_are_skipped() -> None:
+    stack = [
+        Frame("__interceptor_memcpy", "asan.cpp"),
+        Frame("tiny", "a.c", inlined=True),
+        Frame("own", "a.c"),
+        Frame("qsort_r", "/lib/x86_64-linux-gnu/libc.so.6"),
+        Frame("std::sort<int>", "/usr/include/c++/12/algo.h"),
+        Frame("checked_read", "support/log.c"),
+        Frame("outer", "a.c"),
+        Frame("main", "a.c"),
+    ]
+    assert own_functions(stack, SignatureSettings()) == ("own", "checked_read", "outer")
+    rules = SignatureSettings(ignore=("^checked_",), inlined=True, frames=2)
+    assert own_functions(stack, rules) == ("tiny", "own")
+    assert own_functions(stack, SignatureSettings(ignore=("support/",))) == ("own", "outer")
+    assert own_functions(stack[1:2], SignatureSettings()) == ("tiny",), "better than nothing"
+
+
+def test_inlined_functions_share_the_address_of_the_next_frame() -> None:
+    report = "#0 0x12 in tiny /a.c:1:2\n#1 0x12 in own /a.c:9\n#2 0x34 in outer /a.c:20\n"
+    assert [frame.inlined for frame in frames_in(report)] == [True, False, False]
+
+
+def test_the_stack_replaces_output_but_no_message() -> None:
+    aborted = ExitStatus(-6, "exited", 1)
+    loud = signature_of("c 17 conflicts\n", aborted, errors="")
+    assert loud.title == "SIGABRT"
+    named = with_stack(loud, ("f", "g"))
+    assert named == Signature("crash", "SIGABRT in f < g", ("f", "g"), "stack")
+    said = signature_of("x.c:3: int f(int): Assertion `a' failed.", aborted)
+    assert with_stack(said, ("g",)) == said
+
+
+def test_the_solvers_own_rules_come_first() -> None:
+    rules = SignatureSettings(messages=(r"^bug (\w+ \d+)",), blank=("tmp[a-z]+",))
+    found = signature_of("bug alpha 7\n" + ASAN, ExitStatus(1, "exited", 1), rules)
+    assert (found.title, found.kind) == ("alpha N", "wrong_answer")
+    found = signature_of("failed in tmpabc", ExitStatus(-6, "exited", 1), rules)
+    assert found.title == "SIGABRT: failed in *"

@@ -1,0 +1,196 @@
+"""Runs that did nothing do not count; tests run as they are; what waits for triage is kept."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.fuzzing.roles.test_fuzzer import SLOW_MS, counts, findings_of, fuzz_until_bug
+from tests.fuzzing.support.commands import Commands
+from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
+from tests.support.running import run
+from windlass.fuzzing.config.finding_settings import FindingSettings, HealthSettings
+from windlass.fuzzing.engines.engine import Statistics
+from windlass.fuzzing.findings.untriaged import Untriaged
+from windlass.fuzzing.roles.fuzzer import Fuzzer
+from windlass.fuzzing.roles.run_health import sickness_of
+from windlass.fuzzing.roles.status import read_status
+
+REFUSES = "#!/bin/sh\necho 'unknown flag --jsn' >&2\nexit 2\n"
+# It fails on one test of its own; changing that test does not lead there.
+OWN_TEST = "#!/bin/sh\n[ \"$(cat $1)\" = 'exactly this' ] && kill -ABRT $$\nexit 0\n"
+
+
+def test_a_run_in_which_everything_is_refused_does_not_count(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    commit = world.commit("wrong flag", solver_sh=REFUSES)
+    run(world.build_and_schedule(commit))
+    report = run(world.fuzz(budget_ms=1_000))
+    assert (report.outcome, report.fuzz_count, counts(world)) == ("unhealthy", None, {commit: 0})
+    assert "executions ran to an answer" in report.why
+    assert not run(world.pipeline.leases.read()).fuzz
+    (sick,) = run(read_status(world.pipeline)).unhealthy
+    assert (sick.commit, sick.runs) == (commit, 1)
+    code, said, _ = Commands(world).run("status", "scripted")
+    assert (code, "unhealthy" in said, commit[:12] in said) == (0, True, True)
+
+
+def test_after_some_such_runs_the_build_is_bad(tmp_path: Path) -> None:
+    world = World(tmp_path, more="health: {runs: 2}")
+    commit = world.commit("wrong flag", solver_sh=REFUSES)
+    run(world.build_and_schedule(commit))
+    assert not run(world.fuzz(budget_ms=1_000)).marked_bad
+    assert run(world.fuzz(budget_ms=1_000)).marked_bad
+    assert counts(world) == {}
+    assert run(world.pipeline.queue.read()).failed == (commit,)
+
+
+def test_a_healthy_run_forgets_those_before(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    commit = world.commit("good")
+    run(world.build_and_schedule(commit))
+    engine = {**world.solver.engine, "fine": [7]}
+    wrong = msgspec.structs.replace(world.solver, engine=engine)
+    sick = Fuzzer(wrong, world.pipeline, world.work("fuzzer"), budget_ms=1_000)
+    assert run(sick.run_once()).outcome == "unhealthy"
+    assert run(world.fuzz(budget_ms=1_000)).outcome == "fuzzed"
+    assert run(read_status(world.pipeline)).unhealthy == []
+
+
+@pytest.mark.parametrize(
+    ("count", "healthy"),
+    [
+        (Statistics(executions=100, unsupported=100), False),
+        (Statistics(executions=100, unsupported=99), False),
+        (Statistics(executions=100, unsupported=98), True),
+        (Statistics(executions=1_000, unsupported=999, tests=9, tests_fine=1), True),
+        (Statistics(executions=100, timeouts=50, memory=50), False),
+        (Statistics(executions=100, coverage=0), False),
+        (Statistics(executions=100, coverage=12), True),
+        (Statistics(executions=100, unsupported=90, bugs=10), True),
+    ],
+)
+def test_a_share_of_the_executions_must_run_to_an_answer(count: Statistics, healthy: bool) -> None:
+    assert (sickness_of(count, HealthSettings(share=0.01)) == "") is healthy
+
+
+def test_a_test_that_fails_as_it_is_is_found_and_dated(tmp_path: Path) -> None:
+    world = World(tmp_path, cores=1)
+    good = world.commit("good", **{"tests/own.txt": "exactly this"})
+    bad = world.commit("bad", solver_sh=OWN_TEST)
+    run(world.build_and_schedule(good, bad))
+    report = run(world.fuzz(bad, until_bug=True, budget_ms=SLOW_MS))
+    assert report.statistics is not None
+    assert (report.statistics.executions, report.statistics.bugs) == (2, 1), "before any mutation"
+    (finding,) = run(findings_of(world))
+    assert (finding.introduced_by, finding.last_good) == (bad, good)
+
+
+def test_what_a_killed_run_left_is_triaged_by_the_next(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    good = world.commit("good")
+    bad = world.commit("bad", solver_sh=BROKEN)
+    run(world.build_and_schedule(good, bad))
+    left = tmp_path / "left"
+    left.mkdir()
+    (left / "crash").write_text("limit 0")
+    run(Untriaged(world.pipeline).keep(bad, left))
+    assert run(read_status(world.pipeline)).untriaged == 1
+    report = run(world.fuzz(good, budget_ms=1_000))
+    (finding,) = run(findings_of(world))
+    assert (report.findings, finding.found_in) == ([finding.key], bad)
+    assert run(read_status(world.pipeline)).untriaged == 0
+
+
+def test_failures_are_in_the_bucket_while_the_engine_still_runs(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    bad = world.commit("bad", solver_sh=BROKEN, **{"tests/b.txt": "limit 0"})
+    run(world.build_and_schedule(bad))
+
+    async def kill_it() -> None:
+        fuzzing = asyncio.create_task(world.fuzz(bad, budget_ms=SLOW_MS))
+        while not world.objects("untriaged"):
+            await world.clock.sleep_ms(50)
+        fuzzing.cancel()
+        await asyncio.gather(fuzzing, return_exceptions=True)
+
+    run(kill_it())
+    assert run(findings_of(world)) == []
+    assert run(read_status(world.pipeline)).untriaged >= 1
+
+
+def test_a_finding_found_and_not_fixed_is_open_after_the_same_run(tmp_path: Path) -> None:
+    """The fixed commit fails for a longer input of the same bug only."""
+    world = World(tmp_path)
+    bad = world.commit("bad", solver_sh=BROKEN)
+    half = BROKEN.replace("'limit 0'", "'limit 0.*9'")
+    fix = world.commit("half", solver_sh=half, **{"tests/b.txt": "limit 0 and 9"})
+    run(world.build_and_schedule(bad, fix))
+    run(fuzz_until_bug(world, bad))
+    report = run(fuzz_until_bug(world, fix))
+    (finding,) = run(findings_of(world))
+    assert (report.closed, finding.state, finding.introduced_by) == ([], "open", bad)
+    mended = world.commit("mended", solver_sh=FINE)
+    run(world.build_and_schedule(mended))
+    assert run(world.fuzz(mended, budget_ms=1_000)).closed == [finding.key]
+
+
+def test_triage_ends_with_its_budget_and_leaves_the_rest(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    tests = {f"tests/{word}.txt": f"limit 0 {word}" for word in ("one", "two", "three")}
+    solver = BROKEN.replace("echo 'bad limit'", "sed 's/limit 0/failed/' $1")
+    bad = world.commit("bad", solver_sh=solver, **tests)
+    run(world.build_and_schedule(bad))
+
+    slow = msgspec.structs.replace(world.solver, findings=FindingSettings(triage="1ms"))
+    report = run(
+        Fuzzer(slow, world.pipeline, world.work("fuzzer"), until_bug=True, budget_ms=SLOW_MS)
+        .run_once(bad)
+    )  # fmt: skip
+    assert (len(report.findings), report.untriaged) == (1, 2)
+    assert run(read_status(world.pipeline)).untriaged == 2
+    assert len(run(fuzz_until_bug(world, bad)).findings) >= 2
+    assert run(read_status(world.pipeline)).untriaged == 0
+
+
+def test_findings_are_closed_and_set_aside_by_hand(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    bad = world.commit("bad", solver_sh=BROKEN)
+    later = world.commit("later")
+    run(world.build_and_schedule(bad, later))
+    (key,) = run(fuzz_until_bug(world, bad)).findings
+    fuzz = Commands(world)
+    code, said, _ = fuzz.run("findings", "quarantine", "scripted", key, "--why", "known")
+    assert (code, said) == (0, f"{key} is quarantined\n")
+    run(world.fuzz(later, budget_ms=1_000))
+    (finding,) = run(findings_of(world))
+    assert (finding.state, finding.note) == ("quarantined", "known")
+    assert fuzz.run("findings", "release", "scripted", key)[1] == f"{key} is open\n"
+    assert fuzz.run("findings", "close", "scripted", key, "--why", "no bug")[0] == 0
+    (finding,) = run(findings_of(world))
+    assert (finding.state, finding.closed_by, finding.closed_in) == ("closed", "no bug", None)
+    code, said, _ = fuzz.run("findings", "reproduce", "scripted", key, "--commit", bad[:12])
+    assert (code, "shows SIGABRT" in said) == (0, True), "the hash that status prints"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("engine: {name: magic}", "unknown engine magic"),
+        ("engine: {name: command, argv: [x], spede: 3}", "spede"),
+        ("repository: /nowhere/at/all", "cannot reach repository /nowhere/at/all"),
+        ("branch: wrong", "has no branch wrong"),
+        ("signature: {ignore: ['(']}", "is no pattern"),
+    ],
+)
+def test_init_and_dry_runs_refuse_what_cannot_work(tmp_path: Path, change: str, words: str) -> None:
+    world = World(tmp_path)
+    world.commit("one")
+    fuzz = Commands(world)
+    key = change.partition(":")[0]
+    lines = [line for line in world.description.splitlines() if not line.startswith(f"{key}:")]
+    (tmp_path / "scripted.yaml").write_text("\n".join([*lines, change]))
+    for command in (("init", "scripted"), ("builder", "scripted", "--dry-run")):
+        code, _, complained = fuzz.run(*command)
+        assert (code != 0, words in " ".join(complained.split())) == (True, True), complained

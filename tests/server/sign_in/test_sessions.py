@@ -1,0 +1,224 @@
+"""Signing in with a token or a link: who gets a session, and when it ends."""
+
+import httpx
+import pytest
+
+from tests.support.running import run
+from tests.support.running_server import RunningServer, error_of, job, running_server
+from windlass.domain.access.http_limits import HttpLimits
+from windlass.domain.access.roles import Role
+from windlass.domain.config import Config
+from windlass.engine import access as access_module
+
+COOKIE = "windlass_session"
+
+
+async def opened(
+    server: RunningServer, **secret: str | None
+) -> tuple[httpx.AsyncClient, httpx.Response]:
+    """A browser that has tried to sign in, and the answer."""
+    browser = await server.http(None)
+    reply = await browser.post(
+        "/auth/session", json=secret, headers={"Origin": server.address}
+    )  # fmt: skip
+    return browser, reply
+
+
+async def status(browser: httpx.AsyncClient) -> int:
+    return (await browser.get("/api/v1/whoami")).status_code
+
+
+async def link(server: RunningServer, by: httpx.AsyncClient) -> str:
+    """The code of a new sign-in link."""
+    made = await by.post("/auth/links")
+    assert made.status_code == 201, made.text
+    path = str(made.json()["path"])
+    return path.removeprefix("/sign-in#code=")
+
+
+def test_a_token_opens_a_session_with_its_rights_in_a_cookie_that_scripts_cannot_read() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            token = await server.token(Role.SUBMITTER, "team")
+            browser, reply = await opened(server, token=token)
+            assert reply.status_code == 201
+            cookie = reply.headers["set-cookie"]
+            assert cookie.startswith(f"{COOKIE}=wl_s_")
+            assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+            assert token not in reply.text + cookie
+            assert reply.headers["cache-control"] == "no-store"
+            who = (await browser.get("/api/v1/whoami")).json()
+            assert (who["role"], who["namespaces"]) == ("submitter", ["team"])
+            assert "submit-jobs" in who["actions"]
+            assert "manage-queues" not in who["actions"]
+
+    run(scenario())
+
+
+def test_who_has_no_valid_token_of_a_person_gets_no_session() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            access, now = server.services.access, await server.services.engine.now()
+            revoked = await access.create_token("revoked", Role.ADMIN)
+            await access.revoke(revoked.token.id)
+            late = await access.create_token("late", Role.ADMIN, expires_at=now - 1)
+            pending = await server.pending("w0")
+            worker = await server.worker()
+            refused = [revoked.secret, late.secret, "wl_unknown", "", pending.token, worker.token]
+            for secret in [*refused, worker.secret]:
+                browser, reply = await opened(server, token=secret)
+                assert reply.status_code in (401, 403), secret
+                assert "set-cookie" not in reply.headers
+                assert await status(browser) == 401
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("body", [{}, {"token": "a", "code": "b"}])
+def test_a_sign_in_names_a_token_or_a_code(body: dict[str, str | None]) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            _, reply = await opened(server, **body)
+            assert reply.status_code == 422
+
+    run(scenario())
+
+
+def test_a_session_ends_when_its_token_is_revoked_or_replaced() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            access = server.services.access
+            for name in ("revoked", "rotated"):
+                made = await access.create_token(name, Role.OPERATOR)
+                browser, _ = await opened(server, token=made.secret)
+                assert await status(browser) == 200
+                if name == "revoked":
+                    await access.revoke(made.token.id)
+                else:
+                    await access.rotate(made.token.id, 0, None)
+                assert await status(browser) == 401, name
+            again = await access.create_token("revoked", Role.OPERATOR)  # the name is free
+            assert again.token.name == "revoked"
+
+    run(scenario())
+
+
+def test_a_session_ends_when_its_token_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access_module, "TRUSTED_MS", 0)
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            access, engine = server.services.access, server.services.engine
+            made = await access.create_token("short", Role.VIEWER)
+            browser, _ = await opened(server, token=made.secret)
+            assert await status(browser) == 200
+            now = await engine.now()
+            await engine.store.transact(lambda tx: tx.access.expire(made.token.id, now))
+            assert await status(browser) == 401
+
+    run(scenario())
+
+
+def test_a_link_signs_in_once_with_the_rights_of_who_made_it() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            viewer = await server.role(Role.VIEWER, "team")
+            code = await link(server, viewer)
+            first, reply = await opened(server, code=code)
+            assert (reply.status_code, reply.json()["role"]) == (201, "viewer")
+            assert (await first.get("/api/v1/whoami")).json()["namespaces"] == ["team"]
+            _, again = await opened(server, code=code)
+            assert again.status_code == 401
+            assert "used already" in error_of(again)["message"]
+
+    run(scenario())
+
+
+def test_a_link_is_worthless_when_it_is_old_or_its_token_was_revoked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            made = await server.services.access.create_token("ci", Role.ADMIN)
+            by = await server.http(made.secret)
+            codes = [await link(server, by)]
+            await server.services.access.revoke(made.token.id)
+            monkeypatch.setattr(access_module, "LINK_MS", 0)
+            codes.append(await link(server, server.admin))
+            for code in codes:
+                _, reply = await opened(server, code=code)
+                assert reply.status_code == 401
+
+    run(scenario())
+
+
+def test_codes_of_links_and_of_enrolments_are_not_taken_for_each_other() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            enrolment, _ = await server.services.access.create_code(60_000)
+            _, reply = await opened(server, code=enrolment)
+            assert reply.status_code == 401
+            code = await link(server, server.admin)
+            refused = await server.admin.post(
+                "/api/v1/workers/enrol", json={"name": "w1", "code": code}
+            )
+            assert refused.status_code in (401, 403, 409, 422), refused.text
+            _, still_good = await opened(server, code=code)
+            assert still_good.status_code == 201
+            _, unused = await opened(server, code=enrolment)
+            assert unused.status_code == 401
+
+    run(scenario())
+
+
+def test_another_page_cannot_use_the_session_and_a_token_in_a_cookie_does_not_count() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            token = await server.token(Role.ADMIN)
+            browser, _ = await opened(server, token=token)
+            body = {"jobs": [job()]}
+            for origin in (None, "https://evil.example", "null", "http://127.0.0.1:1"):
+                headers = {} if origin is None else {"Origin": origin}
+                reply = await browser.post("/api/v1/jobs", json=body, headers=headers)
+                assert reply.status_code == 403, origin
+            own = {"Origin": server.address}
+            assert (await browser.post("/api/v1/jobs", json=body, headers=own)).status_code == 201
+            raw = await server.http(None)
+            raw.cookies.set(COOKIE, token)
+            assert await status(raw) == 401
+
+    run(scenario())
+
+
+def test_signing_out_ends_the_session_and_is_in_the_audit_log() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            browser, _ = await opened(server, token=await server.token(Role.VIEWER))
+            secret = browser.cookies[COOKIE]
+            await opened(server, token="wl_wrong")
+            reply = await browser.post("/auth/logout", headers={"Origin": server.address})
+            assert (reply.status_code, COOKIE in browser.cookies) == (204, False)
+            assert await status(await server.http(secret)) == 401
+            await server.services.audit.run_once(0)
+            entries = (await server.admin.get("/api/v1/audit")).json()["entries"]
+            found = {(row["action"], row["status"]) for row in entries}
+            assert {
+                ("POST /auth/session", 201),
+                ("POST /auth/session", 401),
+                ("POST /auth/logout", 204),
+            } <= found
+            assert secret not in str(entries)
+
+    run(scenario())
+
+
+def test_an_address_tries_only_so_many_tokens_in_a_minute() -> None:
+    async def scenario() -> None:
+        config = Config(http=HttpLimits(sign_ins_per_minute=3))
+        async with running_server(config=config) as server:
+            tried = [(await opened(server, token=f"wl_{n}"))[1].status_code for n in range(8)]
+            assert 429 in tried
+            assert tried.count(401) <= 6  # a minute may have ended between them
+            assert await status(server.admin) == 200
+
+    run(scenario())
