@@ -23,6 +23,7 @@ const LOOKS: Record<string, Look> = {
   canceled: { tone: "waiting", mark: "bar", label: "canceled" },
   aborted: { tone: "bad", mark: "bar", label: "aborted" },
   rejected: { tone: "bad", mark: "triangle", label: "rejected" },
+  skipped: { tone: "waiting", mark: "bar", label: "skipped" },
   // Workflows, schedules and pools
   waiting: { tone: "waiting", mark: "ring", label: "waiting" },
   stalled: { tone: "warn", mark: "triangle", label: "stalled" },
@@ -57,6 +58,7 @@ export const JOB_STATES = [
   "canceled",
   "aborted",
   "rejected",
+  "skipped",
 ] as const;
 
 export function lookOf(state: string): Look {
