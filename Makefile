@@ -139,7 +139,7 @@ $(DEMO_STAMP): pyproject.toml requirements-build.lock requirements-demo.lock
 	printf '%s' "$(CURDIR)" > $(DEMO_STAMP)
 
 .PHONY: demo-fuzz
-demo-fuzz: $(STAMP) ## find a bug in a small C++ solver, name the commit that introduced it, and close it when fixed
+demo-fuzz: $(STAMP) ## find a bug in a small C++ solver, name the commit that introduced it, close it when fixed, and refuse a pull request
 	$(PY) -m examples.fuzz_demo $(ARGS)
 
 .PHONY: demo-typefuzz
@@ -161,6 +161,14 @@ bench-dashboard: $(STAMP) ## time the dashboard's first requests on 1,000,000 jo
 .PHONY: bench-fleet
 bench-fleet: $(STAMP) ## measure servers, workers and clients beside their peers (needs redis-server)
 	$(PY) -m benchmarks.fleet $(ARGS)
+
+.PHONY: bench-live
+bench-live: $(STAMP) ## measure what 200 open pages cost an idle server
+	$(PY) -m benchmarks.live_pages $(ARGS)
+
+.PHONY: screenshots
+screenshots: $(STAMP) $(DASHBOARD_STAMP) ## take pictures of every view in both themes into docs/screenshots
+	$(PY) -m tests.dashboard.pictures docs/screenshots
 
 .PHONY: simulate
 simulate: $(STAMP) ## run the simulator over many seeds (the long form of what the tests do)

@@ -85,7 +85,8 @@ def running_farm(data: Path, *options: str) -> Iterator[Farm]:
             farm.client.close()
     finally:
         _stop(process)
-        process.stdout.close()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def _stop(process: "subprocess.Popen[str]") -> None:

@@ -2157,6 +2157,8 @@ export interface components {
             namespace?: string | null;
             /** @description The id of a job whose effective priority it takes if it has none. */
             parent?: number | null;
+            /** @description The trace it belongs to, as a W3C traceparent. Default: that of the client. */
+            trace?: string | null;
             /** @description Who submitted it. Set by the server. */
             submitted_by?: string | null;
         };

@@ -16,6 +16,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import COUNTED, Routes
+from windlass.server.tracing import submit_traced
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -52,6 +53,9 @@ routes = Routes("/api/v1/jobs", "jobs")
 @routes.post("", needs=Action.SUBMIT_JOBS, status=201, audit=COUNTED)
 async def submit(call: Call, data: Body[SubmitRequest]) -> SubmitReply:
     """Submits jobs, all or none of them."""
+    tracing = call.services.tracing
+    if tracing is not None:
+        return await submit_traced(call, data, tracing, call.services.clock)
     return await call.services.jobs.submit(data, call.who)
 
 
