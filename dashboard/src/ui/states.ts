@@ -25,6 +25,10 @@ const LOOKS: Record<string, Look> = {
   rejected: { tone: "bad", mark: "triangle", label: "rejected" },
   // Workflows, schedules and pools
   waiting: { tone: "waiting", mark: "ring", label: "waiting" },
+  dispatching: { tone: "active", mark: "half", label: "running" },
+  started: { tone: "active", mark: "half", label: "started" },
+  ended: { tone: "good", mark: "check", label: "ended" },
+  skipped: { tone: "waiting", mark: "bar", label: "skipped" },
   stalled: { tone: "warn", mark: "triangle", label: "stalled" },
   succeeded: { tone: "good", mark: "check", label: "succeeded" },
   paused: { tone: "warn", mark: "pause", label: "paused" },
