@@ -41,9 +41,10 @@ export function LogView(props: Props) {
   useEffect(() => {
     if (isThere) ensure(first, last);
   });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the end moves with the room there is.
   useEffect(() => {
     if (follow && total > 0) toEnd();
-  }, [follow, total, toEnd]);
+  }, [follow, total, toEnd, shown]);
   useEffect(() => {
     if (marked !== undefined && isThere) {
       setFollow(false);
