@@ -130,17 +130,19 @@ export function LogView(props: Props) {
         onPointerDown={() => setFollow(false)}
       >
         <div className={styles.spacer} style={{ height: lines.height }}>
-          <div className={styles.window} style={{ marginTop: -lines.shift }}>
-            {numbers.map((number) => (
-              <Row
-                key={number}
-                number={number}
-                line={log.line(number)}
-                times={times}
-                marked={number === marked}
-                onLine={onLine}
-              />
-            ))}
+          <div className={styles.window} style={{ height: lines.room }}>
+            <div style={{ transform: `translateY(${-lines.shift}px)` }}>
+              {numbers.map((number) => (
+                <Row
+                  key={number}
+                  number={number}
+                  line={log.line(number)}
+                  times={times}
+                  marked={number === marked}
+                  onLine={onLine}
+                />
+              ))}
+            </div>
           </div>
         </div>
       </div>
