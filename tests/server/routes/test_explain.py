@@ -68,6 +68,7 @@ def test_the_matrix_says_of_each_worker_and_clause_whether_it_is_met() -> None:
             assert rows["a, d"][0] == {"met": False, "has": "8GiB"}
             assert rows["b, c"][1]["met"] is False
             assert "theirs" not in str(told)
+            assert {"met": True, "has": None} in told["rows"][0]["cells"]  # it has the secret
             await server.services.engine.jobs.cancel([number], "x", "admin")
             ended = (await viewer.get(f"/api/v1/jobs/{number}/explain/matrix")).json()
             assert ended["rows"] == []
