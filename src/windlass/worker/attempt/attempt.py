@@ -266,10 +266,8 @@ class Attempt:
 
     async def upload(self, patterns: Sequence[str]) -> None:
         """Uploads the files of the scratch directory that match, before `run` returns."""
-        await self._files_made().upload(patterns, self._note_missing)
-
-    def _note_missing(self, pattern: str) -> None:
-        self._note(f"no file matches the artifact {pattern}")
+        missing = "no file matches the artifact"
+        await self._files_made().upload(patterns, lambda name: self._note(f"{missing} {name}"))
 
     def _note(self, text: str) -> None:
         self.log(f"[windlass] {text}\n".encode())
