@@ -23,6 +23,7 @@ const LOOKS: Record<string, Look> = {
   canceled: { tone: "waiting", mark: "bar", label: "canceled" },
   aborted: { tone: "bad", mark: "bar", label: "aborted" },
   rejected: { tone: "bad", mark: "triangle", label: "rejected" },
+  skipped: { tone: "waiting", mark: "bar", label: "skipped" },
   // Workflows, schedules and pools
   waiting: { tone: "waiting", mark: "ring", label: "waiting" },
   dispatching: { tone: "active", mark: "half", label: "running" },
@@ -61,6 +62,7 @@ export const JOB_STATES = [
   "canceled",
   "aborted",
   "rejected",
+  "skipped",
 ] as const;
 
 export function lookOf(state: string): Look {
