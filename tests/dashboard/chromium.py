@@ -45,7 +45,7 @@ def unpacked() -> Path:
     return program
 
 
-def environment(program: Path) -> dict[str, str]:
+def environment(program: Path) -> dict[str, str | float | bool]:
     """Returns the variables with which it finds its own libraries and fonts."""
     own = program.parent
     before = os.environ.get("LD_LIBRARY_PATH", "")

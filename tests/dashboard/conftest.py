@@ -44,9 +44,15 @@ def places(farm: Farm) -> dict[str, Any]:
     """What stands for the braces in `VIEWS`."""
     job = farm.submit("sh", "-c", "echo hello", name="a job to look at")
     farm.wait(job)
+    waiting = farm.submit("true", requires=["memory>=8TiB"], name="a job that waits")
     workflows = farm.http.get("/api/v1/workflows").json()["workflows"]
     workers = farm.http.get("/api/v1/workers").json()["workers"]
-    return {"job": job, "workflow": workflows[0]["id"], "worker": workers[0]["name"]}
+    return {
+        "job": job,
+        "waiting": waiting,
+        "workflow": workflows[0]["id"],
+        "worker": workers[0]["name"],
+    }
 
 
 @pytest.fixture
@@ -55,13 +61,16 @@ def open_page(browser: Browser, farm: Farm) -> Iterator[Open]:
     contexts = []
     problems: list[str] = []
 
-    def open_one(role: str | None = "admin", *namespaces: str, phone: bool = False) -> Page:
-        context = browser.new_context(viewport=PHONE if phone else WIDE)
+    def open_one(
+        role: str | None = "admin", *namespaces: str, phone: bool = False, strict: bool = True
+    ) -> Page:
+        context = browser.new_context(viewport=PHONE if phone else WIDE, locale="en-US")
         context.set_default_timeout(8_000)
         contexts.append(context)
         page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda said: problems.append(said.text) if _is_ours(said) else None)
+        if strict:
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.on("console", lambda said: problems.append(said.text) if _is_ours(said) else None)
         if role == "admin" and not namespaces:
             sign_in(page, farm, farm.token)
         elif role is not None:

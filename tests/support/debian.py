@@ -33,6 +33,7 @@ PACKAGES = {
     "newuidmap": ("uidmap",),
     "catatonit": ("catatonit",),
     "busybox": ("busybox-static",),
+    "curl": ("curl",),
     # A real Prometheus for the alert rules; promtool checks metrics and rules.
     "promtool": ("prometheus",),
 }

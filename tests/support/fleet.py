@@ -89,13 +89,13 @@ class Fleet:
             line = await part.process.stdout.readline()
         assert b"windlass server at" in line, line
 
-    async def start_worker(self, name: str) -> None:
-        """Start a worker; it enrols by itself, in its own time."""
+    async def start_worker(self, name: str, *words: str) -> None:
+        """Start a worker with these flags; it enrols by itself, in its own time."""
         addresses = self.address.split(",")
         self.chance.shuffle(addresses)
         await self._start(
             name, "worker", "--server", ",".join(addresses), "--name", name, "--slots", "3",
-            "--state", str(self._folder / name),
+            "--state", str(self._folder / name), *words,
         )  # fmt: skip
 
     async def kill(self, name: str) -> None:

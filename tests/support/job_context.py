@@ -59,6 +59,7 @@ class BenchContext:
     attempt = 1
     timeout_ms = None
     version = None
+    trace = None
     own_mode = True
     alone = False
 

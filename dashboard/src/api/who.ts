@@ -1,17 +1,24 @@
 import { useQuery } from "@tanstack/react-query";
+import { useAsOf } from "../shell/asOf";
 import { answer, api, type Schemas } from "./client";
 
 export type WhoAmI = Schemas["WhoAmI"];
 
 export const WHO_KEY = ["whoami"] as const;
 
-/** Returns who is signed in, and what they may do. */
+/** Returns who is signed in, and what they may do: only look, while the page shows the past. */
 export function useWho() {
+  const past = useAsOf() !== undefined;
   return useQuery({
     queryKey: WHO_KEY,
     queryFn: ({ signal }) => answer(api.GET("/api/v1/whoami", { signal })),
     staleTime: 60_000,
+    select: past ? onlyLooking : undefined,
   });
+}
+
+function onlyLooking(who: WhoAmI): WhoAmI {
+  return { ...who, actions: who.actions.filter((action) => action.startsWith("read-")) };
 }
 
 /**

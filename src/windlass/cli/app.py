@@ -17,6 +17,7 @@ HELP_FLAGS: Final = ("--help", "-h")
 HELP_ALL: Final = "--help-all"
 VERSION_FLAG: Final = "--version"
 WORKER: Final = "worker"
+SERVICES: Final = ("server", "up", WORKER)  # they export spans of their own
 
 
 def main() -> None:
@@ -40,6 +41,7 @@ def run_command(words: Sequence[str]) -> None:
     from windlass.cli.root import app
 
     _prepare(words)
+    _start_tracing(words)
     try:
         if not _helped_shortly(words):
             app(_with_plain_help(words), exit_on_error=False, print_error=False)
@@ -71,6 +73,14 @@ def run_command(words: Sequence[str]) -> None:
         from windlass.cli.output.errors import fail_on_file
 
         fail_on_file(error)
+
+
+def _start_tracing(words: Sequence[str]) -> None:
+    """Exports spans of commands, if OpenTelemetry's variables ask for it."""
+    if words and words[0] not in SERVICES and any("OTEL_EXPORTER_OTLP" in v for v in os.environ):
+        from windlass.tracing.exporting import trace_program
+
+        trace_program("windlass-client")
 
 
 def _helped_shortly(words: Sequence[str]) -> bool:

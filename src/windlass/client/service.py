@@ -20,6 +20,7 @@ from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import NotFound, WindlassError
+from windlass.tracing.current import sending
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.files import Uploaded
 from windlass.wire.jobs import (
@@ -227,7 +228,10 @@ class HttpService:
         """Sends a submission with a key, so that it can be repeated if no answer came."""
         if request.jobs and request.key is None:
             request = msgspec.structs.replace(request, key=fresh_key())
-        return await self._repeat("POST", "/api/v1/jobs", SubmitReply, request)
+        with sending(request.jobs) as jobs:
+            if jobs is not request.jobs:
+                request = msgspec.structs.replace(request, jobs=jobs)
+            return await self._repeat("POST", "/api/v1/jobs", SubmitReply, request)
 
     async def job(self, job: int) -> Job:
         return await self._repeat("GET", f"/api/v1/jobs/{job}", Job)

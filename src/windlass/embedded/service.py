@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from windlass.api.events import moment_since
 from windlass.api.jobs import Jobs
 from windlass.api.lists.orders import parse_place, parse_sort
@@ -29,6 +31,7 @@ from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import follow_growing
+from windlass.tracing.current import sending
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.files import Uploaded
 from windlass.wire.jobs import (
@@ -83,7 +86,10 @@ class EngineService:
         await self._api()
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
-        return await (await self._api()).jobs.submit(request, self._who)
+        with sending(request.jobs) as jobs:
+            if jobs is not request.jobs:
+                request = msgspec.structs.replace(request, jobs=jobs)
+            return await (await self._api()).jobs.submit(request, self._who)
 
     async def job(self, job: int) -> Job:
         return await (await self._api()).queries.job(job, self._who)

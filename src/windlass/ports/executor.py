@@ -113,6 +113,11 @@ class JobContext(Protocol):
         ...
 
     @property
+    def trace(self) -> str | None:
+        """The context of its spans, in the form of `traceparent`, if it is traced."""
+        ...
+
+    @property
     def scratch(self) -> Path:
         """A directory of the attempt's own, removed when it has ended."""
         ...

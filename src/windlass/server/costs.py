@@ -29,10 +29,10 @@ COSTLY: Final = frozenset(
         ("GET", "/api/v1/attention"),
         ("GET", "/api/v1/pools/plan"),
         ("GET", "/api/v1/workers/{worker:int}/history"),
-        ("POST", "/api/v1/templates/{name:str}/preview"),
         ("GET", "/api/v1/workflows/{workflow:int}/graph"),
         ("GET", "/api/v1/workflows/{workflow:int}/timeline"),
         ("GET", "/api/v1/workflows/compare"),
+        ("POST", "/api/v1/templates/{name:str}/preview"),
         ("POST", "/api/v1/verify"),
     }
 )

@@ -1,5 +1,6 @@
 """Writes events to the server's log: a line for people, and its facts for machines."""
 
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -13,9 +14,12 @@ from windlass.engine.history.event_lines import Line
 log = structlog.get_logger("windlass.events")
 
 
-def write_line(line: Line) -> None:
-    """Logs one line; only structured formats show the facts."""
+def write_line(line: Line, trace_of: Callable[[int], str | None] | None = None) -> None:
+    """Logs one line; only structured formats show the facts, with the job's trace if known."""
     facts = {} if line.event is None else _facts(line.event, line.worker)
+    if line.event is not None and trace_of is not None:
+        trace = trace_of(line.event.job)
+        facts |= {} if trace is None else {"trace_id": trace}
     log.log(int(line.level), line.text, facts=facts)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -11,6 +12,14 @@ from windlass.engine.history.read_events import CHUNK, read_new
 from windlass.ports.store import Store
 from windlass.server.metrics import Meters
 from windlass.server.metrics.counted_events import CountedEvents
+
+
+class Spans(Protocol):
+    """Makes spans of events."""
+
+    def learn(self, job: int, stored: bytes, /) -> None: ...
+
+    def observe(self, events: Sequence[Event], after: int, /) -> None: ...
 
 
 class FeedReport(msgspec.Struct, frozen=True):
@@ -31,11 +40,13 @@ class Feed:
         meters: Meters,
         counted: CountedEvents,
         lines: EventLines | None = None,
+        spans: Spans | None = None,
     ) -> None:
         self._store = store
         self._meters = meters
         self._counted = counted
         self._lines = lines
+        self._spans = spans
         self._after = -1
         self._logged = -1  # lines of earlier events were written before this server started
         # A store that waits for gaps in the log does so for one reader at a time.
@@ -64,11 +75,15 @@ class Feed:
             await self.begin()
         seen = 0
         while events := await self.read_after(self._after, CHUNK):
-            await self._meters.jobs.learn(self._store, events)
+            also = None if self._spans is None else self._spans.learn
+            await self._meters.jobs.learn(self._store, events, also)
             if self._lines is not None:
                 # May fail, and then all of them come again; so nothing is counted before.
                 await self._lines.write([event for event in events if event.seq > self._logged])
-            self._meters.jobs.observe(events, await self._counted.claim(events[-1].seq))
+            counted = await self._counted.claim(events[-1].seq)
+            self._meters.jobs.observe(events, counted)
+            if self._spans is not None:
+                self._spans.observe(events, counted)
             self._after = events[-1].seq
             seen += len(events)
         if self._lines is not None:

@@ -30,6 +30,7 @@ from windlass.server.readiness import Readiness
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.code_flow import CodeFlow
 from windlass.server.sign_in.rates import SignInRate
+from windlass.tracing.exporting import Tracing
 
 
 class Services(NamedTuple):
@@ -60,6 +61,7 @@ class Services(NamedTuple):
     fleet: FleetServices
     sign_ins: SignInRate
     code_flow: CodeFlow | None = None  # None: browsers sign in with a token only
+    tracing: Tracing | None = None  # None: no spans are exported
 
     def stop_waiting(self) -> None:
         """Ends long polls and endless streams: the server stops."""

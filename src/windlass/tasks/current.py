@@ -12,6 +12,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import with_ids
 from windlass.tasks.task import spec_of
+from windlass.tracing.current import current_trace, with_trace
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 SCRATCH: Final = b"scratch"  # what a job asks its agent for
@@ -125,7 +126,8 @@ class Current(msgspec.Struct, frozen=True):
 
 def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:
     refuse_files(jobs)
-    return msgspec.json.encode(SubmitRequest(jobs=[with_ids(job) for job in jobs], key=key))
+    ready = with_trace([with_ids(job) for job in jobs], current_trace())
+    return msgspec.json.encode(SubmitRequest(jobs=ready, key=key))
 
 
 def _children(answer: Answer) -> list[int]:

@@ -41,6 +41,8 @@ from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.code_flow import CodeFlow
 from windlass.server.sign_in.rates import SignInRate
 from windlass.server.sign_in.states import States, shared_key
+from windlass.server.tracing import JobSpans
+from windlass.tracing.exporting import Tracing, start_tracing
 from windlass.wiring.backend import ServerOptions, running_backend
 
 POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
@@ -56,9 +58,8 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         meters = Meters(options.store.partition(":")[0])
         counters = engine.counters
         names = WorkerNames(engine.store)
-        level = options.log_level
-        lines = None if level == Level.OFF else EventLines(names, write_line, level)
-        feed = Feed(engine.store, meters, CountedEvents(engine), lines)
+        tracing = start_tracing("windlass-server")
+        feed = _make_feed(engine, names, meters, options.log_level, tracing)
         await feed.begin()
         tickers: list[Ticker[Any]] = [Ticker(feed, clock, counters)]
         providers = partial(make_provider, place=options.data / POOLS, clock=clock)
@@ -106,6 +107,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 fleet=fleet_services(engine, jobs, clock, _fuzzing(options, clock)),
                 sign_ins=sign_ins,
                 code_flow=_code_flow(callers, engine, sign_ins, clock),
+                tracing=tracing,
             )
         finally:
             for ticker in tickers:
@@ -116,6 +118,18 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 await access.note_uses()
             with suppress(WindlassError):
                 await feed.run_once(clock.now_ms())  # what happened while it stopped
+            if tracing is not None:
+                tracing.close()
+
+
+def _make_feed(
+    engine: Engine, names: WorkerNames, meters: Meters, level: Level, tracing: Tracing | None
+) -> Feed:
+    """Returns what reads the event log for the counters, the log and the spans."""
+    spans = None if tracing is None else JobSpans(tracing)
+    sink = write_line if spans is None else partial(write_line, trace_of=spans.trace_of)
+    lines = None if level == Level.OFF else EventLines(names, sink, level)
+    return Feed(engine.store, meters, CountedEvents(engine), lines, spans)
 
 
 def _fuzzing(options: ServerOptions, clock: Clock) -> FuzzingReader:

@@ -163,7 +163,11 @@ def test_a_template_is_checked_with_its_parameters_and_not_started() -> None:
                 assert reply.status_code == 200, reply.text
                 return reply.json()
 
-            fields = {"to": {}, "n": {"to": "x", "n": "many"}, "m": {"to": "x", "m": 1}}
+            fields: dict[str, dict[str, Any]] = {
+                "to": {},
+                "n": {"to": "x", "n": "many"},
+                "m": {"to": "x", "m": 1},
+            }
             for field, given in fields.items():
                 (problem,) = (await preview(**given))["problems"]
                 assert problem["field"] == f"parameters.{field}"

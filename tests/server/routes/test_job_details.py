@@ -39,10 +39,11 @@ def test_a_retry_takes_no_arguments_that_do_not_fit_or_name_more_than_before() -
             other = await server.submit(job())
             number = await _ended(server)
             path = f"/api/v1/jobs/{number}/retry-with"
-            for args in (
+            several: tuple[dict[str, Any], ...] = (
                 {"argv": []}, {"argv": ["x"], "stdin": {"$result": other}},
                 {"argv": ["x", {"$file": {"sha256": "0" * 64, "name": "n"}}]},
-            ):  # fmt: skip
+            )  # fmt: skip
+            for args in several:
                 refused = await server.admin.post(path, json={"args": args})
                 assert refused.status_code == 422, (args, refused.text)
             running = await server.admin.post(f"/api/v1/jobs/{other}/retry-with", json={"args": {}})

@@ -18,6 +18,7 @@ from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.processes import Processes
+from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.core.deadline import Deadline, Rules
 from windlass.worker.isolation.modes import Modes
@@ -79,7 +80,8 @@ def context(folder: Path, gateway: Any, removed: list[Path]) -> AgentContext:
     deadline = Deadline(Rules(1_000, 60_000, 1_000), lambda: 0.0)
     deadline.extend(0.0)
     return AgentContext(
-        gateway, FakeKeeper(), Scratch(folder, removed.append), RealClock(), 1, 1, 0, 1_000,
+        Records(RealClock()), gateway, FakeKeeper(), Scratch(folder, removed.append),
+        RealClock(), 1, 1, 0, 1_000,
         deadline, Secrets(), NoSocket(), IndexUse(), Modes(),
     )  # fmt: skip
 

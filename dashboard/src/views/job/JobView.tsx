@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
+import { useEffect } from "react";
 import { answer, api, type Schemas } from "../../api/client";
-import { useLiveQueries } from "../../live/useLive";
+import { useLiveQueries, useLiveState } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Loading } from "../../ui/Loading";
 import { jobsLink, WorkerLink, WorkflowLink } from "../../ui/links";
@@ -10,6 +11,7 @@ import { StateBadge } from "../../ui/StateBadge";
 import { Tabs } from "../../ui/Tabs";
 import { Elapsed, Time } from "../../ui/Time";
 import { History } from "./History";
+import styles from "./Job.module.css";
 import { JobActions } from "./JobActions";
 import { isOpen, isWaiting } from "./job";
 import { LogView } from "./log/LogView";
@@ -22,15 +24,24 @@ import { Waiting } from "./Waiting";
 
 type Job = Schemas["Job"];
 
+const LIVE_MS = 15_000; // The stream says sooner what changed; estimates age.
+const POLL_MS = 2_000;
+
 export function JobView() {
   const id = Number(jobRoute.useParams().job);
+  const isLive = useLiveState() === "on";
   const found = useQuery({
     queryKey: ["job", id],
     queryFn: ({ signal }) =>
       answer(api.GET("/api/v1/jobs/{job}", { params: { path: { job: id } }, signal })),
-    refetchInterval: (query) => (query.state.data && isOpen(query.state.data) ? 15_000 : false),
+    refetchInterval: (query) =>
+      query.state.data && isOpen(query.state.data) ? (isLive ? LIVE_MS : POLL_MS) : false,
   });
   useLiveQueries([`job:${id}`], ["job", id]);
+  const { refetch } = found;
+  useEffect(() => {
+    if (isLive) void refetch(); // What happened before the stream was open.
+  }, [isLive, refetch]);
   if (found.data) return <Shown job={found.data} />;
   return (
     <Page title={`Job ${id}`}>
@@ -51,7 +62,11 @@ function Shown({ job }: { job: Job }) {
   const chosen = search.tab ?? fallback;
   const tab = chosen === "waiting" && !waits ? "overview" : chosen;
   function show(change: Partial<JobSearch>): void {
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+    void navigate({
+      search: (before) => ({ ...before, ...change }),
+      replace: true,
+      resetScroll: false,
+    });
   }
   const tabs: { key: TabKey; label: string }[] = [
     ...(waits ? [{ key: "waiting" as const, label: "Why it waits" }] : []),
@@ -72,9 +87,11 @@ function Shown({ job }: { job: Job }) {
         {tab === "log" && (
           <LogView
             job={job.id}
+            attempts={job.attempts.map((attempt) => attempt.number)}
             attempt={search.attempt}
             line={search.line}
             onLine={(line) => show({ line })}
+            onAttempt={(attempt) => show({ attempt, line: undefined })}
           />
         )}
         {tab === "waiting" && <Waiting job={job} />}
@@ -88,7 +105,7 @@ function Shown({ job }: { job: Job }) {
 
 function HeadFacts({ job }: { job: Job }) {
   return (
-    <>
+    <span className={styles.head}>
       <StateBadge state={job.state} />
       <Link {...jobsLink({ task: job.task })}>{job.task}</Link>
       <span>
@@ -124,6 +141,6 @@ function HeadFacts({ job }: { job: Job }) {
           <Elapsed from={job.started_at} to={job.finished_at} />
         </span>
       )}
-    </>
+    </span>
   );
 }

@@ -84,7 +84,9 @@ function Outcome({ job }: { job: Job }) {
             <p>
               <Link {...jobsLink({ failure: failed.class })}>{failed.class}</Link>
               {failed.message ? `: ${failed.message}` : ""}
-              {job.exit_code !== null && ` (exit code ${job.exit_code})`}
+              {job.exit_code !== null &&
+                !failed.message?.includes(`exit code ${job.exit_code}`) &&
+                ` (exit code ${job.exit_code})`}
             </p>
           )}
           {job.reason && job.reason !== failed?.message && <p>{job.reason}</p>}

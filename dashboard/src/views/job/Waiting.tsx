@@ -35,7 +35,8 @@ export function Waiting({ job }: { job: Schemas["Job"] }) {
     <div className={styles.stack}>
       <Card>
         <p className={styles.summary}>{told.summary}</p>
-        {told.waiting_for.length > 0 && (
+        {(told.waiting_for.length > 1 ||
+          told.waiting_for.some((one) => one.because.length > 0)) && (
           <ul className={styles.reasons}>
             {told.waiting_for.map((one) => (
               <li key={one.text}>
@@ -84,7 +85,7 @@ export function Waiting({ job }: { job: Schemas["Job"] }) {
           </ol>
         </Section>
       )}
-      {table.data && table.data.rows.length > 0 && (
+      {table.data && table.data.rows.length > 0 && job.state !== "suspended" && (
         <Section title="Workers and what it asks of them">
           <Matrix matrix={table.data} />
         </Section>

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useMay } from "../../api/who";
 import { useLiveQueries } from "../../live/useLive";
+import { useAsOf } from "../../shell/asOf";
 import { Button } from "../../ui/Button";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
@@ -14,6 +15,7 @@ import { Page, Section } from "../../ui/Page";
 import { lookOf } from "../../ui/states";
 import { EnrolDialog } from "./EnrolDialog";
 import { KindGrid } from "./KindGrid";
+import { PastWorkers } from "./PastWorkers";
 import { type WorkersSearch, workersRoute } from "./route";
 import { WorkerTiles } from "./WorkerTiles";
 
@@ -22,6 +24,11 @@ const PAGE = 500;
 
 /** All workers: how many there are of each kind in each state, and each as a tile. */
 export function WorkersView() {
+  const asOf = useAsOf();
+  return asOf === undefined ? <PresentWorkers /> : <PastWorkers asOf={asOf} />;
+}
+
+function PresentWorkers() {
   const search = workersRoute.useSearch();
   const navigate = workersRoute.useNavigate();
   const [enrolling, setEnrolling] = useState(false);

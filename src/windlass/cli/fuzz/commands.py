@@ -1,9 +1,19 @@
 """Registers all commands of `windlass fuzz`."""
 
-from windlass.cli.fuzz import findings, manager, queue, roles, setup, status, steps
+from windlass.cli.fuzz import (
+    check,
+    findings,
+    manager,
+    queue,
+    reproduce,
+    roles,
+    setup,
+    status,
+    steps,
+)
 from windlass.cli.fuzz.app import fuzz
 
 __all__ = ["fuzz"]
 
 # Importing these modules registers their commands.
-MODULES = (setup, manager, roles, steps, queue, findings, status)
+MODULES = (setup, manager, roles, steps, queue, check, findings, reproduce, status)

@@ -108,20 +108,7 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Run a finding's input again; exit with 1 if it no longer shows the bug."""
-
-    async def step(context: FuzzContext) -> dict[str, Any]:
-        with workspace(context.work, context.solver.name, "findings") as folder:
-            return await _reproduce(context, folder, finding, commit, input)
-
-    outcome = run_step(solver, location, step)
-    if json:
-        print_json(outcome)
-    else:
-        say(outcome["output"].strip())
-        verb = "shows" if outcome["shown"] else "does not show"
-        say(f"\n{outcome['commit']} {verb} {outcome['title']}")
-    if not outcome["shown"]:
-        raise SystemExit(FAILED)
+    reproduce_finding(solver, finding, commit, input, location, json)
 
 
 @findings.command
@@ -210,6 +197,31 @@ def file_issues(
     _print_each(
         run_step(solver, location, step), json, lambda f: f"{f.key} {f.issue}", "nothing to file"
     )
+
+
+def reproduce_finding(
+    solver: str,
+    finding: str,
+    commit: str | None,
+    copy: Path | None,
+    location: Location,
+    json: bool,
+) -> None:
+    """Runs a finding's input again and prints the result."""
+
+    async def step(context: FuzzContext) -> dict[str, Any]:
+        with workspace(context.work, context.solver.name, "findings") as folder:
+            return await _reproduce(context, folder, finding, commit, copy)
+
+    outcome = run_step(solver, location, step)
+    if json:
+        print_json(outcome)
+    else:
+        say(outcome["output"].strip())
+        verb = "shows" if outcome["shown"] else "does not show"
+        say(f"\n{outcome['commit']} {verb} {outcome['title']}")
+    if not outcome["shown"]:
+        raise SystemExit(FAILED)
 
 
 def _change(

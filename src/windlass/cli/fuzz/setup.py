@@ -20,7 +20,7 @@ from windlass.cli.output.text import print_json, say
 from windlass.fuzzing.buckets.expiry import DAYS, set_expiry_rule
 from windlass.fuzzing.buckets.layout import builds_prefix
 from windlass.fuzzing.config.fleet_schedules import WorkerCommand, schedules_of
-from windlass.fuzzing.config.github_workflows import workflows_of
+from windlass.fuzzing.config.github_workflows import plain_check, workflows_of
 from windlass.fuzzing.config.solver_file import find_solver, load_named
 from windlass.fuzzing.engines.engine import check_engine
 from windlass.fuzzing.errors import InvalidSetting
@@ -112,16 +112,20 @@ def workflows(
     solver: SolverName,
     /,
     *,
-    output: Path = Path(".github/workflows"),
+    output: Path | None = None,
+    plain: Flag = False,
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
-    """Write GitHub Actions workflows that run the pipeline.
+    """Write GitHub Actions workflows that run the pipeline and check pull requests.
 
     Parameters
     ----------
     output
-        The folder to write to; existing files are replaced.
+        The folder to write to; existing files are replaced. Default: .github/workflows, with
+        --plain this folder.
+    plain
+        Write a shell script that checks changes, for other CI.
     """
     file = find_solver(solver)
     if file.is_absolute() or ".." in file.parts:
@@ -129,10 +133,17 @@ def workflows(
         raise InvalidSetting("solver", message, str(file))
     described = load_named(solver)
     path = shlex.quote(file.as_posix())
-    made = workflows_of(described, location.bucket_of(described), path)
+    if plain:
+        made = plain_check(described, path)
+    else:
+        made = workflows_of(described, location.bucket_of(described), path)
+    output = output or Path("." if plain else ".github/workflows")
     output.mkdir(parents=True, exist_ok=True)
     for name, content in made.items():
         (output / name).write_text(content)
+        if plain:
+            # A script that anybody may run and only its owner may change.
+            (output / name).chmod(0o755)  # nosec B103
     if json:
         print_json([str(output / name) for name in made])
         return

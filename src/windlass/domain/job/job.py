@@ -313,6 +313,11 @@ class JobSpec(
         _option("The id of a job whose effective priority it takes if it has none.", NUMBER,
                 "--parent", file=False, bounds=IDS),
     ] = None  # fmt: skip
+    trace: Annotated[
+        str | None,
+        _option("The trace it belongs to, as a W3C traceparent. Default: that of the client.",
+                TEXT, "--trace", file=False),
+    ] = None  # fmt: skip
     submitted_by: Annotated[
         str | None, _option("Who submitted it. Set by the server.", TEXT, file=False)
     ] = None

@@ -4,6 +4,7 @@ A function is a kind of its own. A program with its first argument is one too, a
 alone is a wider one, for when no such call is known. A job may name its kind.
 """
 
+import re
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -11,6 +12,8 @@ import msgspec
 
 MOST_WORDS: Final = 3  # of a program and its first argument, with the options between them
 NAME_LIMIT: Final = 120
+# A program's name; anything else on a command line may be a secret.
+_PROGRAM: Final = re.compile(r"[\w.+-]{1,60}")
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh"})
 
 
@@ -46,6 +49,15 @@ def kinds_of(spec: bytes) -> tuple[str, ...]:
     except msgspec.DecodeError:  # It failed for its arguments, or will.
         return (job.task,)
     return (job.task,)
+
+
+def program_or_task(spec: bytes) -> str:
+    """Returns what a stored job runs, for labels and spans: never anything of its arguments."""
+    job = _spec(spec)
+    kind = kinds_of(spec)[-1]
+    if job.kind is None and job.task == "shell" and not _PROGRAM.fullmatch(kind):
+        return job.task
+    return kind
 
 
 def _of_program(argv: list[str]) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from windlass.domain.job.job import (
 from windlass.domain.job.key_window import canonical_window
 from windlass.domain.job.retry_options import check_retries
 from windlass.domain.job.run_if import waits_for_ends
+from windlass.domain.job.traces import check_trace
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 from windlass.domain.matching.shapes import Shape, shape_digest
@@ -338,7 +339,9 @@ class Validator:
 
 def digest_of(spec: JobSpec) -> str:
     """Returns a digest of the spec, by which a repeated one is recognised."""
-    lasting = spec if spec.key_for is None else replace(spec, key_for=None)
+    lasting = spec
+    if spec.key_for is not None or spec.trace is not None:
+        lasting = replace(spec, key_for=None, trace=None)
     return hashlib.sha256(encode_spec(lasting)).hexdigest()[:32]
 
 
@@ -393,6 +396,8 @@ def _check_more(spec: JobSpec, field: str) -> None:
     if not (spec.not_before is spec.start_before is spec.finish_before is None):
         _check_times(spec, field)
     check_labels(spec.labels, field)
+    if spec.trace is not None:
+        check_trace(f"{field}.trace", spec.trace)
     if spec.concurrency is not None:
         check_name(f"{field}.concurrency.key", spec.concurrency.key)
         _check_number(f"{field}.concurrency.max", spec.concurrency.max, 1, 1_000_000)

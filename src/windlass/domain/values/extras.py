@@ -18,6 +18,7 @@ EXTRAS: Final = {
     "joserfc": "oidc",
     "kubernetes": "kubernetes",
     "obstore": "s3",
+    "opentelemetry": "otel",
 }
 
 

@@ -50,6 +50,7 @@ from windlass.executors.python.messages import (
     frame,
 )
 from windlass.executors.python.stacks import answer_stacks, of_threads
+from windlass.executors.python.tracing import enter_call_trace, leave_call_trace
 from windlass.tasks.current import JOBS, Canceled, Current, enter
 from windlass.wire.files import StackThread
 
@@ -223,6 +224,8 @@ class Server:
             return raised(call, error)
         finally:
             enter(None, alone=True)
+            if call.trace is not None:
+                leave_call_trace()
             if self._shadowed:
                 self._forget_secrets()
         return ended(call, found, value)
@@ -236,6 +239,8 @@ class Server:
     def _enter(self, call: Call) -> None:
         job = Current(call.job, call.attempt, call.workflow, call.seq, self, call.secrets)
         enter(job, alone=True)
+        if call.trace is not None:
+            enter_call_trace(call.trace, alone=True)
         if call.variables:
             os.environ.update(call.variables)
         if call.cpus:

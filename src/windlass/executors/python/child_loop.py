@@ -31,6 +31,7 @@ from windlass.executors.python.messages import (
     frame,
 )
 from windlass.executors.python.stacks import answer_stacks, of_task
+from windlass.executors.python.tracing import enter_call_trace
 from windlass.tasks.current import JOBS, Canceled, Current, enter, find_current
 from windlass.wire.files import StackThread
 
@@ -126,6 +127,8 @@ class Server(asyncio.Protocol):
         seq = call.seq
         job = Current(call.job, call.attempt, call.workflow, seq, self, call.secrets)
         enter(job, alone=False)
+        if call.trace is not None:
+            enter_call_trace(call.trace, alone=False)
         try:
             found = self._functions.find(call.function, call.version)
             if not found.is_async:

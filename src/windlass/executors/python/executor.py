@@ -219,6 +219,7 @@ class PythonExecutor:
         call = Call(
             self._seq, context.job, shown_attempt(context.attempt), context.workflow, function,
             args, kwargs, dict(context.secrets), granted.variables, granted.cpus, context.version,
+            context.trace,
         )  # fmt: skip
         noting = None if key is None else partial(self.missing.note, key)
         job = Job(call, context, self._ticks, noting)

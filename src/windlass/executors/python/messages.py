@@ -35,6 +35,7 @@ class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
     variables: dict[str, str] = {}  # of indexed resources: such a process ends with its call
     cpus: tuple[int, ...] = ()  # if any, it runs on these only
     version: str | None = None  # of the function, if the job asks for one
+    trace: str | None = None  # the context of its spans, in the form of `traceparent`
 
 
 class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):

@@ -9,6 +9,7 @@ import yaml
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_duration
+from windlass.fuzzing.config.check_workflow import check_script, check_workflow
 from windlass.fuzzing.config.fleet_schedules import timeout_ms
 from windlass.fuzzing.config.solver_file import ROLES, Role, Solver
 
@@ -28,7 +29,14 @@ def workflows_of(solver: Solver, bucket: str, path: str) -> dict[str, str]:
         expected = "s3://BUCKET/PREFIX, which GitHub's runners can reach"
         raise InvalidInput("bucket", expected, bucket)
     writer = _Writer(solver, bucket, path)
-    return {f"fuzz-{solver.name}-{role}.yml": writer.file(role) for role in ROLES}
+    files = {f"fuzz-{solver.name}-{role}.yml": writer.file(role) for role in ROLES}
+    return files | {f"fuzz-{solver.name}-check.yml": writer.check()}
+
+
+def plain_check(solver: Solver, path: str) -> dict[str, str]:
+    """Returns the name and content of the script that checks changes in other CI."""
+    extras = EXTRAS.get(str(solver.engine["name"]), "fuzz")
+    return {f"fuzz-{solver.name}-check.sh": check_script(solver, path, extras)}
 
 
 class _Writer:
@@ -64,6 +72,10 @@ class _Writer:
             made["concurrency"] = {"group": group, "cancel-in-progress": False}
         head = f"# Written by `windlass fuzz workflows {self._path}`.\n"
         return head + yaml.safe_dump(made, sort_keys=False, width=1000, allow_unicode=True)
+
+    def check(self) -> str:
+        """Returns the workflow that checks pull requests."""
+        return check_workflow(self._solver, self._path, self._install(), self._set_up("builder"))
 
     def _env(self, role: Role) -> dict[str, str]:
         env = {

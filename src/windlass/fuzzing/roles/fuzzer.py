@@ -74,7 +74,10 @@ class FuzzReport(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class Fuzzer:
-    """One run for one commit; `notify` gets messages, `on_progress` the statistics."""
+    """One run for one commit; `notify` gets messages, `on_progress` the statistics.
+
+    What the commit changed is seen against `base`, or else against its first parent.
+    """
 
     solver: Solver
     pipeline: Pipeline
@@ -84,6 +87,7 @@ class Fuzzer:
     lease_ms: int = LEASE_MS
     budget_ms: int = 0
     until_bug: bool = False
+    base: str | None = None
 
     async def run_once(self, commit: str | None = None) -> FuzzReport:
         """Fuzzes the given commit, or the least fuzzed one."""
@@ -218,7 +222,7 @@ class Fuzzer:
         if build is None:
             raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
         selection = await SeedSelector(self.solver, self.pipeline, self.notify).select(
-            mirror, commit, sources
+            mirror, commit, sources, self.base
         )
         self.notify(f"{commit[:12]}: {len(selection.tests)} tests ({selection.why})")
         corpus = fresh_folder(self.work / "corpus")

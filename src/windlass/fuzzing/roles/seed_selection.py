@@ -56,11 +56,18 @@ class SeedSelector:
         self._pipeline = pipeline
         self._notify = notify
 
-    async def select(self, mirror: Mirror, commit: str, sources: Path) -> SeedSelection:
-        """Selects the tests for a commit that is checked out in `sources`."""
+    async def select(
+        self, mirror: Mirror, commit: str, sources: Path, base: str | None = None
+    ) -> SeedSelection:
+        """Selects the tests for a commit that is checked out in `sources`.
+
+        Its changes are those since `base`, by default since its first parent.
+        """
         tests = find_tests(sources, self._solver.tests)
         extensions = self._solver.commits.extensions
-        changed = [c for c in await mirror.changed(commit) if touches_code([c.path], extensions)]
+        changed = [
+            c for c in await mirror.changed(commit, base) if touches_code([c.path], extensions)
+        ]
         return select_tests(tests, await self._map(), changed)
 
     async def _map(self) -> CoverageMap | None:

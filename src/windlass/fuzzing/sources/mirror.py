@@ -121,6 +121,35 @@ class Mirror:
                 "and this machine's access to it, then run this again"
             ) from None
 
+    async def resolve(self, name: str) -> str:
+        """Returns the full hash of a commit, branch or tag, and of `HEAD` in the repository.
+
+        What only the repository's own HEAD contains, as after the checkout of a pull request,
+        is fetched.
+        """
+        if name != "HEAD":
+            try:
+                return await self.require(name)
+            except NotFound:
+                pass
+        try:
+            await _git(self._folder, "fetch", "--quiet", "origin", name)
+        except GitFailed:
+            raise NotFound("commit", name) from None
+        return await self.require("FETCH_HEAD")
+
+    async def merge_base(self, one: str, other: str) -> str:
+        """Returns the newest commit that both contain."""
+        try:
+            return (await _git(self._folder, "merge-base", one, other)).strip()
+        except GitFailed:
+            raise WindlassError(f"{one[:12]} and {other[:12]} have no commit in common") from None
+
+    async def changed_files(self, base: str, head: str) -> list[str]:
+        """Returns the files that differ between two commits."""
+        words = ("diff", "--name-only", "--no-ext-diff", "-z", base, head)
+        return [name for name in (await _git(self._folder, *words)).split("\0") if name]
+
     async def parent(self, commit: str) -> str | None:
         """Returns the first parent, if there is one."""
         try:
@@ -177,9 +206,9 @@ class Mirror:
             return False
         return True
 
-    async def changed(self, commit: str) -> list[ChangedFunction]:
-        """Returns the functions that a commit changes against its first parent."""
-        before = await self.parent(commit) or await self._empty_tree()
+    async def changed(self, commit: str, base: str | None = None) -> list[ChangedFunction]:
+        """Returns the functions that a commit changes against `base` or its first parent."""
+        before = base or await self.parent(commit) or await self._empty_tree()
         diff = await _git(
             self._folder, "diff", "--no-color", "--no-ext-diff", "-M", "-U0", before, commit
         )

@@ -1,6 +1,6 @@
 """One request, as handlers see it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from windlass.api.errors import Forbidden, Unauthorized
@@ -51,6 +51,12 @@ class Call:
     def has_token(self) -> bool:
         """Whether the request presents a token, valid or not."""
         return bearer(self._scope["headers"]) is not None
+
+    @property
+    def headers(self) -> Sequence[tuple[bytes, bytes]]:
+        """The headers of the request, with lower-case names."""
+        found: Sequence[tuple[bytes, bytes]] = self._scope["headers"]
+        return found
 
     @property
     def source(self) -> str:

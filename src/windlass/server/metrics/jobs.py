@@ -5,14 +5,13 @@ counters of all servers add up. What jobs are is read from the store once per jo
 path, and the memory for open jobs is bounded.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 from prometheus_client.metrics_core import Metric as Family
 
-from windlass.domain.job.kinds import kinds_of
+from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
 from windlass.domain.lifecycle.states import NEW_CODE, STATE_BY_CODE, TERMINAL, State
 from windlass.domain.rows.events import Event, EventKind
@@ -23,9 +22,6 @@ from windlass.server.metrics.series import LONG_BUCKETS, BoundedNames, Count, Hi
 REMEMBERED: Final = 200_000  # open jobs
 UNKNOWN: Final = ("unknown", "unknown")  # a job whose row has been removed
 NO_FAILURE: Final = "none"
-
-# A program's name; anything else on a command line may be a secret.
-_PROGRAM: Final = re.compile(r"[\w.+-]{1,60}")
 
 _JOB: Final = int(EventKind.JOB)
 _QUEUED: Final = State.QUEUED.code
@@ -38,9 +34,7 @@ _ENDED: Final = frozenset(state.code for state in TERMINAL)
 
 
 class _Spec(msgspec.Struct, frozen=True):
-    task: str
     queue: str = "default"
-    kind: str | None = None
 
 
 class _Data(msgspec.Struct, frozen=True):
@@ -48,6 +42,8 @@ class _Data(msgspec.Struct, frozen=True):
     counts: str = ""
     state: str = ""
 
+
+Learn = Callable[[int, bytes], object]  # a job and how it is stored
 
 _spec: Final = msgspec.json.Decoder(_Spec).decode
 _data: Final = msgspec.json.Decoder(_Data).decode
@@ -82,13 +78,15 @@ class JobCounts:
         self._wait = Histogram("windlass_job_wait_seconds", LONG_BUCKETS)
         self._run = Histogram("windlass_job_run_seconds", LONG_BUCKETS)
 
-    async def learn(self, store: Store, events: Iterable[Event]) -> None:
-        """Reads what the jobs of these events are, unless it is known."""
+    async def learn(self, store: Store, events: Iterable[Event], also: Learn | None = None) -> None:
+        """Reads what the jobs of these events are, unless it is known; `also` gets it too."""
         jobs = {e.job for e in events if e.kind == _JOB and e.job not in self._open}
         if not jobs:
             return
         specs = await store.read(lambda tx: tx.jobs.specs(sorted(jobs)))
         for job in sorted(jobs):
+            if job in specs and also is not None:
+                also(job, specs[job])
             while len(self._open) >= REMEMBERED:
                 self._open.pop(next(iter(self._open)))
             self._open[job] = _Open(self._labels(specs.get(job)))
@@ -171,9 +169,5 @@ class JobCounts:
 
 
 def names_of(stored: bytes) -> tuple[str, str]:
-    """Returns the queue of a stored job, and what it runs, without any of its arguments."""
-    spec = _spec(stored)
-    kind = kinds_of(stored)[-1]
-    if spec.kind is None and spec.task == "shell" and not _PROGRAM.fullmatch(kind):
-        kind = spec.task
-    return spec.queue, kind
+    """Returns the queue of a stored job, and what it runs."""
+    return _spec(stored).queue, program_or_task(stored)

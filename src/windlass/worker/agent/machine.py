@@ -19,6 +19,7 @@ from windlass.executors.temporary import TemporaryFolder
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
+from windlass.tracing.exporting import start_tracing
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.wire.sync import Finished
 from windlass.worker.agent.environment import job_environment, without_own
@@ -28,6 +29,7 @@ from windlass.worker.agent.state import Memory, StateDirectory, StateUnusable
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
+from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.isolation.container.leftovers import end_outside
@@ -117,6 +119,7 @@ class LocalMachine:
         self._options = options
         self._executors = executors
         self._clock = clock
+        self._records = Records(clock, start_tracing("windlass-worker"))
         self._unfit = unfit
         self._functions_changed = functions_changed
         self._code: TemporaryFolder | None = None
@@ -189,6 +192,7 @@ class LocalMachine:
     async def close(self) -> None:
         """Ends every process and lets go of the state directory."""
         await self._close_executors()
+        self._records.close()
         self._keeper.close()
         self._keeper.drop_walls()
         await self.isolation.close()
@@ -303,7 +307,7 @@ class LocalMachine:
         self._state.forget_stop()
         self._keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
-            self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
+            self._records, self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             self._options.secrets, self._socket, self.index_use, self.isolation,
             self._user_socket, self._options.limits, reply.result_limit,

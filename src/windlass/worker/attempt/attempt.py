@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.matching.indices import GPUS
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
@@ -72,6 +71,7 @@ class Attempt:
         "_over",
         "_processes",
         "_progress",
+        "_record",
         "_spec",
         "_stopping",
         "_task",
@@ -83,6 +83,7 @@ class Attempt:
         "job",
         "key",
         "secrets",
+        "trace",
     )  # fmt: skip
 
     def __init__(
@@ -111,9 +112,9 @@ class Attempt:
         self._task: asyncio.Task[None] | None = None
         self._progress: Progress | None = None
         self._asked = 0  # how often it has submitted jobs
-        self._env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(shown_attempt(attempt))}
-        if spec.workflow is not None:
-            self._env["WINDLASS_WORKFLOW"] = str(spec.workflow)
+        self._record = context.records.begin(assignment, spec)
+        self._env = self._record.env()
+        self.trace = self._record.trace
         self.granted: Granted | None = None
         if assignment.indices is not None:
             self.granted = context.index_use.grant(assignment.indices)
@@ -278,8 +279,9 @@ class Attempt:
         self._asked += 1
         if self._mask is not None:
             request = children.conceal(request, self._mask)
-        gateway, clock = self._context.gateway, self._context.clock
-        return await children.submit(gateway, clock, self._holder(), request, self._asked)
+        request, context = self._record.adopt(request), self._context
+        holder, number = self._holder(), self._asked
+        return await children.submit(context.gateway, context.clock, holder, request, number)
 
     async def step(self, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins what it waits for."""
@@ -364,6 +366,7 @@ class Attempt:
 
     def _end(self, report: Report | None) -> None:
         self._over = True
+        self._record.end(report)
         self._timers.cancel()
         processes = self._processes
         if processes is not None:

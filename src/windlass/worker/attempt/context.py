@@ -10,6 +10,7 @@ from windlass.ports.executor import Limits
 from windlass.ports.gateway import AttemptGateway
 from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import Submit
+from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.core.ports import Key
@@ -60,6 +61,7 @@ class SubmitSocket(Protocol):
 class AgentContext(NamedTuple):
     """What all attempts of one incarnation share."""
 
+    records: Records
     gateway: AttemptGateway
     keeper: Keeper
     scratch: Scratch

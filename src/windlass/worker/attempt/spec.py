@@ -18,6 +18,8 @@ class AttemptSpec(msgspec.Struct):
 
     task: str
     args: msgspec.Raw = msgspec.Raw(b"null")
+    queue: str = "default"
+    trace: str | None = None
     workflow: int | None = None
     namespace: str = "default"
     secrets: tuple[str, ...] = ()

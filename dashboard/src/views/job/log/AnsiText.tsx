@@ -33,7 +33,11 @@ function classesOf(style: Style): string | undefined {
 
 function colorsOf(style: Style): CSSProperties | undefined {
   if (style.inverse) return undefined;
-  const color = typeof style.color === "string" ? style.color : undefined;
+  // Programs choose colours for a black terminal: mixed with the text's own, both themes can show them.
+  const color =
+    typeof style.color === "string"
+      ? `color-mix(in srgb, ${style.color} 55%, var(--text))`
+      : undefined;
   const backgroundColor = typeof style.background === "string" ? style.background : undefined;
   return color || backgroundColor ? { color, backgroundColor } : undefined;
 }

@@ -1,9 +1,9 @@
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useState } from "react";
 import { Button, IconButton } from "../../../ui/Button";
 import { Bytes } from "../../../ui/Bytes";
 import { Empty } from "../../../ui/Empty";
 import { ErrorBox } from "../../../ui/ErrorBox";
-import { Checkbox } from "../../../ui/Field";
+import { Checkbox, SelectField } from "../../../ui/Field";
 import { counted } from "../../../ui/format";
 import { Loading } from "../../../ui/Loading";
 import { useStored } from "../../../ui/stored";
@@ -15,18 +15,22 @@ import { type LogLine, useLog } from "./useLog";
 
 interface Props {
   job: number;
+  attempts: readonly number[];
+  /** The chosen one; the newest without it. */
   attempt: number | undefined;
   /** A line that the address names. */
   line: number | undefined;
   onLine: (line: number) => void;
+  onAttempt: (attempt: number | undefined) => void;
 }
 
 /** The log of an attempt: any size, live, with colours, searched on the server. */
-export function LogView({ job, attempt, line: marked, onLine }: Props) {
+export function LogView(props: Props) {
+  const { job, attempt, line: marked, onLine } = props;
   const log = useLog(job, attempt);
-  const scroller = useRef<HTMLDivElement>(null);
+  const [box, setBox] = useState<HTMLDivElement | null>(null);
   const total = log.status?.total ?? 0;
-  const lines = useLines(scroller, total);
+  const lines = useLines(box, total);
   const [times, setTimes] = useStored("log.times", false);
   const [follow, setFollow] = useState(marked === undefined);
   const { ensure } = log;
@@ -68,6 +72,21 @@ export function LogView({ job, attempt, line: marked, onLine }: Props) {
       <div className={styles.bar}>
         <LogSearch job={job} attempt={attempt} bytes={log.status.bytes} onFound={onLine} />
         <div className={styles.options}>
+          {props.attempts.length > 1 && (
+            <SelectField
+              label="Attempt"
+              hideLabel
+              value={attempt ?? ""}
+              onChange={(event) => props.onAttempt(Number(event.target.value) || undefined)}
+            >
+              <option value="">Newest attempt</option>
+              {props.attempts.map((number) => (
+                <option key={number} value={number}>
+                  Attempt {number}
+                </option>
+              ))}
+            </SelectField>
+          )}
           <span className={styles.size}>
             {counted(total, "line")}, <Bytes value={log.status.bytes} />
             {log.status.state === "lost" && " (the rest was lost)"}
@@ -98,7 +117,7 @@ export function LogView({ job, attempt, line: marked, onLine }: Props) {
         </div>
       </div>
       <div
-        ref={scroller}
+        ref={setBox}
         className={styles.scroller}
         role="log"
         aria-label={`Log of job ${job}`}

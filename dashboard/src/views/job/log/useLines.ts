@@ -1,4 +1,4 @@
-import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
 export const ROW = 20; // pixels of a line
 const TALLEST = 4_000_000; // pixels: browsers draw nothing beyond some more
@@ -16,7 +16,7 @@ interface Lines {
 }
 
 /** Which lines of a very long list are in sight; beyond some millions, the bar is not to scale. */
-export function useLines(scroller: RefObject<HTMLDivElement | null>, total: number): Lines {
+export function useLines(box: HTMLDivElement | null, total: number): Lines {
   const [top, setTop] = useState(0); // lines above, with a fraction
   const [room, setRoom] = useState(600);
   const own = useRef(-1); // where we scrolled to by ourselves
@@ -32,24 +32,22 @@ export function useLines(scroller: RefObject<HTMLDivElement | null>, total: numb
       const { most: end, scale: by } = latest.current;
       const next = Math.min(Math.max(0, lines), end);
       setTop(next);
-      if (scroller.current) {
-        scroller.current.scrollTop = next / by;
-        own.current = scroller.current.scrollTop;
+      if (box) {
+        box.scrollTop = next / by;
+        own.current = box.scrollTop;
       }
     },
-    [scroller],
+    [box],
   );
 
   useLayoutEffect(() => {
-    const box = scroller.current;
     if (!box) return;
     const watch = new ResizeObserver(() => setRoom(box.clientHeight || 600));
     watch.observe(box);
     return () => watch.disconnect();
-  }, [scroller]);
+  }, [box]);
 
   useEffect(() => {
-    const box = scroller.current;
     if (!box) return;
     function onScroll(): void {
       if (!box || Math.abs(box.scrollTop - own.current) < 1) return;
@@ -68,7 +66,7 @@ export function useLines(scroller: RefObject<HTMLDivElement | null>, total: numb
       box.removeEventListener("scroll", onScroll);
       box.removeEventListener("wheel", onWheel);
     };
-  }, [scroller, move]);
+  }, [box, move]);
 
   const goTo = useCallback((line: number) => move(line - 1 - shown / 3), [move, shown]);
   const toEnd = useCallback(() => move(Number.MAX_SAFE_INTEGER), [move]);

@@ -1,0 +1,124 @@
+import { Link } from "@tanstack/react-router";
+import { lazy, type ReactNode, Suspense } from "react";
+import type { Series } from "../../ui/Chart";
+import { duration } from "../../ui/format";
+import { jobsLink } from "../../ui/links";
+import { Card } from "../../ui/Page";
+import type { Tone } from "../../ui/states";
+import { sum } from "./FigureRow";
+import styles from "./Overview.module.css";
+import type { Overview, QueueFigures } from "./OverviewView";
+
+const Chart = lazy(() => import("../../ui/Chart"));
+
+const WORKER_TONES: Record<string, Tone> = {
+  online: "good",
+  draining: "warn",
+  unhealthy: "warn",
+  offline: "waiting",
+  disabled: "bad",
+  pending_approval: "active",
+};
+const FAILURE_TONES: readonly (Tone | "accent")[] = ["bad", "warn", "active", "accent", "waiting"];
+
+interface Props {
+  overview: Overview;
+  shown: QueueFigures;
+  onRange: (from: number, to: number) => void;
+}
+
+/** Depth, throughput, times, workers and failures over time. */
+export function Charts({ overview, shown, onRange }: Props) {
+  const times = overview.times;
+  const title = shown.queue ? ` in ${shown.queue}` : "";
+  const workers = Object.entries(overview.workers).filter(([, values]) => values.some(Boolean));
+  const failures = Object.entries(overview.failures);
+  const pools = Object.entries(overview.pools);
+  const chart = (label: string, series: Series[], format?: (value: number) => string) => (
+    <Titled label={label}>
+      <Chart label={label} times={times} series={series} onRange={onRange} format={format} />
+    </Titled>
+  );
+  return (
+    <div className={styles.charts}>
+      {chart(`Jobs${title}`, [
+        { label: "queued", values: shown.queued, tone: "waiting", filled: true },
+        { label: "running", values: shown.running, tone: "active" },
+        { label: "blocked", values: shown.blocked, tone: "warn", dashed: true },
+      ])}
+      {chart(`Throughput${title}, by ${stepName(overview.step)}`, [
+        { label: "submitted", values: shown.submitted, tone: "waiting", dashed: true },
+        { label: "completed", values: shown.completed, tone: "good", filled: true },
+        { label: "failed", values: shown.failed, tone: "bad" },
+      ])}
+      {chart(`Wait until the start${title}`, timesOf(shown.wait_p50, shown.wait_p90), duration)}
+      {chart(`Run time${title}`, timesOf(shown.run_p50, shown.run_p90), duration)}
+      {workers.length > 0 &&
+        chart(
+          "Workers",
+          workers.map(([state, values]) => ({
+            label: state.replace("_", " "),
+            values,
+            tone: WORKER_TONES[state] ?? "waiting",
+          })),
+        )}
+      {failures.length > 0 && (
+        <Titled
+          label="Failures by class"
+          beside={failures.map(([name, values]) => (
+            <Link
+              key={name}
+              {...jobsLink({ failure: name, since: overview.since, until: overview.until })}
+            >
+              {name} {sum(values)}
+            </Link>
+          ))}
+        >
+          <Chart
+            label="Failures by class"
+            times={times}
+            onRange={onRange}
+            series={failures.map(([name, values], at) => ({
+              label: name,
+              values,
+              tone: FAILURE_TONES[at % FAILURE_TONES.length],
+            }))}
+          />
+        </Titled>
+      )}
+      {pools.length > 0 &&
+        chart(
+          "Workers of pools",
+          pools.map(([name, values], at) => ({
+            label: name,
+            values,
+            tone: FAILURE_TONES[(at + 2) % FAILURE_TONES.length],
+          })),
+        )}
+    </div>
+  );
+}
+
+function Titled(props: { label: string; beside?: ReactNode; children: ReactNode }) {
+  return (
+    <Card className={styles.chart}>
+      <div className={styles.chartHead}>
+        <h2>{props.label}</h2>
+        {props.beside && <span className={styles.beside}>{props.beside}</span>}
+      </div>
+      <Suspense fallback={<div className={styles.chartPlace} />}>{props.children}</Suspense>
+    </Card>
+  );
+}
+
+function timesOf(half: (number | null)[], most: (number | null)[]): Series[] {
+  return [
+    { label: "half", values: half, tone: "active" },
+    { label: "90 %", values: most, tone: "warn", dashed: true },
+  ];
+}
+
+function stepName(seconds: number): string {
+  if (seconds >= 3_600) return "the hour";
+  return seconds >= 600 ? "ten minutes" : "the minute";
+}

@@ -1,0 +1,77 @@
+import { Link } from "@tanstack/react-router";
+import { duration } from "../../ui/format";
+import { JobCount, type JobsFilter } from "../../ui/links";
+import { PlainTable } from "../../ui/PlainTable";
+import { Sparkline } from "../../ui/Sparkline";
+import { sum } from "./FigureRow";
+import type { Overview, QueueFigures } from "./OverviewView";
+import type { OverviewSearch } from "./route";
+
+/** The busiest queues; choosing one shows its charts. */
+export function QueueTable({ overview, search }: { overview: Overview; search: OverviewSearch }) {
+  const rows = overview.queues.map((one) => rowOf(one, overview, search));
+  if (overview.others) rows.push(rowOf(overview.others, overview, search));
+  return (
+    <PlainTable
+      label="Queues"
+      head={[
+        "Queue",
+        "Queued",
+        "Running",
+        "Completed",
+        "Failed",
+        "Wait, 90 %",
+        "Run, half",
+        "Depth",
+      ]}
+      numbers={[1, 2, 3, 4, 5, 6]}
+      rows={rows}
+    />
+  );
+}
+
+function rowOf(one: QueueFigures, overview: Overview, search: OverviewSearch) {
+  const own: JobsFilter = { namespace: search.namespace, queue: one.queue ?? undefined };
+  const range: JobsFilter = { ...own, since: overview.since, until: overview.until };
+  const link = (value: number, filter: JobsFilter) =>
+    one.queue === null ? value : <JobCount value={value} filter={filter} />;
+  return {
+    key: one.queue ?? "",
+    cells: [
+      one.queue === null ? "others" : <QueueName key="name" queue={one.queue} search={search} />,
+      link(one.now.queued ?? 0, { ...own, state: ["queued"] }),
+      link(one.now.running ?? 0, { ...own, state: ["running"] }),
+      link(sum(one.completed), { ...range, state: ["completed"] }),
+      link(sum(one.failed), { ...range, state: ["failed"] }),
+      seconds(one.wait_p90),
+      seconds(one.run_p50),
+      <Sparkline
+        key="depth"
+        values={one.queued}
+        label={`Jobs queued in ${one.queue ?? "others"} over time`}
+      />,
+    ],
+  };
+}
+
+function QueueName({ queue, search }: { queue: string; search: OverviewSearch }) {
+  const chosen = search.queue === queue;
+  return (
+    <Link
+      to="/"
+      search={{ ...search, queue: chosen ? undefined : queue }}
+      aria-current={chosen ? "true" : undefined}
+      title={chosen ? "Show all queues in the charts" : "Show this queue in the charts"}
+    >
+      {queue}
+      {chosen && " ✓"}
+    </Link>
+  );
+}
+
+/** Returns the last value that is known. */
+function seconds(values: readonly (number | null)[]): string {
+  const known = values.filter((value): value is number => value !== null);
+  const last = known.at(-1);
+  return last === undefined ? "–" : duration(last);
+}

@@ -1,0 +1,111 @@
+"""`windlass fuzz check`: fuzzes a change before it is merged, and refuses it for new bugs."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from windlass.cli.fuzz.app import (
+    DEFAULT_LOCATION,
+    Location,
+    SolverName,
+    fuzz,
+    set_workflow_outputs,
+    warn,
+)
+from windlass.cli.fuzz.progress import Progress
+from windlass.cli.fuzz.report_output import count_of
+from windlass.cli.fuzz.roles import stop_on_sigterm
+from windlass.cli.options.flags import Json
+from windlass.cli.output.exit_codes import FAILED
+from windlass.cli.output.text import print_json, say
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.fuzzing.buckets.bucket import Bucket
+from windlass.fuzzing.buckets.dry_run import DryRunBucket
+from windlass.fuzzing.config.solver_file import Solver, load_named
+from windlass.fuzzing.engines.engine import check_engine
+from windlass.fuzzing.processes.workspace import workspace
+from windlass.fuzzing.roles.change_check import ChangeCheck, CheckReport
+from windlass.fuzzing.state.open import holder_name, open_bucket, real_runtime
+
+
+@fuzz.command
+def check(
+    solver: SolverName,
+    /,
+    *,
+    base: Annotated[
+        str | None,
+        Parameter(help="The commit or branch to compare with. Default: the solver's branch."),
+    ] = None,
+    head: Annotated[str, Parameter(help="The change: a commit or a branch.")] = "HEAD",
+    budget: Annotated[str, Parameter(help="How long to fuzz, such as 10m.")] = "10m",
+    output: Annotated[
+        Path, Parameter(help="The folder for summary.md, report.sarif, result.json and inputs.")
+    ] = Path("fuzz-check"),
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
+) -> None:
+    """Fuzz a change against its base; exit with 1 if it introduces a bug.
+
+    It builds both, fuzzes from the tests that reach the change, and writes a summary, a SARIF
+    file and the inputs. It reads the bucket if there is one, and writes nothing there.
+    """
+    described = load_named(solver)
+    check_engine(described.engine)
+    output.mkdir(parents=True, exist_ok=True)
+    report = asyncio.run(_check(described, location, base, head, budget, output, json))
+    set_workflow_outputs(outcome=report.outcome, base=report.base, head=report.head)
+    if json:
+        print_json(report)
+    else:
+        _say(report, output)
+    if report.outcome != "passed":
+        raise SystemExit(FAILED)
+
+
+async def _check(
+    solver: Solver,
+    location: Location,
+    base: str | None,
+    head: str,
+    budget: str,
+    output: Path,
+    json: bool,
+) -> CheckReport:
+    runtime = real_runtime()
+    progress = Progress(runtime.clock, json)
+    stored = _open_stored(location.bucket_of(solver))
+    with workspace(location.work_root(), solver.name, "check") as folder, progress.live():
+        checking = ChangeCheck(
+            solver, runtime, holder_name(), folder, output, stored, progress.notify,
+            progress.fuzzing_progress, parse_duration_ms(budget, "budget"),
+        )  # fmt: skip
+        return await stop_on_sigterm(checking.run_once(base, head))
+
+
+def _open_stored(url: str) -> Bucket | None:
+    """Opens the bucket for reading; a check also works without one."""
+    try:
+        return DryRunBucket(open_bucket(url, make=False))
+    except WindlassError as error:
+        warn(f"checking without the bucket: {error}")
+        return None
+
+
+def _say(report: CheckReport, output: Path) -> None:
+    count = report.statistics
+    ran = "" if count is None else f"{count_of(count.executions, 'execution')} from "
+    say(f"{report.head[:12]} against {report.base[:12]}: {ran}{count_of(report.tests, 'test')}")
+    for one in report.findings:
+        say(f"  {one.age}: {one.title} ({one.size} bytes; the base {one.base})")
+        say(f"    {output / one.input}")
+    said = {
+        "passed": "passed: no new bug was found",
+        "refused": "refused: the change introduces a bug",
+        "unhealthy": f"refused: the change could not be fuzzed: {report.why}",
+    }
+    say(said[report.outcome])
+    say(f"  summary: {output / 'summary.md'}, SARIF: {output / 'report.sarif'}")

@@ -1,0 +1,75 @@
+"""Findings as SARIF 2.1.0, which code hosts show next to the changed lines."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from windlass.fuzzing.findings.record import Finding
+
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_PLACE: Final = re.compile(r"([\w./+-]+\.\w{1,4}):(\d{1,7})")
+RULES: Final = {
+    "crash": "The program crashes",
+    "assertion": "An assertion fails",
+    "sanitizer": "A sanitizer reports an error",
+    "leak": "Memory is leaked",
+    "wrong_answer": "The answer is wrong",
+    "timeout": "An input needs too much time",
+    "hang": "An input does not end",
+    "memory": "An input needs too much memory",
+}
+
+
+class Place(NamedTuple):
+    """A line of a file in the repository."""
+
+    file: str
+    line: int
+
+
+def sarif(findings: Iterable[Finding], places: dict[str, Place], new: set[str]) -> dict[str, Any]:
+    """Returns the document; findings that are not new are notes."""
+    results = [_result(one, places[one.key], one.key in new) for one in findings]
+    rules = [
+        {"id": kind, "shortDescription": {"text": text}} for kind, text in sorted(RULES.items())
+    ]
+    driver = {"name": "windlass fuzz", "rules": rules}
+    run = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def place_of(finding: Finding, sources: Path, changed: Sequence[str]) -> Place:
+    """Returns the first line in the output that is a line of the repository.
+
+    Without one, it is the first changed file: a result without a place is not shown.
+    """
+    for match in _PLACE.finditer(finding.output):
+        file = _file_in(match[1], sources)
+        if file is not None:
+            return Place(file, max(int(match[2]), 1))
+    return Place(changed[0] if changed else ".", 1)
+
+
+def _file_in(name: str, sources: Path) -> str | None:
+    """Finds a file of the repository by the end of a path; builds run in other folders."""
+    parts = [part for part in name.split("/") if part not in ("", ".", "..")]
+    for start in range(len(parts)):
+        path = sources.joinpath(*parts[start:])
+        if path.is_file():
+            return path.relative_to(sources).as_posix()
+    return None
+
+
+def _result(finding: Finding, place: Place, new: bool) -> dict[str, Any]:
+    place_in_file = {
+        "artifactLocation": {"uri": place.file},
+        "region": {"startLine": place.line},
+    }
+    return {
+        "ruleId": finding.kind,
+        "level": "error" if new else "note",
+        "message": {"text": f"{finding.title} ({finding.size} bytes of input show it)"},
+        "locations": [{"physicalLocation": place_in_file}],
+        "partialFingerprints": {"windlassFinding/v1": finding.key},
+    }

@@ -1,0 +1,124 @@
+"""Spans of a server: submissions, and the waits of jobs, which it reads from the event log."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.job.kinds import program_or_task
+from windlass.domain.job.traces import Trace, parse_trace
+from windlass.domain.lifecycle.attempts import shown_attempt
+from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
+from windlass.domain.rows.events import Event, EventKind
+from windlass.ports.clock import Clock
+from windlass.server.http.call import Call
+from windlass.tracing.attributes import of_job, of_sending
+from windlass.tracing.current import with_trace
+from windlass.tracing.exporting import Made, Tracing
+from windlass.wire.jobs import SubmitReply, SubmitRequest
+
+MOST_OPEN: Final = 100_000  # traced jobs that are remembered
+HEADER: Final = b"traceparent"
+
+_JOB: Final = int(EventKind.JOB)
+_QUEUED: Final = State.QUEUED.code
+_RUNNING: Final = State.RUNNING.code
+_LEAVES_QUEUE: Final = frozenset({_RUNNING, *(state.code for state in TERMINAL)})
+_ENDED: Final = frozenset(state.code for state in TERMINAL)
+_MARK: Final = b'"trace":"'
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    queue: str = "default"
+    trace: str | None = None
+    workflow: int | None = None
+
+
+class _Traced(NamedTuple):
+    trace: Trace
+    queue: str
+    task: str
+    workflow: int | None
+    queued_at: int | None = None
+
+
+_spec: Final = msgspec.json.Decoder(_Spec).decode
+
+
+class JobSpans:
+    """Makes a span for each time that a traced job was queued."""
+
+    def __init__(self, tracing: Tracing) -> None:
+        self._tracing = tracing
+        self._open: dict[int, _Traced] = {}
+
+    def learn(self, job: int, stored: bytes) -> None:
+        """Remembers a job, if it is traced."""
+        spec = _spec(stored) if _MARK in stored else _Spec()
+        trace = parse_trace(spec.trace)
+        if trace is None:
+            return
+        if len(self._open) >= MOST_OPEN:
+            self._open.pop(next(iter(self._open)))
+        self._open[job] = _Traced(trace, spec.queue, program_or_task(stored), spec.workflow)
+
+    def trace_of(self, job: int) -> str | None:
+        """Returns the id of the trace that an open job is in."""
+        known = self._open.get(job)
+        return None if known is None else known.trace.trace
+
+    def observe(self, events: Sequence[Event], after: int) -> None:
+        """Takes notice of events, and makes the spans of those with a number above `after`."""
+        for event in events:
+            known = self._open.get(event.job) if event.kind == _JOB else None
+            if known is None:
+                continue
+            if event.to == _QUEUED:
+                self._open[event.job] = known._replace(queued_at=event.at)
+            elif event.to in _LEAVES_QUEUE and known.queued_at is not None:
+                if event.seq > after:
+                    self._add(event, known, known.queued_at)
+                self._open[event.job] = known._replace(queued_at=None)
+            if event.to in _ENDED:
+                self._open.pop(event.job, None)
+
+    def _add(self, event: Event, known: _Traced, queued_at: int) -> None:
+        attempt = shown_attempt(event.attempt)
+        about = of_job(event.job, attempt, known.queue, known.task, known.workflow)
+        about["windlass.job.state"] = str(STATE_BY_CODE[event.to])
+        name = f"wait {known.queue}"
+        self._tracing.add(Made(name, "INTERNAL", known.trace, queued_at, event.at, about))
+
+
+async def submit_traced(
+    call: Call, data: SubmitRequest, tracing: Tracing, clock: Clock
+) -> SubmitReply:
+    """Submits jobs in a span; jobs without a trace get that of the request, or a new one."""
+    began = clock.now_ms()
+    parent = _parent(call, data)
+    jobs = with_trace(data.jobs, None if parent is None else parent.text)
+    if parent is not None:
+        data = msgspec.structs.replace(data, jobs=jobs)
+    error: str | None = "error"
+    try:
+        reply = await call.services.jobs.submit(data, call.who)
+        error = None
+    finally:
+        queue = data.jobs[0].queue if data.jobs else "default"
+        about = of_sending(queue, len(data.jobs)) | {
+            "http.request.method": "POST",
+            "http.route": "/api/v1/jobs",
+        }
+        if parent is not None:
+            made = Made(
+                "POST /api/v1/jobs", "SERVER", parent, began, clock.now_ms(), about, error=error
+            )
+            tracing.add(made)
+    return reply
+
+
+def _parent(call: Call, data: SubmitRequest) -> Trace | None:
+    for name, value in call.headers:
+        if name == HEADER:
+            return parse_trace(value.decode("ascii", "replace"))
+    return next((t for job in data.jobs if (t := parse_trace(job.trace)) is not None), None)

@@ -1,0 +1,54 @@
+"""The attributes of spans, by the names of OpenTelemetry's semantic conventions.
+
+Nothing here takes arguments, results, messages or secrets of jobs.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+SYSTEM: Final = "windlass"
+
+# What `cicd.pipeline.task.run.result` calls the outcomes of attempts.
+RESULTS: Final[Mapping[str, str]] = {
+    "completed": "success",
+    "failed": "failure",
+    "timed_out": "timeout",
+    "canceled": "cancellation",
+    "released": "skip",
+    "suspended": "skip",
+    "lost": "error",
+}
+
+
+def of_sending(queue: str, jobs: int) -> dict[str, Any]:
+    """Returns the attributes of a submission."""
+    return {
+        "messaging.system": SYSTEM,
+        "messaging.operation.name": "send",
+        "messaging.operation.type": "send",
+        "messaging.destination.name": queue,
+        "messaging.batch.message_count": jobs,
+    }
+
+
+def of_job(job: int, attempt: int, queue: str, task: str, workflow: int | None) -> dict[str, Any]:
+    """Returns the attributes of an attempt, or of the wait before it."""
+    found: dict[str, Any] = {
+        "messaging.system": SYSTEM,
+        "messaging.destination.name": queue,
+        "messaging.message.id": str(job),
+        "cicd.pipeline.task.name": task,
+        "cicd.pipeline.task.run.id": f"{job}.{attempt}",
+    }
+    if workflow is not None:
+        found["cicd.pipeline.run.id"] = str(workflow)
+    return found
+
+
+def of_processing(outcome: str) -> dict[str, Any]:
+    """Returns the attributes that an attempt has beside those of its job."""
+    return {
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
+        "cicd.pipeline.task.run.result": RESULTS.get(outcome, "error"),
+    }

@@ -1,0 +1,152 @@
+"""What is told about attempts outside the log of their jobs: the worker's log, and spans.
+
+A burst of short jobs must not cost more than the jobs: of the lines about good ends, a second has
+a limited number, and the rest is summed up.
+"""
+
+import msgspec
+import structlog
+
+from windlass.domain.job.kinds import program_or_task
+from windlass.domain.job.traces import Trace, attempt_trace, parse_trace
+from windlass.domain.lifecycle.attempts import shown_attempt
+from windlass.ports.clock import Clock
+from windlass.tracing.attributes import of_job, of_processing
+from windlass.tracing.current import VARIABLE, with_trace
+from windlass.tracing.exporting import Made, Tracing
+from windlass.wire.jobs import SubmitRequest
+from windlass.wire.sync import Assignment, Finished, Released
+from windlass.worker.attempt.spec import AttemptSpec
+from windlass.worker.core.ports import Report
+
+MOST_LINES = 100  # about good ends, in a second
+SECOND_MS = 1_000
+
+log = structlog.get_logger("windlass.worker")
+
+
+class Records:
+    """Records the attempts of a worker."""
+
+    def __init__(self, clock: Clock, tracing: Tracing | None = None) -> None:
+        self.clock = clock
+        self.tracing = tracing
+        self._second = 0
+        self._lines = 0
+        self._left_out = 0
+
+    def begin(self, assignment: Assignment, spec: AttemptSpec) -> "Record":
+        """Returns the record of an attempt that begins now."""
+        return Record(self, assignment, spec)
+
+    def close(self) -> None:
+        """Sends the last spans."""
+        if self.tracing is not None:
+            self.tracing.close()
+
+    def has_room(self, now: int) -> bool:
+        """Returns whether this second has room for another line about a good end."""
+        if now // SECOND_MS != self._second:
+            if self._left_out:
+                log.info("more jobs ended", jobs=self._left_out)
+            self._second, self._lines, self._left_out = now // SECOND_MS, 0, 0
+        self._lines += 1
+        if self._lines <= MOST_LINES:
+            return True
+        self._left_out += 1
+        return False
+
+
+class Record:
+    """One attempt: when it began, and the trace it is in."""
+
+    __slots__ = ("_began", "_job", "_of", "_parent", "_spec", "_stored", "trace")
+
+    def __init__(self, of: Records, assignment: Assignment, spec: AttemptSpec) -> None:
+        self._of = of
+        self._job = assignment.job, assignment.attempt
+        self._spec = spec
+        self._stored = assignment.spec
+        self._began = of.clock.now_ms()
+        self.trace: str | None = spec.trace  # the context of what the job does
+        self._parent: Trace | None = None
+        if spec.trace is not None and of.tracing is not None:
+            self._parent = parse_trace(spec.trace)
+        if self._parent is not None:
+            self.trace = attempt_trace(self._parent, *self._job).text
+        job, attempt = self._job
+        log.debug(
+            "job started", job=job, attempt=shown_attempt(attempt), task=spec.task, **self._ids()
+        )
+
+    def env(self) -> dict[str, str]:
+        """Returns the variables that tell programs of the job what they are part of."""
+        job, attempt = self._job
+        env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(shown_attempt(attempt))}
+        if self._spec.workflow is not None:
+            env["WINDLASS_WORKFLOW"] = str(self._spec.workflow)
+        if self.trace is not None:
+            env[VARIABLE] = self.trace
+        return env
+
+    def adopt(self, request: SubmitRequest) -> SubmitRequest:
+        """Returns a submission of the job, with its trace for jobs that have none."""
+        if self.trace is None:
+            return request
+        return msgspec.structs.replace(request, jobs=with_trace(request.jobs, self.trace))
+
+    def end(self, report: Report | None) -> None:
+        """Records how it ended; None: its lease was lost."""
+        now = self._of.clock.now_ms()
+        outcome, failure, reason = _end_of(report)
+        if outcome != "completed" or self._of.has_room(now):
+            self._log(now, outcome, failure, reason)
+        tracing = self._of.tracing
+        if self._parent is not None and tracing is not None:
+            tracing.add(self._span(now, outcome, failure))
+
+    def _log(self, now: int, outcome: str, failure: str | None, reason: str | None) -> None:
+        job, attempt = self._job
+        facts = {"failure": failure, "reason": reason, **self._ids()}
+        write = log.warning if outcome in ("failed", "timed_out", "lost") else log.info
+        write(
+            "job ended",
+            job=job,
+            attempt=shown_attempt(attempt),
+            outcome=outcome,
+            seconds=(now - self._began) / 1000,
+            **{name: value for name, value in facts.items() if value},
+        )
+
+    def _span(self, now: int, outcome: str, failure: str | None) -> Made:
+        job, attempt = self._job
+        assert self._parent is not None
+        about = of_job(
+            job, shown_attempt(attempt), self._spec.queue, program_or_task(bytes(self._stored)),
+            self._spec.workflow,
+        )  # fmt: skip
+        is_retry = shown_attempt(attempt) > 1
+        return Made(
+            f"process {self._spec.queue}",
+            "CONSUMER",
+            self._parent,
+            self._began,
+            now,
+            {**about, **of_processing(outcome)},
+            own=attempt_trace(self._parent, job, attempt),
+            link=attempt_trace(self._parent, job, attempt - 1) if is_retry else None,
+            error=(failure or outcome) if outcome in ("failed", "timed_out", "lost") else None,
+        )
+
+    def _ids(self) -> dict[str, str]:
+        """Returns the id of the trace, for lines of the log, if this worker traces."""
+        return {} if self._parent is None else {"trace_id": self._parent.trace}
+
+
+def _end_of(report: Report | None) -> tuple[str, str | None, str | None]:
+    """Returns the outcome, the class of the failure, and the reason."""
+    if isinstance(report, Finished):
+        return report.outcome, report.failure, report.message
+    if isinstance(report, Released):
+        return "released", None, report.reason
+    return "lost", None, "its lease was lost"

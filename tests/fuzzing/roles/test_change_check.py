@@ -1,0 +1,165 @@
+"""`windlass fuzz check`: a change with a new bug is refused, an old bug is nobody's fault."""
+
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.fuzzing.roles.test_fuzzer import fuzz_until_bug
+from tests.fuzzing.roles.test_run_health import REFUSES
+from tests.fuzzing.support.commands import Commands
+from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
+from tests.support.running import run
+
+OLD = "#!/bin/sh\ngrep -q 'other 3' $1 && { echo 'failed: old' >&2; kill -ABRT $$; }\nexit 0\n"
+BOTH = OLD.replace("exit 0", BROKEN.partition("\n")[2])
+
+
+def check(world: World, *words: str) -> tuple[int, dict[str, Any]]:
+    output = world.folder / "out"
+    budget = ("--budget", "1s", "--output", str(output))
+    code, _, complained = Commands(world).run("check", "scripted", *budget, *words)
+    assert (output / "result.json").exists(), complained
+    return code, json.loads((output / "result.json").read_text())
+
+
+def change(world: World, **files: str) -> str:
+    """Makes a commit on a branch of its own, and leaves main where it was."""
+    world.git("checkout", "--quiet", "-b", "change")
+    commit = world.commit("change", **files)
+    world.git("checkout", "--quiet", "main")
+    return commit
+
+
+def test_a_change_with_a_new_bug_is_refused(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    base = world.commit("good")
+    head = change(world, solver_sh=BROKEN, **{"tests/new.txt": "limit 0\n", "src.c": "int x;\n"})
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"]) == (1, "refused")
+    assert (result["base"], result["head"]) == (base, head)
+    (finding,) = result["findings"]
+    assert (finding["age"], finding["base"]) == ("new", "runs it fine")
+    output = tmp_path / "out"
+    assert b"limit 0" in (output / finding["input"]).read_bytes()
+    assert "it introduces a bug" in (output / "summary.md").read_text()
+    sarif = json.loads((output / "report.sarif").read_text())
+    (result,) = sarif["runs"][0]["results"]
+    assert (result["level"], result["ruleId"]) == ("error", "crash")
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "src.c", "the changed code, as nothing says where"
+    assert world.objects("findings") == [], "the bucket is not written to"
+
+
+def test_a_bug_of_the_base_is_not_the_changes_fault(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("old", solver_sh=OLD)
+    change(world, **{"notes.c": "x"})
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"]) == (0, "passed")
+    assert [one["age"] for one in result["findings"]] == ["old"]
+
+
+def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("old", solver_sh=OLD)
+    change(world, solver_sh=BOTH, **{"tests/new.txt": "limit 0\n"})
+    code, result = check(world, "--head", "change")
+    ages = {one["title"]: one["age"] for one in result["findings"]}
+    assert (code, ages) == (1, {"SIGABRT: failed: old": "old", "SIGABRT: bad limit": "new"})
+
+
+def test_a_change_that_breaks_the_build_for_fuzzing_does_not_pass(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    change(world, solver_sh=REFUSES)
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"]) == (1, "unhealthy")
+
+
+def test_a_detached_head_is_checked_as_ci_checks_it_out(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    base = world.commit("good")
+    world.git("checkout", "--quiet", "--detach")
+    head = world.commit("nowhere", solver_sh=BROKEN, **{"tests/new.txt": "limit 0\n"})
+    code, result = check(world)
+    assert (code, result["base"], result["head"]) == (1, base, head)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--head", "no-such-branch"), "no-such-branch"),
+        (("--head=--upload-pack=touch hacked",), "a commit or a branch"),
+        (("--head", "main"), "a commit after the base"),
+    ],
+)
+def test_what_cannot_be_checked_is_named(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    code, _, complained = Commands(world).run("check", "scripted", "--budget", "1s", *words)
+    assert (code != 0, said in " ".join(complained.split())) == (True, True), complained
+    assert not list(tmp_path.rglob("hacked"))
+
+
+def test_the_workflow_of_the_check_has_no_secrets_and_quotes_what_strangers_choose(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    fuzz = Commands(world)
+    assert fuzz.run("workflows", "scripted", "--bucket", "s3://fuzzing")[0] == 0
+    text = (tmp_path / ".github/workflows/fuzz-scripted-check.yml").read_text()
+    assert "secrets." not in text
+    read = yaml.load(text, Loader=yaml.BaseLoader)
+    assert read["on"] == {"pull_request": {"branches": ["main"]}}
+    assert read["permissions"] == {"contents": "read", "security-events": "write"}
+    runs = [step["run"] for step in read["jobs"]["check"]["steps"] if "run" in step]
+    assert not any("${{" in line for line in runs)
+    assert any('--base "$BASE" --head "$HEAD"' in line for line in runs)
+
+
+def test_the_plain_script_refuses_a_change_in_any_ci(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    change(world, solver_sh=BROKEN, **{"tests/new.txt": "limit 0\n"})
+    world.git("checkout", "--quiet", "change")
+    fuzz = Commands(world)
+    assert fuzz.run("workflows", "scripted", "--plain")[0] == 0
+    script = tmp_path / "fuzz-scripted-check.sh"
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, line in (
+        ("python3", "exit 0"),
+        ("windlass", f'exec {Path(__file__).parents[3]}/.venv/bin/python -m windlass "$@"'),
+    ):
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
+        (programs / name).chmod(0o755)
+    env = fuzz.env | {"PATH": f"{programs}:{fuzz.env['PATH']}", "FUZZ_BUDGET": "1s"}
+    done = subprocess.run([str(script)], cwd=tmp_path, env=env, capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert (tmp_path / "fuzz-check/summary.md").exists()
+
+
+def test_a_finding_is_reproduced_packed_and_debugged(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    bad = world.commit("bad", solver_sh=BROKEN)
+    fixed = world.commit("fixed", solver_sh=FINE)
+    run(world.build_and_schedule(bad, fixed))
+    (key,) = run(fuzz_until_bug(world, bad)).findings
+    fuzz = Commands(world)
+    code, said, _ = fuzz.run("reproduce", "scripted", key)
+    assert (code, f"{bad} shows SIGABRT" in said) == (0, True)
+    assert fuzz.run("reproduce", "scripted", key, "--commit", fixed[:12])[0] == 1
+    archive = tmp_path / "finding.tar.gz"
+    assert fuzz.run("reproduce", "scripted", key, "--archive", str(archive))[0] == 0
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path / "sent", filter="data")
+    (top,) = (tmp_path / "sent").iterdir()
+    done = subprocess.run([str(top / "run.sh")], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-6, "bad limit\n"), "it needs nothing else"
+    assert "SIGABRT: bad limit" in (top / "report.md").read_text()

@@ -1,0 +1,96 @@
+"""Steps of a function survive kills of the server and of its worker, each with its rule."""
+
+import os
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+
+import windlass
+from tests.client.test_restart import Installation
+from tests.support.running import run
+from tests.support.waiting import until
+
+PATIENCE = 60
+CODE = """
+import pathlib, time, windlass
+
+def note(path, text):
+    with pathlib.Path(path).open("a") as file:
+        file.write(text + "\\n")
+    return text
+
+def held(path, text):
+    note(path, text)
+    while not pathlib.Path(f"{path}-{text}").exists():
+        time.sleep(0.01)
+    return text
+
+@windlass.task
+def order(path: str) -> list[str]:
+    return [
+        windlass.step("first", note, path, "first"),
+        windlass.step("second", held, path, "second"),
+        windlass.step("third", held, path, "third"),
+        windlass.step("last", note, path, "last"),
+    ]
+"""
+
+
+class Scene:
+    """A server and a worker with one job, whose second and third step end when they may."""
+
+    def __init__(self, place: Path, stack: ExitStack) -> None:
+        (place / "ordering.py").write_text(CODE)
+        self.path = place / "ran"
+        self.installed = Installation(place, stack)
+        paths = os.pathsep.join([str(place), os.environ.get("PYTHONPATH", ""), "src"])
+        self.installed.program.environment |= {"PYTHONPATH": paths}
+        self.installed.start()
+        self.client = stack.enter_context(windlass.Client(data=self.installed.program.data))
+        self._state = str(place / "state")
+        self._stack = stack
+        self.worker = self.start_worker()
+        call = {"function": "ordering:order", "args": [str(self.path)]}
+        self.job = self.client.submit(windlass.JobSpec(task="python", args=call))
+
+    def start_worker(self) -> "subprocess.Popen[str]":
+        words = ("worker", "--name", "w", "--slots", "1", "--state", self._state)
+        return self._stack.enter_context(self.installed.program.running(*words))
+
+    def is_inside(self, step: str, times: int = 1) -> None:
+        """Waits until a step has begun so many times."""
+
+        async def is_so() -> bool:
+            return self.path.exists() and self.ran().count(step) == times
+
+        run(until(f"step {step} has begun {times} times", is_so, PATIENCE))
+
+    def let_end(self, step: str) -> None:
+        Path(f"{self.path}-{step}").touch()
+
+    def ran(self) -> list[str]:
+        return self.path.read_text().split()
+
+
+def test_a_step_outlives_a_killed_server_and_runs_again_after_a_killed_worker(
+    tmp_path: Path,
+) -> None:
+    with ExitStack() as stack:
+        scene = Scene(tmp_path, stack)
+        scene.is_inside("second")
+        scene.installed.kill()
+        scene.let_end("second")  # while there is no server to store it
+        scene.installed.start()
+        scene.is_inside("third")
+        scene.worker.kill()
+        scene.worker.wait()
+        scene.start_worker()
+        scene.is_inside("third", 2)  # Its result was not stored: the documented rule.
+        scene.let_end("third")
+        assert scene.job.result(timeout=PATIENCE) == ["first", "second", "third", "last"]
+        # No other step was lost or ran twice.
+        assert scene.ran() == ["first", "second", "third", "third", "last"]
+        steps = [(step.key, step.state, step.attempt) for step in scene.job.info().steps]
+        assert steps == [
+            ("first", "done", 1), ("second", "done", 1), ("third", "done", 2), ("last", "done", 2),
+        ]  # fmt: skip

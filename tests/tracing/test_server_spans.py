@@ -1,0 +1,94 @@
+"""What a server adds to a trace, and what it does with contexts of strangers."""
+
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.support.collector import Collector, running_collector
+from tests.support.running import run
+from tests.support.running_server import RunningServer, error_of, job, running_server
+from tests.support.waiting import until
+from windlass.wire.sync import Finished
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+SPAN = "b7ad6b7169203331"
+PARENT = f"00-{TRACE}-{SPAN}-01"
+SECRET = "open-sesame-4711"
+
+
+async def traced(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
+
+
+async def submit(server: RunningServer, parent: str, *jobs: dict[str, Any]) -> int:
+    reply = await server.admin.post(
+        "/api/v1/jobs", json={"jobs": list(jobs)}, headers={"traceparent": parent}
+    )
+    assert reply.status_code == 201, reply.text
+    return int(reply.json()["ids"][0])
+
+
+async def trace_of(server: RunningServer, number: int) -> str | None:
+    specs = await server.services.engine.store.read(lambda tx: tx.jobs.specs([number]))
+    text = specs[number].decode()
+    return text.split('"trace":"')[1].split('"')[0] if '"trace"' in text else None
+
+
+def test_the_trace_of_a_request_becomes_that_of_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with running_collector() as collector:
+            await traced(monkeypatch, collector)
+            async with running_server() as server:
+                worker = await server.worker()
+                with capture_logs() as logged:
+                    args = {"argv": ["curl", SECRET]}
+                    number = await submit(server, PARENT, job(args=args, name=SECRET))
+                    assert await trace_of(server, number) == PARENT
+                    await worker.sync(want=1)
+                    await worker.sync(finished=(Finished(number, 1, "completed", 0),))
+                    await server.services.feed.run_once(0)
+                facts = [entry["facts"] for entry in logged if "facts" in entry]
+                ours = [fact for fact in facts if fact.get("job") == number]
+                assert {fact["trace_id"] for fact in ours} == {TRACE}
+
+                async def arrived() -> bool:
+                    return len(collector.spans) == 2
+
+                await until("both spans arrive", arrived, 10)
+            names = {span.name: span for span in collector.spans}
+            assert set(names) == {"POST /api/v1/jobs", "wait default"}
+            assert {(s.trace, s.parent) for s in collector.spans} == {(TRACE, SPAN)}
+            assert names["wait default"].attributes["windlass.job.state"] == "running"
+            assert names["wait default"].attributes["cicd.pipeline.task.name"] == "curl"
+            assert SECRET not in str(collector.spans)
+
+    run(scenario())
+
+
+def test_a_wrong_context_is_ignored_in_a_header_and_refused_in_a_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with running_collector() as collector:
+            await traced(monkeypatch, collector)
+            async with running_server() as server:
+                for wrong in ("", "nonsense", PARENT + "0" * 5_000, f"00-{'0' * 32}-{SPAN}-01"):
+                    number = await submit(server, wrong, job())
+                    assert await trace_of(server, number) is None
+                body = {"jobs": [job(trace="nonsense")]}
+                refused = await server.admin.post("/api/v1/jobs", json=body)
+                assert (refused.status_code, error_of(refused)["field"]) == (422, "jobs[0].trace")
+
+    run(scenario())
+
+
+def test_without_an_endpoint_nothing_is_kept_and_nothing_is_exported() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            assert server.services.tracing is None
+            number = await submit(server, PARENT, job())
+            assert await trace_of(server, number) is None
+
+    run(scenario())
