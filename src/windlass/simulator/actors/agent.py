@@ -21,6 +21,7 @@ from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.wire.sync import Finished
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.index_use import IndexUse
+from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.agent_core import AgentCore
@@ -70,7 +71,7 @@ class SimulatedMachine:
         self.epoch = max(self.epoch, reply.epoch)
         self.keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
-            NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock, reply.worker,
+            Records(world.clock), NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             Secrets(), NoSocket(), self._index_use, Modes(),
         )  # fmt: skip
