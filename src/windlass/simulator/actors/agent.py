@@ -71,8 +71,8 @@ class SimulatedMachine:
         self.epoch = max(self.epoch, reply.epoch)
         self.keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
-            Records(world.clock), NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock, reply.worker,
-            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
+            Records(world.clock), NoFiles(), self.keeper, Scratch(SCRATCH, _remove),
+            world.clock, reply.worker, reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             Secrets(), NoSocket(), self._index_use, Modes(),
         )  # fmt: skip
         executors = {
