@@ -139,7 +139,7 @@ $(DEMO_STAMP): pyproject.toml requirements-build.lock requirements-demo.lock
 	printf '%s' "$(CURDIR)" > $(DEMO_STAMP)
 
 .PHONY: demo-fuzz
-demo-fuzz: $(STAMP) ## find a bug in a small C++ solver, name the commit that introduced it, and close it when fixed
+demo-fuzz: $(STAMP) ## find a bug in a small C++ solver, name the commit that introduced it, close it when fixed, and refuse a pull request
 	$(PY) -m examples.fuzz_demo $(ARGS)
 
 .PHONY: demo-typefuzz

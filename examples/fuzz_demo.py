@@ -2,7 +2,8 @@
 
 It creates a repository of a small C++ solver in whose history one commit introduces a bug,
 starts a real S3 server, and runs the command of every role. Then it fixes the bug and shows
-how the finding is closed. It leaves nothing behind.
+how the finding is closed, and how a pull request that brings the bug back is refused. It leaves
+nothing behind.
 """
 
 import argparse
@@ -19,7 +20,14 @@ from typing import Any
 from rich.console import Console
 from rich.markdown import Markdown
 
-from examples.fuzz_repository import BUG, FIXED, commit, make_repository
+from examples.fuzz_repository import (
+    BUG,
+    FIXED,
+    PULL_REQUEST,
+    branch,
+    commit,
+    make_repository,
+)
 from tests.support.s3 import S3Server, start_s3
 
 DESCRIPTION = """\
@@ -77,14 +85,14 @@ class Demo:
         console.print(f"\n{self._parts}. {title}", style="bold", highlight=False)
         console.print(text, highlight=False)
 
-    def windlass(self, *words: str, show: bool = True) -> str:
-        """Runs a command and shows its output; a command that fails ends the demo."""
+    def windlass(self, *words: str, show: bool = True, code: int = 0) -> str:
+        """Runs a command and shows its output; another exit code than expected ends the demo."""
         if show:
             console.print(f"$ windlass fuzz {' '.join(words)}", style="cyan", highlight=False)
         done = self._start(("fuzz", *words), self._environment, self.folder)
         if show:
             console.print(done.stdout.rstrip(), markup=False, highlight=False)
-        if done.returncode != 0:
+        if done.returncode != code:
             raise SystemExit(f"windlass fuzz {' '.join(words)} exited with {done.returncode}")
         return done.stdout
 
@@ -187,6 +195,22 @@ def fix(demo: Demo, key: str) -> None:
         raise SystemExit(f"{fixed} should have closed {key}")
 
 
+def refuse(demo: Demo) -> None:
+    """Opens a pull request that brings the bug back, and shows that the check refuses it."""
+    wanted = branch(demo.folder / "repository", "pull-request", PULL_REQUEST)
+    demo.part(
+        "A pull request",
+        f"Somebody proposes {wanted[:12]} {PULL_REQUEST.message}. The check builds it and its\n"
+        "base, fuzzes what it reaches, and exits with 1 if it introduces a bug. In CI this is a\n"
+        "workflow (windlass fuzz workflows) or a script (--plain).",
+    )
+    words = ("check", "tinysolve", "--head", "pull-request", "--budget", "5s")
+    said = demo.windlass(*words, code=1)
+    if "refused: the change introduces a bug" not in said:
+        raise SystemExit("the pull request should have been refused")
+    console.print(Markdown((demo.folder / "fuzz-check" / "summary.md").read_text()))
+
+
 def run(budget: str, start: Start = start_program) -> None:
     """Runs the whole demo; `start` runs its commands."""
     if shutil.which("g++") is None:
@@ -202,9 +226,10 @@ def run(budget: str, start: Start = start_program) -> None:
             finding = fuzz_until_bug(demo, budget)
             show(demo, finding, commits[BUG])
             fix(demo, finding["key"])
+            refuse(demo)
         finally:
             server.stop()
-    console.print("\ndone: found, bisected, reported, fixed, closed", style="bold green")
+    console.print("\ndone: found, dated, reported, fixed, closed, refused", style="bold green")
     console.print("to fuzz your own solver: docs/guides/fuzzing.md", highlight=False)
 
 

@@ -131,12 +131,32 @@ FIXED: Final = Step(
     ),
 )
 
+PULL_REQUEST: Final = Step(
+    "Fold all divisions again",
+    {"tests/zero.ts": "simplify\nvar x 0 9\nassert x > 8 / 0\n"},
+    (
+        (
+            "src/fold.cpp",
+            "  else if (made->op == '/' && right != 0) ",
+            "  else if (made->op == '/') ",
+        ),
+    ),
+)
+
 
 def make_repository(folder: Path) -> dict[str, str]:
     """Creates the repository; returns the commits by their messages, oldest first."""
     shutil.copytree(SOURCES, folder)
     _git(folder, "init", "--quiet", "--initial-branch=main")
     return {step.message: commit(folder, step) for step in HISTORY}
+
+
+def branch(folder: Path, name: str, step: Step) -> str:
+    """Makes one commit on a new branch and goes back to main; returns its hash."""
+    _git(folder, "checkout", "--quiet", "-b", name)
+    made = commit(folder, step)
+    _git(folder, "checkout", "--quiet", "main")
+    return made
 
 
 def commit(folder: Path, step: Step) -> str:

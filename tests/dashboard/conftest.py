@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from examples import demo_farm
+from tests.dashboard import fuzz_bucket
 from tests.dashboard.farm import PHONE, WIDE, Farm, running_browser, running_farm, sign_in
 
 Open = Callable[..., Page]
@@ -25,7 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
     """A server with a worker, and something to see in every view."""
-    with running_farm(tmp_path_factory.mktemp("farm")) as started:
+    solver = fuzz_bucket.make(tmp_path_factory.mktemp("fuzzing"))
+    with running_farm(tmp_path_factory.mktemp("farm"), "--fuzz", solver) as started:
         demo_farm.fill(started.client)
         yield started
 
@@ -42,9 +44,15 @@ def places(farm: Farm) -> dict[str, Any]:
     """What stands for the braces in `VIEWS`."""
     job = farm.submit("sh", "-c", "echo hello", name="a job to look at")
     farm.wait(job)
+    waiting = farm.submit("true", requires=["memory>=8TiB"], name="a job that waits")
     workflows = farm.http.get("/api/v1/workflows").json()["workflows"]
     workers = farm.http.get("/api/v1/workers").json()["workers"]
-    return {"job": job, "workflow": workflows[0]["id"], "worker": workers[0]["name"]}
+    return {
+        "job": job,
+        "waiting": waiting,
+        "workflow": workflows[0]["id"],
+        "worker": workers[0]["name"],
+    }
 
 
 @pytest.fixture
@@ -53,13 +61,16 @@ def open_page(browser: Browser, farm: Farm) -> Iterator[Open]:
     contexts = []
     problems: list[str] = []
 
-    def open_one(role: str | None = "admin", *namespaces: str, phone: bool = False) -> Page:
-        context = browser.new_context(viewport=PHONE if phone else WIDE)
+    def open_one(
+        role: str | None = "admin", *namespaces: str, phone: bool = False, strict: bool = True
+    ) -> Page:
+        context = browser.new_context(viewport=PHONE if phone else WIDE, locale="en-US")
         context.set_default_timeout(8_000)
         contexts.append(context)
         page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda said: problems.append(said.text) if _is_ours(said) else None)
+        if strict:
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.on("console", lambda said: problems.append(said.text) if _is_ours(said) else None)
         if role == "admin" and not namespaces:
             sign_in(page, farm, farm.token)
         elif role is not None:

@@ -61,7 +61,7 @@ class Farm:
 def running_farm(data: Path, *options: str) -> Iterator[Farm]:
     """`windlass up` on a free port, until the end."""
     command = [
-        sys.executable, "-m", "windlass", "up", "--port", "0", "--data", str(data), "--slots", "2",
+        sys.executable, "-m", "windlass", "up", "--port", "0", "--data", str(data), "--slots", "6",
         "--import", "examples.demo_tasks", *options,
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}

@@ -39,6 +39,7 @@ def main() -> None:
             context = browser.new_context(
                 viewport=PHONE if kind == "phone" else WIDE,  # type: ignore[arg-type]
                 color_scheme="dark" if kind == "dark" else "light",
+                locale="en-US",
             )
             page = context.new_page()
             page.on("console", lambda message: print("console:", message.text))

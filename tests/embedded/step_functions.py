@@ -164,3 +164,14 @@ def swallows_errors() -> str:
 @windlass.task
 def waits_in_vain() -> None:
     windlass.wait_for("never", timeout=0)
+
+
+def make_file() -> Path:
+    path = windlass.current().scratch / "made.txt"
+    path.write_text("made")
+    return path
+
+
+@windlass.task
+def a_file_in_a_step() -> str:
+    return windlass.step("make", make_file).name

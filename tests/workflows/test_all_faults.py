@@ -110,7 +110,7 @@ name: w
 jobs:
   a: {rnu: x, outputs: [v]}
   b:
-    run: echo ${{ jobs.a.outputs.w }}
+    run: echo ${{ jobs.a.outputs.v }}
 """
 NO_SYNTAX = "name: !x w\nname: w\njobs: {a: {run: 7}}\n"
 

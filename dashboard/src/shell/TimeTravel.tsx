@@ -1,7 +1,7 @@
 import { useRouterState } from "@tanstack/react-router";
 import { type ChangeEvent, useEffect, useId, useRef, useState } from "react";
 import { Button } from "../ui/Button";
-import { exact } from "../ui/format";
+import { moment } from "../ui/format";
 import { Icon } from "../ui/Icon";
 import { useAsOf, useSetAsOf } from "./asOf";
 import styles from "./TimeTravel.module.css";
@@ -34,7 +34,7 @@ export function TimeTravel() {
         <p role="status" className={styles.banner}>
           <Icon name="clock" size={14} />
           <span>
-            As of {exact(Date.parse(asOf))}
+            As of {moment(asOf)}
             {!travels(path) && <em className={styles.present}> (this view shows the present)</em>}
           </span>
         </p>
@@ -103,8 +103,9 @@ function Moment(props: { asOf: string | undefined; onChange: (moment: string) =>
 }
 
 function minutesBack(asOf: string | undefined): number {
-  if (asOf === undefined) return 0;
-  return Math.max(0, Math.round((Date.now() - Date.parse(asOf)) / MINUTE_MS));
+  const at = asOf === undefined ? Number.NaN : Date.parse(asOf);
+  if (Number.isNaN(at)) return 0;
+  return Math.max(0, Math.round((Date.now() - at) / MINUTE_MS));
 }
 
 /** Returns a time as the control wants it: in the person's zone, without its offset. */

@@ -1,3 +1,4 @@
+import "./language";
 import "uplot/dist/uPlot.min.css";
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";

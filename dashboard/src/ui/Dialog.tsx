@@ -3,6 +3,8 @@ import { inWords } from "../api/errors";
 import { Button, IconButton } from "./Button";
 import styles from "./Dialog.module.css";
 
+const FIELDS = ["input", "select", "textarea"].map((name) => `[data-body] ${name}`).join(", ");
+
 interface DialogProps {
   title: string;
   onClose: () => void;
@@ -18,7 +20,11 @@ export function Dialog({ title, onClose, children, actions, wide = false }: Dial
   const id = useId();
   useEffect(() => {
     const dialog = ref.current;
-    if (dialog && !dialog.open) dialog.showModal();
+    if (!dialog || dialog.open) return;
+    dialog.showModal();
+    // The first field, else the first button at the bottom; a browser would take "Close".
+    const field = dialog.querySelector<HTMLElement>(FIELDS);
+    (field ?? dialog.querySelector<HTMLElement>("footer button"))?.focus();
   }, []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes every dialog.
@@ -34,7 +40,9 @@ export function Dialog({ title, onClose, children, actions, wide = false }: Dial
           <h2 id={id}>{title}</h2>
           <IconButton icon="close" label="Close" onClick={onClose} small />
         </header>
-        <div className={styles.body}>{children}</div>
+        <div className={styles.body} data-body>
+          {children}
+        </div>
         {actions && <footer className={styles.foot}>{actions}</footer>}
       </div>
     </dialog>

@@ -48,6 +48,12 @@ export function exact(ms: number): string {
   }).format(ms);
 }
 
+/** Returns a time of the API exactly; another text, such as one typed into the address, as it is. */
+export function moment(text: string): string {
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? text : exact(ms);
+}
+
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
 export function bytes(count: number): string {

@@ -11,13 +11,20 @@ export interface JobsFilter {
   name?: string;
   label?: string[];
   workflow?: number;
-  worker?: string;
   submitted_by?: string;
-  failure?: string;
+  failure?: string | string[];
+  /** Jobs whose failures nobody retries. */
+  dead?: true;
   text?: string;
   regex?: string;
+  /** At most this long ago ("1h", "7d"), or since a time; of jobs that ended, when they did. */
   since?: string;
   until?: string;
+  created_from?: string;
+  created_to?: string;
+  finished_from?: string;
+  finished_to?: string;
+  sort?: string;
 }
 
 /** Returns what a `Link` needs to show these jobs: `<Link {...jobsLink({ state: ["failed"] })}>`. */

@@ -23,8 +23,13 @@ const LOOKS: Record<string, Look> = {
   canceled: { tone: "waiting", mark: "bar", label: "canceled" },
   aborted: { tone: "bad", mark: "bar", label: "aborted" },
   rejected: { tone: "bad", mark: "triangle", label: "rejected" },
+  skipped: { tone: "waiting", mark: "bar", label: "skipped" },
   // Workflows, schedules and pools
   waiting: { tone: "waiting", mark: "ring", label: "waiting" },
+  dispatching: { tone: "active", mark: "half", label: "running" },
+  started: { tone: "active", mark: "half", label: "started" },
+  ended: { tone: "good", mark: "check", label: "ended" },
+  skipped: { tone: "waiting", mark: "bar", label: "skipped" },
   stalled: { tone: "warn", mark: "triangle", label: "stalled" },
   succeeded: { tone: "good", mark: "check", label: "succeeded" },
   paused: { tone: "warn", mark: "pause", label: "paused" },
@@ -57,6 +62,7 @@ export const JOB_STATES = [
   "canceled",
   "aborted",
   "rejected",
+  "skipped",
 ] as const;
 
 export function lookOf(state: string): Look {

@@ -13,7 +13,7 @@ come from the event log, because an index of ends would make each of them cost m
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import merge
-from typing import Final, NamedTuple
+from typing import Final
 
 from windlass.domain.rows.records import JobRecord, Lease, ShapeRow
 from windlass.domain.rows.views import JobCount, JobFilter, JobPage, JobSort, Place, SortedPage
@@ -53,13 +53,6 @@ SKEW_MS: Final = 600_000  # how far ids and times of creation may be out of orde
 FIRST: Final = 2**62  # above every id
 
 _DEPTH: Final = "depth:"
-
-
-class _Range(NamedTuple):
-    """The ids between which a list looks, without the ends."""
-
-    above: int
-    below: int
 
 
 class JobLists(ABC):
@@ -221,18 +214,18 @@ class JobLists(ABC):
 
     # Where times are
 
-    async def _range(self, wanted: JobFilter) -> _Range:
-        """Returns the ids that jobs of the wanted times have."""
+    async def _range(self, wanted: JobFilter) -> tuple[int, int]:
+        """Returns the ids between which jobs of the wanted times are, without the ends."""
         above, below = 0, FIRST
         latest = [at for at in (wanted.created_to, wanted.finished_to) if at is not None]
         if wanted.created_from is None and not latest:
-            return _Range(above, below)
+            return above, below
         newest = await self._newest_job()
         if latest:
             below = await self._id_behind(min(latest) + SKEW_MS, newest)
         if wanted.created_from is not None:
             above = max(0, await self._id_behind(wanted.created_from - SKEW_MS, newest) - CHUNK)
-        return _Range(above, below)
+        return above, below
 
     async def _id_behind(self, at: int, newest: int) -> int:
         """Returns an id above those of jobs created by `at`, and less than a chunk too high."""

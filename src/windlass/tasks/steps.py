@@ -7,6 +7,7 @@ stored. Async functions use the forms that end in `_async`.
 
 import inspect
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.tasks.current import Answer, Canceled, Current, current, find_current
+from windlass.tasks.local_files import LocalFile
 from windlass.tasks.task import Task
 from windlass.wire.steps import StepReply, StepRequest
 
@@ -240,9 +242,17 @@ def _codec_of(function: Callable[..., Any]) -> "CallCodec | None":
 def _json(field: str, value: Any) -> msgspec.Raw:
     """Returns a value as JSON; raises `InvalidInput` for one that would not come back."""
     try:
-        return msgspec.Raw(msgspec.json.encode(value))
+        return msgspec.Raw(msgspec.json.encode(value, enc_hook=partial(_no_files, field)))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInput(field, "a JSON value", str(error)) from None
+
+
+def _no_files(field: str, value: Any) -> Any:
+    """Refuses a file of this attempt, which the next one would not find."""
+    if isinstance(value, LocalFile):
+        expected = "without files, which are gone with the attempt; return what is in them, or "
+        raise InvalidInput(field, f"{expected}the file from the task itself", str(value.path))
+    raise NotImplementedError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
 def _typed(schema: Any, value: Any) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from tests.cli.guide import BLOCK, GUIDES, carry_out
+from tests.cli.guide import BLOCK, GUIDES, carry_out_in_one_shell
 from tests.cli.program import Program
 from windlass.fuzzing.config.solver_file import Role, RoleSettings
 
@@ -13,7 +13,7 @@ from windlass.fuzzing.config.solver_file import Role, RoleSettings
 def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
     places = {"WINDLASS_FUZZ_WORK": "work", "WINDLASS_FUZZ_BUCKET": "bucket"}
     whole = {name: str(tmp_path / folder) for name, folder in places.items()}
-    said = carry_out("fuzzing.md", up, tmp_path, **whole)
+    said = carry_out_in_one_shell("fuzzing.md", up, tmp_path, **whole)
     _, init, roles, findings, _, steps, fleet, actions = said
     assert "removed after 7 days" in init
     assert "would build" in roles

@@ -9,6 +9,7 @@ import yaml
 
 from tests.fuzzing.support.scripted_solver import World
 from windlass.cli.fuzz.commands import fuzz
+from windlass.fuzzing.config.solver_file import parse_solver
 from windlass.fuzzing.engines.engine import Target, engine_names, make_engine
 from windlass.fuzzing.findings.issues import issue_options
 
@@ -29,10 +30,14 @@ def test_the_options_are_accepted(tmp_path: Path) -> None:
     )
     make_engine(options["engine"]["name"], target)
     assert issue_options(options["issues"]) is not None
+    parts = {name: options[name] for name in ("signature", "findings", "health", "bisect")}
+    text = f"{world.description}\n{yaml.safe_dump(parts)}"
+    assert parse_solver(text.encode(), Path("toy.yaml")).findings.inputs == 10
 
 
 def test_every_engine_has_its_row() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [
+    table = PAGE.partition("## Engines")[2].partition("## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [
         "command", "libfuzzer", "afl", "typefuzz",
     ]  # fmt: skip
     assert len(engine_names()) == 4

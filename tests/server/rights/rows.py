@@ -157,6 +157,7 @@ READING: Final = (
     Row("GET /api/v1/jobs", REFUSED, IN_OWN, note="of a namespace"),
     Row("GET /api/v1/jobs/count"),
     Row("GET /api/v1/jobs/count", REFUSED, IN_OWN, note="of a namespace"),
+    Row("GET /api/v1/jobs/some", query={"id": [1]}),
     Row("GET /api/v1/jobs/{job:int}", HIDDEN),
     Row("GET /api/v1/jobs/{job:int}/wait", HIDDEN, {"timeout": 0}),
     Row("POST /api/v1/jobs/wait", HIDDEN, body={"ids": ["$job"], "timeout": 0}),

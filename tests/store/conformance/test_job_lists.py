@@ -19,6 +19,7 @@ from tests.store.conformance.rows import (
 )
 from tests.store.conformance.test_views import EVERY_STATE, SHAPES, fill
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.states import TRANSITIONS, State
 from windlass.domain.rows.views import JobCount, JobFilter, JobSort, Place
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.store import ReadTx, WriteTx
@@ -209,3 +210,17 @@ def test_a_search_says_how_far_it_looked(store: Driver, monkeypatch: Any) -> Non
     page = store.read(lambda tx: tx.views.sorted_jobs(wanted, JobSort.NEWEST, None, 10))
     assert (page.jobs, page.next, page.looked) == ([], (0, 9), 4)
     assert listed(store, text="build-2") == [2]
+
+
+def test_jobs_that_ended_in_any_way_are_listed_by_their_ends(store: Driver) -> None:
+    ended = [state for state in State if not TRANSITIONS[state]]
+
+    async def end_all(tx: WriteTx) -> None:
+        await tx.jobs.insert([new_job(n) for n, _ in enumerate(ended, 1)])
+        for n, state in enumerate(ended, 1):
+            frm = next(f.code if f else 0 for f, to in TRANSITIONS.items() if state in to)
+            await tx.jobs.end([job_end(n, state=state.code, finished_at=START + n)])
+            await tx.log.append([event(n, frm=frm, to=state.code, at=START + n)])
+
+    store.transact(end_all)
+    assert listed(store, JobSort.FINISHED) == list(range(len(ended), 0, -1))

@@ -6,7 +6,7 @@ import { CodeBlock } from "../../ui/CodeBlock";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Facts } from "../../ui/Facts";
-import { bytes } from "../../ui/format";
+import { bytes, counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { Card } from "../../ui/Page";
 import { PlainTable } from "../../ui/PlainTable";
@@ -86,7 +86,7 @@ function Report({ solver, finding }: { solver: string; finding: string }) {
           ["Found in", <Commit key="f" hash={shown.found_in} />],
           ["Introduced by", <Commit key="i" hash={shown.introduced_by} />],
           ["Engine", shown.engine],
-          ["Seen", `${shown.times} times`],
+          ["Seen", counted(shown.times, "time")],
           [
             "Input",
             <a key="a" href={input} download>{`${shown.input_name} (${bytes(shown.size)})`}</a>,

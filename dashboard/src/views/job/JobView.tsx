@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
+import { useEffect } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries, useLiveState } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
@@ -10,6 +11,7 @@ import { StateBadge } from "../../ui/StateBadge";
 import { Tabs } from "../../ui/Tabs";
 import { Elapsed, Time } from "../../ui/Time";
 import { History } from "./History";
+import styles from "./Job.module.css";
 import { JobActions } from "./JobActions";
 import { isOpen, isWaiting } from "./job";
 import { LogView } from "./log/LogView";
@@ -27,14 +29,19 @@ const POLL_MS = 2_000;
 
 export function JobView() {
   const id = Number(jobRoute.useParams().job);
-  const pause = useLiveState() === "on" ? LIVE_MS : POLL_MS;
+  const isLive = useLiveState() === "on";
   const found = useQuery({
     queryKey: ["job", id],
     queryFn: ({ signal }) =>
       answer(api.GET("/api/v1/jobs/{job}", { params: { path: { job: id } }, signal })),
-    refetchInterval: (query) => (query.state.data && isOpen(query.state.data) ? pause : false),
+    refetchInterval: (query) =>
+      query.state.data && isOpen(query.state.data) ? (isLive ? LIVE_MS : POLL_MS) : false,
   });
   useLiveQueries([`job:${id}`], ["job", id]);
+  const { refetch } = found;
+  useEffect(() => {
+    if (isLive) void refetch(); // What happened before the stream was open.
+  }, [isLive, refetch]);
   if (found.data) return <Shown job={found.data} />;
   return (
     <Page title={`Job ${id}`}>
@@ -98,7 +105,7 @@ function Shown({ job }: { job: Job }) {
 
 function HeadFacts({ job }: { job: Job }) {
   return (
-    <>
+    <span className={styles.head}>
       <StateBadge state={job.state} />
       <Link {...jobsLink({ task: job.task })}>{job.task}</Link>
       <span>
@@ -134,6 +141,6 @@ function HeadFacts({ job }: { job: Job }) {
           <Elapsed from={job.started_at} to={job.finished_at} />
         </span>
       )}
-    </>
+    </span>
   );
 }

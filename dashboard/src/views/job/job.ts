@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client";
 type Job = Schemas["Job"];
 
 const WAITING = ["blocked", "queued", "retrying", "suspended"];
-const ENDED = ["completed", "failed", "canceled", "aborted", "rejected"];
+const ENDED = ["completed", "failed", "canceled", "aborted", "rejected", "skipped"];
 
 /** Returns whether a job can still change by itself. */
 export function isOpen(job: Job): boolean {

@@ -1,10 +1,128 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
+import type { Schemas } from "../../api/client";
+import { Button, IconButton } from "../../ui/Button";
+import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
+import { ErrorBox } from "../../ui/ErrorBox";
+import { count, counted } from "../../ui/format";
+import { Loading } from "../../ui/Loading";
+import type { JobsFilter } from "../../ui/links";
+import { Menu } from "../../ui/Menu";
 import { Page } from "../../ui/Page";
+import { useStored } from "../../ui/stored";
+import { useNarrow } from "../../ui/useNarrow";
+import { BulkActions } from "./BulkActions";
+import { COLUMNS } from "./columns";
+import { describe } from "./filter";
+import { JobFilters } from "./JobFilters";
+import styles from "./Jobs.module.css";
+import { jobsRoute } from "./route";
+import { type Job, useJobs } from "./useJobs";
 
 export function JobsView() {
+  const search = jobsRoute.useSearch();
+  const navigate = useNavigate();
+  const { list, rows, count: found, where, fresh, refresh } = useJobs(search);
+  const [hidden, setHidden] = useStored<Record<string, boolean>>("jobs.columns", {});
+  const narrow = useNarrow();
+  const columns = useMemo(() => COLUMNS.map((one) => one.column), []);
+  const visibility = useMemo(
+    () =>
+      Object.fromEntries(
+        COLUMNS.map((one) => [
+          one.id,
+          hidden[one.id] ?? (narrow ? one.isNarrow === true : one.isUsual),
+        ]),
+      ),
+    [hidden, narrow],
+  );
+  const change = (next: JobsFilter) => void navigate({ to: "/jobs", search: next });
+  const open = (job: Job) => void navigate({ to: "/jobs/$job", params: { job: String(job.id) } });
+  const actions = (
+    <>
+      {fresh > 0 && (
+        <Button kind="primary" icon="refresh" onClick={refresh}>
+          {fresh >= 100 ? "100+ new jobs" : counted(fresh, "new job")}
+        </Button>
+      )}
+      <BulkActions where={where} onDone={refresh} />
+      <Menu
+        label="Columns"
+        icon="columns"
+        stays
+        items={COLUMNS.map((one) => ({
+          label: one.label,
+          checked: visibility[one.id],
+          onSelect: () => setHidden({ ...hidden, [one.id]: !visibility[one.id] }),
+        }))}
+      />
+      <IconButton icon="refresh" label="Load again" onClick={refresh} />
+    </>
+  );
   return (
-    <Page title="Jobs">
-      <Empty title="Nothing here yet" />
+    <Page title="Jobs" facts={<Found found={found.data} />} actions={actions} full>
+      <JobFilters search={search} onChange={change} />
+      {list.error && <ErrorBox error={list.error} onRetry={() => void list.refetch()} />}
+      {list.isPending && <Loading rows={12} />}
+      {list.isSuccess && rows.length === 0 && !list.hasNextPage && <NoJobs search={search} />}
+      {list.isSuccess && (rows.length > 0 || list.hasNextPage) && (
+        <div className={styles.table}>
+          <DataTable
+            label="Jobs"
+            rows={rows}
+            columns={columns}
+            rowKey={(job) => String(job.id)}
+            visibility={visibility}
+            onOpen={open}
+            onNearEnd={() => {
+              if (list.hasNextPage && !list.isFetchingNextPage) void list.fetchNextPage();
+            }}
+            footer={footer(rows.length, list.hasNextPage)}
+          />
+          {rows.length === 0 && <SearchOn onMore={() => void list.fetchNextPage()} />}
+        </div>
+      )}
     </Page>
   );
+}
+
+/** How many jobs match, and how sure that is. */
+function Found({ found }: { found: Schemas["JobCount"] | undefined }) {
+  if (!found) return <span>&nbsp;</span>;
+  if (found.exact) return <span>{counted(found.count, "job")}</span>;
+  const looked = `among the ${count(found.looked)} newest`;
+  return (
+    <span title="Counting all of them would take long">
+      {found.estimate
+        ? `about ${count(found.estimate)} jobs; ${count(found.count)} ${looked}`
+        : `at least ${count(found.count)} jobs, ${looked}`}
+    </span>
+  );
+}
+
+function NoJobs({ search }: { search: JobsFilter }) {
+  if (describe(search).length > 0) {
+    return <Empty title="No job matches">Remove a filter to see more.</Empty>;
+  }
+  return (
+    <Empty title="There are no jobs yet">
+      Submit one here, or with <code>windlass run -- echo hello</code>.
+    </Empty>
+  );
+}
+
+/** A search looked at many rows and found none yet. */
+function SearchOn({ onMore }: { onMore: () => void }) {
+  return (
+    <Empty title="Nothing found among the newest jobs">
+      <Button onClick={onMore}>Search further back</Button>
+    </Empty>
+  );
+}
+
+function footer(shown: number, hasMore: boolean): string {
+  return hasMore
+    ? `${count(shown)} shown; scroll for more`
+    : `${counted(shown, "job")}, that is all`;
 }

@@ -1,14 +1,9 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { many, one, type RawSearch, whole } from "../../search";
+import { flag, many, one, type RawSearch, whole } from "../../search";
 import { shellRoute } from "../../shell/shellRoute";
 import type { JobsFilter } from "../../ui/links";
 
-export interface JobsSearch extends JobsFilter {
-  /** A field, with "-" in front for descending. */
-  sort?: string;
-}
-
-export function jobsSearch(raw: RawSearch): JobsSearch {
+export function jobsSearch(raw: RawSearch): JobsFilter {
   return {
     state: many(raw, "state"),
     queue: one(raw, "queue"),
@@ -17,13 +12,17 @@ export function jobsSearch(raw: RawSearch): JobsSearch {
     name: one(raw, "name"),
     label: many(raw, "label"),
     workflow: whole(raw, "workflow"),
-    worker: one(raw, "worker"),
     submitted_by: one(raw, "submitted_by"),
-    failure: one(raw, "failure"),
+    failure: many(raw, "failure"),
+    dead: flag(raw, "dead"),
     text: one(raw, "text"),
     regex: one(raw, "regex"),
     since: one(raw, "since"),
     until: one(raw, "until"),
+    created_from: one(raw, "created_from"),
+    created_to: one(raw, "created_to"),
+    finished_from: one(raw, "finished_from"),
+    finished_to: one(raw, "finished_to"),
     sort: one(raw, "sort"),
   };
 }

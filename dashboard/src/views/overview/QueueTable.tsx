@@ -60,7 +60,7 @@ function QueueName({ queue, search }: { queue: string; search: OverviewSearch })
     <Link
       to="/"
       search={{ ...search, queue: chosen ? undefined : queue }}
-      aria-pressed={chosen}
+      aria-current={chosen ? "true" : undefined}
       title={chosen ? "Show all queues in the charts" : "Show this queue in the charts"}
     >
       {queue}

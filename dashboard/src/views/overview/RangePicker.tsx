@@ -1,5 +1,5 @@
 import { Button } from "../../ui/Button";
-import { exact } from "../../ui/format";
+import { moment } from "../../ui/format";
 import styles from "./Overview.module.css";
 import { type OverviewSearch, RANGES, type Range } from "./route";
 
@@ -22,8 +22,8 @@ export function RangePicker(props: {
       <legend className="visually-hidden">Range</legend>
       {search.since && (
         <span className={styles.own}>
-          {exact(Date.parse(search.since))}
-          {search.until && ` to ${exact(Date.parse(search.until))}`}
+          {moment(search.since)}
+          {search.until && ` to ${moment(search.until)}`}
         </span>
       )}
       {RANGES.map((range) => (
@@ -32,7 +32,7 @@ export function RangePicker(props: {
           small
           kind={range === chosen ? "primary" : "plain"}
           aria-pressed={range === chosen}
-          aria-label={`The last ${NAMES[range]}`}
+          aria-label={`${range}: the last ${NAMES[range]}`}
           onClick={() => onChange({ range, since: undefined, until: undefined })}
         >
           {range}

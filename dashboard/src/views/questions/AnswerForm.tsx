@@ -5,7 +5,7 @@ import { useMay } from "../../api/who";
 import { Button } from "../../ui/Button";
 import { SelectField, TextField } from "../../ui/Field";
 import { notify, notifyError } from "../../ui/Notices";
-import { type Kind, kindOf, readAnswer } from "./answers";
+import { type Kind, kindOf, typedValue } from "./answers";
 import styles from "./Questions.module.css";
 
 type Question = Schemas["Question"];
@@ -32,7 +32,7 @@ export function AnswerForm({ question }: { question: Question }) {
   if (!offered) return null;
   function submit(event: FormEvent): void {
     event.preventDefault();
-    const value = readAnswer(kind, text);
+    const value = typedValue(kind, text);
     setProblem(value.problem);
     if (!value.problem) send.mutate(value.value);
   }

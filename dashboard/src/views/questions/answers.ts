@@ -23,7 +23,7 @@ export function kindOf(given: unknown): Kind {
 }
 
 /** Returns the value of a typed answer, or what is wrong with it. */
-export function readAnswer(kind: Kind, text: string): { value?: unknown; problem?: string } {
+export function typedValue(kind: Kind, text: string): { value?: unknown; problem?: string } {
   if (kind.name === "text" || kind.name === "choice") return { value: text };
   if (kind.name === "number") {
     const value = Number(text);

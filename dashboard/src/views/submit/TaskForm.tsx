@@ -10,7 +10,7 @@ import { COMMON, MORE } from "./options";
 import { SchemaFields } from "./SchemaFields";
 import styles from "./Submit.module.css";
 import { argumentsOf, fieldsOf, type Schema } from "./schema";
-import { problemsOf, Texts } from "./Texts";
+import { missingOf, problemsOf, Texts } from "./Texts";
 import { useSettled } from "./useSettled";
 
 type Task = Schemas["TaskInfo"];
@@ -105,7 +105,12 @@ export function TaskForm({ task }: { task: Task }) {
           </Button>
         </div>
       </form>
-      <Texts preview={preview.data} error={preview.error} others={others} />
+      <Texts
+        preview={preview.data}
+        error={preview.error}
+        others={others}
+        missing={missingOf(fields, typed)}
+      />
     </div>
   );
 }

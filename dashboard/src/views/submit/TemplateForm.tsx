@@ -9,7 +9,7 @@ import { Card } from "../../ui/Page";
 import { SchemaFields } from "./SchemaFields";
 import styles from "./Submit.module.css";
 import { argumentsOf, type FieldForm } from "./schema";
-import { problemsOf, Texts } from "./Texts";
+import { missingOf, problemsOf, Texts } from "./Texts";
 import { useSettled } from "./useSettled";
 
 interface Declared {
@@ -90,7 +90,12 @@ export function TemplateForm({ template }: { template: Schemas["Template"] }) {
           </Button>
         </div>
       </form>
-      <Texts preview={preview.data} error={preview.error} others={others} />
+      <Texts
+        preview={preview.data}
+        error={preview.error}
+        others={others}
+        missing={missingOf(fields, typed)}
+      />
     </div>
   );
 }

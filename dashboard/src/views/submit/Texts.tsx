@@ -2,6 +2,7 @@ import type { Schemas } from "../../api/client";
 import { CodeBlock } from "../../ui/CodeBlock";
 import { ErrorBox } from "../../ui/ErrorBox";
 import styles from "./Submit.module.css";
+import type { FieldForm } from "./schema";
 
 type Preview = Schemas["Preview"];
 
@@ -10,16 +11,19 @@ export function Texts(props: {
   preview: Preview | undefined;
   error: unknown;
   others: readonly string[];
+  /** The names of required fields that are empty. */
+  missing: readonly string[];
 }) {
-  const { preview, error, others } = props;
-  const problems = preview?.problems.length ?? 0;
+  const { preview, error, others, missing } = props;
+  const problems = (preview?.problems.length ?? 0) + missing.length;
+  const first = missing.length > 0 ? `fill in ${missing.join(", ")}` : others[0];
   return (
     <aside className={styles.texts} aria-label="The same as text">
       {error ? <ErrorBox error={error} /> : null}
       <p role="status" className={problems > 0 ? styles.problem : styles.good}>
         {preview === undefined && "Checking…"}
         {preview && problems === 0 && "Ready to submit"}
-        {preview && problems > 0 && `Not ready: ${others[0] ?? "see the fields"}`}
+        {preview && problems > 0 && `Not ready: ${first ?? "see the fields"}`}
       </p>
       {(preview?.notes ?? []).map((note) => (
         <p key={note} className={styles.warn}>
@@ -62,4 +66,12 @@ export function problemsOf(preview: Preview | undefined, touched: boolean) {
     return problems;
   };
   return { byField, others: found.map((one) => one.message) };
+}
+
+/** Returns the names of required fields that are empty. */
+export function missingOf(
+  fields: readonly FieldForm[],
+  typed: Readonly<Record<string, string>>,
+): string[] {
+  return fields.filter((field) => field.required && !typed[field.name]).map((field) => field.name);
 }

@@ -114,7 +114,7 @@ export function WorkflowsView() {
       {found.isSuccess && rows.length === 0 && (
         <Empty title="No workflows">
           A workflow is a set of jobs that wait for each other: submit a workflow file with
-          <code> windlass run FILE</code>, or start a template.
+          <code> windlass workflows submit FILE</code>, or start a template.
         </Empty>
       )}
       {rows.length > 0 && (

@@ -1,7 +1,7 @@
 /** The states of a workflow. */
 export const WORKFLOW_STATES = [
   "queued",
-  "running",
+  "dispatching",
   "canceling",
   "completed",
   "failed",

@@ -34,8 +34,7 @@ def sarif(findings: Iterable[Finding], places: dict[str, Place], new: set[str]) 
     rules = [
         {"id": kind, "shortDescription": {"text": text}} for kind, text in sorted(RULES.items())
     ]
-    driver = {"name": "windlass fuzz", "informationUri": "https://pypi.org/project/windlass/",
-              "rules": rules}  # fmt: skip
+    driver = {"name": "windlass fuzz", "rules": rules}
     run = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 

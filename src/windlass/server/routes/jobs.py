@@ -1,6 +1,6 @@
 """Routes about jobs."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
@@ -12,6 +12,7 @@ from windlass.api.queries import PAGE_LIMIT
 from windlass.api.render import show_event
 from windlass.domain.access.actions import Action
 from windlass.domain.rows.views import JobSort
+from windlass.domain.values.errors import InvalidInput
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import COUNTED, Routes
@@ -43,6 +44,8 @@ from windlass.wire.workers import Changed
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
+
+SOME_LIMIT: Final = 200  # jobs that a page shows at once
 
 routes = Routes("/api/v1/jobs", "jobs")
 
@@ -127,6 +130,14 @@ async def count_jobs(
         created_to=created_to, finished_from=finished_from, finished_to=finished_to,
     )  # fmt: skip
     return await call.services.queries.count_jobs(wanted)
+
+
+@routes.get("/some", needs=Action.READ_JOBS)
+async def some(call: Call, id: list[Id]) -> JobList:  # noqa: A002 - the name of the parameter
+    """Returns these jobs, at most 200, as lists do, without those the caller may not see."""
+    if len(id) > SOME_LIMIT:
+        raise InvalidInput("id", f"at most {SOME_LIMIT} jobs", len(id))
+    return JobList(await call.services.queries.some_jobs(id, call.who))
 
 
 @routes.get("/{job:int}", needs=Action.READ_JOBS)

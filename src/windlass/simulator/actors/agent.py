@@ -71,9 +71,9 @@ class SimulatedMachine:
         self.epoch = max(self.epoch, reply.epoch)
         self.keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
-            Records(world.clock), NoFiles(), self.keeper, Scratch(SCRATCH, _remove),
-            world.clock, reply.worker, reply.incarnation, reply.log_limit, reply.term_grace_ms,
-            deadline, Secrets(), NoSocket(), self._index_use, Modes(),
+            Records(world.clock), NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock,
+            reply.worker, reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
+            Secrets(), NoSocket(), self._index_use, Modes(),
         )  # fmt: skip
         executors = {
             task: SimulatedExecutor(task, world, agent.traits, self._die_soon) for task in TASKS

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import uvloop
@@ -106,11 +107,7 @@ def up(
         sign_in=settings.sign_in,
         fuzz=tuple(fuzz or ()),
     )
-    if modules:
-        os.environ[IMPORT_VARIABLE] = " ".join(modules)  # The workers inherit it.
-    if apps:
-        os.environ[APP_VARIABLE] = " ".join(apps)
-    _pass_on(variables)
+    _pass_on(variables, modules or (), apps or ())
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
@@ -126,8 +123,12 @@ def _listen(port: int | None, text: str | None) -> Listen:
     return Listen(host=host, port=number)
 
 
-def _pass_on(variables: JobVariables) -> None:
-    """Puts the variables of jobs where workers find them: into the environment they inherit."""
+def _pass_on(variables: JobVariables, modules: Sequence[str], apps: Sequence[str]) -> None:
+    """Puts what workers need where they find it: into the environment they inherit."""
+    if modules:
+        os.environ[IMPORT_VARIABLE] = " ".join(modules)
+    if apps:
+        os.environ[APP_VARIABLE] = " ".join(apps)
     found = variables.read(os.environ)
     os.environ.pop(FILE_VARIABLE, None)
     os.environ.update(found)

@@ -76,7 +76,7 @@ ORDER BY found.rank, found.job LIMIT $4
 -- A walk back along the primary key, between two numbers.
 SELECT seq, job FROM events
 WHERE seq >= $1 AND seq < $2 AND kind = {event.job}
-  AND "to" BETWEEN {state.completed} AND {state.rejected}
+  AND "to" >= {state.completed} AND "to" <> {state.suspended}
 ORDER BY seq DESC
 
 -- name: event_bounds

@@ -82,7 +82,7 @@ SELECT rank, job FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3) ORDER BY
 -- A walk back along the primary key, between two numbers.
 SELECT seq, job FROM events
 WHERE seq >= ?1 AND seq < ?2 AND kind = {event.job}
-    AND to_state BETWEEN {state.completed} AND {state.rejected}
+    AND to_state >= {state.completed} AND to_state <> {state.suspended}
 ORDER BY seq DESC;
 
 -- name: created_up_to

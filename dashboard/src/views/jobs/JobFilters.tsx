@@ -1,0 +1,133 @@
+import { useEffect, useState } from "react";
+import { TextField } from "../../ui/Field";
+import { FilterBar } from "../../ui/FilterBar";
+import type { JobsFilter } from "../../ui/links";
+import { Menu } from "../../ui/Menu";
+import { JOB_STATES, lookOf } from "../../ui/states";
+import { describe, SINCE, SORTS } from "./filter";
+import styles from "./Jobs.module.css";
+import { SavedFilters } from "./SavedFilters";
+
+interface Props {
+  search: JobsFilter;
+  onChange: (search: JobsFilter) => void;
+}
+
+const FIELDS = {
+  queue: "queue",
+  task: "task",
+  name: "name",
+  label: "label",
+  namespace: "namespace",
+  submitted_by: "by",
+} as const;
+
+/** The filters of the list; every one of them is in the URL. */
+export function JobFilters({ search, onChange }: Props) {
+  const active = describe(search).map(({ key, label, without }) => ({
+    key,
+    label,
+    onRemove: () => onChange(without),
+  }));
+  return (
+    <FilterBar active={active} onClear={() => onChange({ sort: search.sort })}>
+      <SearchField search={search} onChange={onChange} />
+      <Menu
+        label="State"
+        icon="filter"
+        align="left"
+        stays
+        items={JOB_STATES.map((state) => ({
+          label: lookOf(state).label,
+          checked: search.state?.includes(state) ?? false,
+          onSelect: () => onChange({ ...search, state: toggled(search.state, state) }),
+        }))}
+      />
+      <Menu
+        label={timeLabel(search)}
+        icon="clock"
+        align="left"
+        items={[
+          {
+            label: "Any time",
+            onSelect: () => onChange({ ...search, since: undefined, until: undefined }),
+          },
+          ...Object.entries(SINCE).map(([since, { label }]) => ({
+            label: `Last ${label}`,
+            checked: search.since === since,
+            onSelect: () => onChange({ ...search, since, until: undefined }),
+          })),
+        ]}
+      />
+      <Menu
+        label={SORTS[search.sort ?? "newest"] ?? "Newest first"}
+        align="left"
+        items={Object.entries(SORTS).map(([sort, label]) => ({
+          label,
+          checked: (search.sort ?? "newest") === sort,
+          onSelect: () => onChange({ ...search, sort: sort === "newest" ? undefined : sort }),
+        }))}
+      />
+      <SavedFilters search={search} onChange={onChange} />
+    </FilterBar>
+  );
+}
+
+/**
+ * One field for all: plain text is looked for in names, commands and errors, `/…/` is a regular
+ * expression, and `queue:gpu`, `task:`, `name:`, `label:team=qa`, `namespace:`, `by:` filter.
+ */
+function SearchField({ search, onChange }: Props) {
+  const shown = search.regex ? `/${search.regex}/` : (search.text ?? "");
+  const [text, setText] = useState(shown);
+  useEffect(() => setText(shown), [shown]);
+  return (
+    <form
+      className={styles.search}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onChange(parsed(text, search));
+      }}
+    >
+      <TextField
+        label="Filter jobs"
+        hideLabel
+        type="search"
+        placeholder="Text, /expression/, queue:gpu, label:team=qa …"
+        title="Text is looked for in names, commands and errors. Also: queue:, task:, name:, label:, namespace:, by:"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onBlur={() => text !== shown && onChange(parsed(text, search))}
+      />
+    </form>
+  );
+}
+
+function parsed(text: string, search: JobsFilter): JobsFilter {
+  const found: JobsFilter = { ...search, text: undefined, regex: undefined };
+  const rest: string[] = [];
+  const expression = /^\s*\/(.+)\/\s*$/.exec(text)?.[1];
+  if (expression) return { ...found, regex: expression };
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    const [, prefix = "", value = ""] = /^(\w+):(.+)$/.exec(word) ?? [];
+    const field = Object.entries(FIELDS).find(([, name]) => name === prefix)?.[0];
+    if (field === "label") found.label = [...new Set([...(found.label ?? []), value])];
+    else if (field) Object.assign(found, { [field]: value });
+    else if (prefix === "state") found.state = [...new Set([...(found.state ?? []), value])];
+    else rest.push(word);
+  }
+  return { ...found, text: rest.join(" ") || undefined };
+}
+
+function timeLabel({ since, until }: JobsFilter): string {
+  if (!since && !until) return "Any time";
+  const range = since ? SINCE[since] : undefined;
+  return range ? `Last ${range.label}` : "A range of time";
+}
+
+function toggled(states: string[] | undefined, state: string): string[] | undefined {
+  const next = states?.includes(state)
+    ? states.filter((other) => other !== state)
+    : [...(states ?? []), state];
+  return next.length > 0 ? next : undefined;
+}

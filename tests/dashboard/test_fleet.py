@@ -1,0 +1,160 @@
+"""The views of the fleet: workers, pools, queues, tokens, the audit log, fuzzing."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import Open
+from tests.dashboard.farm import Farm, settle
+from tests.dashboard.fuzz_bucket import INPUT, KEY
+
+
+def visit(page: Page, farm: Farm, path: str) -> Page:
+    page.goto(farm.address + path)
+    settle(page)
+    return page
+
+
+def confirm(page: Page, words: str) -> None:
+    page.get_by_role("dialog").get_by_role("button", name=words, exact=True).click()
+
+
+def test_a_worker_that_waits_is_found_by_its_state_approved_and_removed(
+    open_page: Open, farm: Farm
+) -> None:
+    nobody = {"Authorization": ""}
+    farm.http.post("/api/v1/workers/enrol", json={"name": "newcomer"}, headers=nobody)
+    page = visit(open_page(), farm, "/workers")
+    page.get_by_role("link", name=re.compile("1 pending approval")).click()
+    page.get_by_role("link", name=re.compile("newcomer")).click()
+    settle(page)
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("button", name="Drain")).to_be_visible()
+    page.get_by_role("button", name="Drain").click()
+    expect(page.get_by_role("button", name="Enable")).to_be_visible()
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Remove").click()
+    confirm(page, "Remove")
+    page.wait_for_url("**/workers")
+    names = [one["name"] for one in farm.http.get("/api/v1/fleet").json()["workers"]]
+    assert "newcomer" not in names
+
+
+def test_a_worker_shows_what_it_ran_what_it_offers_and_why_it_is_idle(
+    open_page: Open, farm: Farm, places: dict[str, Any]
+) -> None:
+    farm.submit("true", queue="gpu-only", requires=["gpus>=64"])
+    job = places["job"]
+    worker = farm.http.get(f"/api/v1/jobs/{job}").json()["worker"]
+    page = visit(open_page(), farm, f"/workers/{worker}?range=15m")
+    expect(page.get_by_role("img", name=re.compile("attempts between"))).to_be_visible()
+    assert page.locator(f"a[href$='/jobs/{job}']").count() >= 1
+    work = page.locator("section", has_text="What it could run now")
+    expect(work.get_by_text("needs gpus ≥ 64")).to_be_visible()
+    page.get_by_label("Find in the metadata").fill("hostname")
+    expect(page.get_by_role("row", name=re.compile("system:hostname"))).to_be_visible()
+    assert "find=hostname" in page.url
+    viewer = visit(open_page("viewer"), farm, f"/workers/{worker}")
+    expect(viewer.get_by_role("button", name="Drain")).to_have_count(0)
+
+
+def test_a_code_and_the_command_to_paste_enrol_a_worker(open_page: Open, farm: Farm) -> None:
+    page = visit(open_page(), farm, "/workers")
+    page.get_by_role("button", name="Enrol a worker").click()
+    page.get_by_label("Name", exact=True).last.fill("far away")
+    page.get_by_role("button", name="Make a code").click()
+    command = page.get_by_role("dialog").locator("pre").inner_text()
+    found = re.fullmatch(
+        rf"windlass worker --server {farm.address} --name 'far away' --code (\S+)", command
+    )
+    assert found is not None, command
+    body = {"name": "far away", "code": found[1]}
+    assert farm.http.post("/api/v1/workers/enrol", json=body).json()["status"] == "online"
+    number = farm.http.get("/api/v1/fleet/far away").json()["id"]
+    farm.http.delete(f"/api/v1/workers/{number}", params={"force": True})
+    operator = visit(open_page("operator", "team"), farm, "/workers")
+    expect(operator.get_by_role("button", name="Enrol a worker")).to_have_count(0)
+
+
+def test_queues_are_paused_limited_and_resumed(open_page: Open, farm: Farm) -> None:
+    farm.submit("true", queue="paused-one")
+    page = visit(open_page(), farm, "/queues?name=paused")
+    page.get_by_role("button", name="Pause paused-one").click()
+    confirm(page, "Pause")
+    row = page.get_by_role("row", name=re.compile("paused-one"))
+    expect(row.get_by_role("button", name="Resume paused-one")).to_be_visible()
+    row.get_by_role("button", name="Limits of paused-one").click()
+    page.get_by_label("Jobs that run at once").fill("3")
+    confirm(page, "Set the limits")
+    expect(row.get_by_role("cell", name="3", exact=True)).to_be_visible()
+    row.get_by_role("button", name="Resume paused-one").click()
+    expect(row.get_by_role("button", name="Pause paused-one")).to_be_visible()
+    submitter = visit(open_page("submitter"), farm, "/queues?name=paused")
+    expect(submitter.get_by_role("row", name=re.compile("paused-one"))).to_be_visible()
+    expect(submitter.get_by_role("button", name=re.compile("Pause"))).to_have_count(0)
+
+
+def test_a_token_is_shown_once_and_ends_when_it_is_revoked(open_page: Open, farm: Farm) -> None:
+    page = visit(open_page(), farm, "/tokens")
+    page.get_by_role("button", name="Create a token").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill("for a robot")
+    dialog.get_by_label("Namespaces").fill("team")
+    dialog.get_by_role("button", name="Create").click()
+    secret = dialog.locator("pre").inner_text()
+    confirm(page, "I have copied it")
+    assert secret not in page.content()
+    headers = {"Authorization": f"Bearer {secret}"}
+    who = farm.http.get("/api/v1/whoami", headers=headers).json()
+    assert (who["role"], who["namespaces"]) == ("viewer", ["team"])
+    page.get_by_role("button", name="Revoke for a robot").click()
+    confirm(page, "Revoke")
+    expect(page.get_by_role("button", name="Revoke for a robot")).to_have_count(0)
+    assert farm.http.get("/api/v1/whoami", headers=headers).status_code == 401
+
+
+def test_the_audit_log_is_narrowed_by_what_it_shows(open_page: Open, farm: Farm) -> None:
+    viewer = {"Authorization": f"Bearer {farm.token_of('viewer')}"}
+    farm.http.post("/api/v1/queues/x/pause", headers=viewer)
+    page = open_page()
+
+    def refused() -> int:
+        visit(page, farm, "/audit?refused=true")
+        return page.get_by_text("403 forbidden").count()
+
+    for _ in range(20):  # It is written in the background.
+        if refused():
+            break
+    page.get_by_role("link", name="viewer of tests").first.click()
+    expect(page.get_by_label("Who")).to_have_value("viewer of tests")
+    assert "actor=viewer" in page.url
+
+
+def test_a_finding_shows_its_report_as_text_and_its_input_is_saved(
+    open_page: Open, farm: Farm
+) -> None:
+    page = visit(open_page(), farm, "/fuzzing")
+    page.get_by_role("link", name=KEY).click()
+    expect(page.get_by_role("heading", name="assertion in <img src=x>")).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name=re.compile(r"smt2")).click()
+    assert saved.value.path().read_bytes() == INPUT
+    assert page.title() != "owned"
+    page.get_by_role("tab", name=re.compile("Schedule")).click()
+    expect(page.get_by_role("row", name=re.compile("dddddddddddd 7"))).to_be_visible()
+    page.get_by_role("tab", name="Coverage").click()
+    expect(page.get_by_text("3 functions reached by 1 tests")).to_be_visible()
+    limited = visit(open_page("viewer", "team"), farm, "/fuzzing")
+    expect(limited.get_by_text("Your token may not read fuzzing")).to_be_visible()
+
+
+def test_a_pool_shows_its_machines_and_its_plan(open_page: Open, farm: Farm) -> None:
+    page = visit(open_page(), farm, "/pools")
+    page.get_by_role("link", name="spot").first.click()
+    settle(page)
+    expect(page.get_by_text("target latency")).to_be_visible()
+    expect(page.get_by_text("Pool spot is there")).to_be_visible()
+    expect(page.get_by_role("img", name="Machines of the pool over time")).to_be_visible()
+    viewer = visit(open_page("viewer"), farm, "/pools/spot")
+    expect(viewer.get_by_role("button", name="Delete")).to_have_count(0)

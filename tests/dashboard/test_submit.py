@@ -1,0 +1,62 @@
+"""Submitting from the page: forms from schemas, templates, and the same as text beside it."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.dashboard.conftest import Open
+from tests.dashboard.farm import Farm, settle
+
+EVIL = "<img src=x onerror=\"document.title='owned'\">"
+
+
+def test_a_form_submits_a_job_that_runs_and_shows_the_same_as_text(
+    open_page: Open, farm: Farm
+) -> None:
+    page = open_page()
+    page.goto(f"{farm.address}/submit?task=shell")
+    settle(page)
+    status = page.locator("aside").get_by_role("status")
+    expect(status).to_have_text("Not ready: fill in argv")
+    page.get_by_label("argv *").fill(f"echo\n{EVIL}")
+    page.get_by_label("name", exact=True).fill("from the page")
+    expect(status).to_have_text("Ready to submit")
+    texts = page.locator("aside pre")
+    expect(texts.first).to_contain_text("windlass submit --name 'from the page' -- echo")
+    expect(texts.nth(1)).to_contain_text("windlass.named('shell')")
+    page.get_by_label("priority", exact=True).fill("urgent")
+    expect(page.get_by_text(re.compile("expected priority to be"))).to_have_count(2)
+    page.get_by_label("priority", exact=True).fill("")
+    expect(status).to_have_text("Ready to submit")
+    page.locator("form").get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/jobs/\d+$"))
+    shown = farm.wait(int(page.url.rpartition("/")[2]))
+    assert (shown["state"], shown["name"]) == ("completed", "from the page")
+    assert page.title() != "owned"
+
+
+def test_a_function_of_a_worker_has_a_form_of_its_parameters(open_page: Open, farm: Farm) -> None:
+    page = open_page()
+    page.goto(f"{farm.address}/submit?task=examples.demo_tasks:primes_below")
+    settle(page)
+    page.get_by_label("limit *").fill("100")
+    call = "windlass call examples.demo_tasks:primes_below '{\"limit\":100}'"
+    expect(page.locator("aside pre").last).to_have_text(call)
+    page.locator("form").get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/jobs/\d+$"))
+    assert farm.wait(int(page.url.rpartition("/")[2]))["result"] == 25
+
+
+def test_a_template_is_started_with_its_parameters(open_page: Open, farm: Farm) -> None:
+    page = open_page("submitter")
+    page.goto(f"{farm.address}/submit?template=nightly")
+    settle(page)
+    page.get_by_label("branch", exact=True).fill("release")
+    expect(page.locator("aside pre").first).to_have_text(
+        "windlass workflows start nightly --param branch=release"
+    )
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url(re.compile(r"/workflows/\d+$"))
+    viewer = open_page("viewer")
+    viewer.goto(f"{farm.address}/submit")
+    expect(viewer.get_by_text("Your token may not submit jobs")).to_be_visible()
