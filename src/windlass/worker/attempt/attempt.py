@@ -113,8 +113,7 @@ class Attempt:
         self._progress: Progress | None = None
         self._asked = 0  # how often it has submitted jobs
         self._record = context.records.begin(assignment, spec)
-        self._env = self._record.env()
-        self.trace = self._record.trace
+        self._env, self.trace = self._record.env(), self._record.trace
         self.granted: Granted | None = None
         if assignment.indices is not None:
             self.granted = context.index_use.grant(assignment.indices)
