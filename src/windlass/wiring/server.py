@@ -42,7 +42,7 @@ from windlass.server.sign_in.code_flow import CodeFlow
 from windlass.server.sign_in.rates import SignInRate
 from windlass.server.sign_in.states import States, shared_key
 from windlass.server.tracing import JobSpans
-from windlass.tracing.exporting import Tracing, start_tracing
+from windlass.tracing.exporting import Tracing, end_tracing, start_tracing
 from windlass.wiring.backend import ServerOptions, running_backend
 
 POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
@@ -118,8 +118,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 await access.note_uses()
             with suppress(WindlassError):
                 await feed.run_once(clock.now_ms())  # what happened while it stopped
-            if tracing is not None:
-                tracing.close()
+            end_tracing(tracing)
 
 
 def _make_feed(
