@@ -23,7 +23,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.history.event_lines import EventLines, WorkerNames
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.standby import ServerHeartbeat
-from windlass.engine.loops.ticker import Ticker
+from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.token_uses import TokenUses
 from windlass.engine.pools.pools import Pools
 from windlass.ports.clock import Clock
@@ -73,10 +73,10 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         access = Access(engine, RealSecrets(), callers if options.sign_in.is_on else None)
         sign_ins = SignInRate(options.config.http.sign_ins_per_minute, meters.refuse, clock)
         audit = AuditLog(engine.store, clock, RealSecrets().secret())
-        tickers += [Ticker(audit, clock, counters), Ticker(TokenUses(access), clock, counters)]
         queries = Queries(engine, backend.inbox)
         live = LiveHub(engine.store, feed.read_after, queries.places)
-        tickers.append(Ticker(live, clock, counters))
+        loops: tuple[Loop[Any], ...] = (audit, TokenUses(access), live)
+        tickers += [Ticker(loop, clock, counters) for loop in loops]
         for ticker in tickers:
             ticker.start()
         try:
