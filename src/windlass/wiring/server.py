@@ -80,11 +80,10 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         for ticker in tickers:
             ticker.start()
         try:
-            jobs = Jobs(engine, queries)
             yield Services(
                 engine=engine,
                 queries=queries,
-                jobs=jobs,
+                jobs=Jobs(engine, queries),
                 workflows=Workflows(engine),
                 graphs=WorkflowGraphs(engine),
                 signals=Signals(engine, queries, RealSecrets().secret),
@@ -104,7 +103,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 stopping=asyncio.Event(),
                 callers=callers,
                 audit=audit,
-                fleet=fleet_services(engine, jobs, clock, _fuzzing(options, clock)),
+                fleet=fleet_services(engine, queries, clock, _fuzzing(options, clock)),
                 sign_ins=sign_ins,
                 code_flow=_code_flow(callers, engine, sign_ins, clock),
                 tracing=tracing,
