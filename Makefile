@@ -162,6 +162,14 @@ bench-dashboard: $(STAMP) ## time the dashboard's first requests on 1,000,000 jo
 bench-fleet: $(STAMP) ## measure servers, workers and clients beside their peers (needs redis-server)
 	$(PY) -m benchmarks.fleet $(ARGS)
 
+.PHONY: bench-live
+bench-live: $(STAMP) ## measure what 200 open pages cost an idle server
+	$(PY) -m benchmarks.live_pages $(ARGS)
+
+.PHONY: screenshots
+screenshots: $(STAMP) $(DASHBOARD_STAMP) ## take pictures of every view in both themes into docs/screenshots
+	$(PY) -m tests.dashboard.pictures docs/screenshots
+
 .PHONY: simulate
 simulate: $(STAMP) ## run the simulator over many seeds (the long form of what the tests do)
 	$(PY) -m windlass simulate --seeds 5000 $(ARGS)

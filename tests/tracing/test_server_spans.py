@@ -9,6 +9,11 @@ from tests.support.collector import Collector, running_collector
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from tests.support.waiting import until
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.event_levels import Level
+from windlass.domain.rows.events import Event, EventKind
+from windlass.engine.history.event_lines import Line
+from windlass.server.event_log import write_line
 from windlass.wire.sync import Finished
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -42,16 +47,12 @@ def test_the_trace_of_a_request_becomes_that_of_its_jobs(monkeypatch: pytest.Mon
             await traced(monkeypatch, collector)
             async with running_server() as server:
                 worker = await server.worker()
-                with capture_logs() as logged:
-                    args = {"argv": ["curl", SECRET]}
-                    number = await submit(server, PARENT, job(args=args, name=SECRET))
-                    assert await trace_of(server, number) == PARENT
-                    await worker.sync(want=1)
-                    await worker.sync(finished=(Finished(number, 1, "completed", 0),))
-                    await server.services.feed.run_once(0)
-                facts = [entry["facts"] for entry in logged if "facts" in entry]
-                ours = [fact for fact in facts if fact.get("job") == number]
-                assert {fact["trace_id"] for fact in ours} == {TRACE}
+                args = {"argv": ["curl", SECRET]}
+                number = await submit(server, PARENT, job(args=args, name=SECRET))
+                assert await trace_of(server, number) == PARENT
+                await worker.sync(want=1)
+                await worker.sync(finished=(Finished(number, 1, "completed", 0),))
+                await server.services.feed.run_once(0)
 
                 async def arrived() -> bool:
                     return len(collector.spans) == 2
@@ -65,6 +66,15 @@ def test_the_trace_of_a_request_becomes_that_of_its_jobs(monkeypatch: pytest.Mon
             assert SECRET not in str(collector.spans)
 
     run(scenario())
+
+
+def test_lines_of_the_log_about_traced_jobs_name_their_trace() -> None:
+    event = Event(1, 0, EventKind.JOB, 7, 0, 0, 0, 0, State.QUEUED.code, None, None, None)
+    with capture_logs() as logged:
+        write_line(Line(Level.INFO, "queued", event, ""), {7: TRACE}.get)
+        write_line(Line(Level.INFO, "queued", event, ""), {8: TRACE}.get)
+        write_line(Line(Level.INFO, "queued", event, ""))
+    assert [entry["facts"].get("trace_id") for entry in logged] == [TRACE, None, None]
 
 
 def test_a_wrong_context_is_ignored_in_a_header_and_refused_in_a_job(

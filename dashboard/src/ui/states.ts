@@ -29,7 +29,6 @@ const LOOKS: Record<string, Look> = {
   dispatching: { tone: "active", mark: "half", label: "running" },
   started: { tone: "active", mark: "half", label: "started" },
   ended: { tone: "good", mark: "check", label: "ended" },
-  skipped: { tone: "waiting", mark: "bar", label: "skipped" },
   stalled: { tone: "warn", mark: "triangle", label: "stalled" },
   succeeded: { tone: "good", mark: "check", label: "succeeded" },
   paused: { tone: "warn", mark: "pause", label: "paused" },

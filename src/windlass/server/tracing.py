@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.job.kinds import program_or_task
-from windlass.domain.job.traces import Trace, parse_trace
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
+from windlass.domain.lifecycle.traces import Trace, parse_trace
 from windlass.domain.rows.events import Event, EventKind
 from windlass.ports.clock import Clock
 from windlass.server.http.call import Call

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.job.job import JobSpec
-from windlass.domain.job.traces import parse_trace
+from windlass.domain.lifecycle.traces import parse_trace
 from windlass.tracing.attributes import of_sending
 
 VARIABLE: Final = "TRACEPARENT"

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from windlass.domain.job.traces import Trace
+from windlass.domain.lifecycle.traces import Trace
 
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 CLOSE_SECONDS: Final = 1.0  # for the last spans of a process that ends
@@ -124,6 +124,12 @@ def start_tracing(service: str) -> Tracing | None:
     except ImportError as error:
         log.warning("no traces: pip install 'windlass[otel]'", error=str(error))
         return None
+
+
+def end_tracing(tracing: Tracing | None) -> None:
+    """Sends the last spans of a process, if it makes any."""
+    if tracing is not None:
+        tracing.close()
 
 
 def trace_program(service: str) -> None:

@@ -1,12 +1,13 @@
 """What is expected of jobs, from what is ahead of them and what such jobs took."""
 
 from tests.engine.support.rig import MINUTE, Rig
-from windlass.domain.explain.forecast import Span
+from windlass.domain.explain.forecast import Forecast, Span
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter
 from windlass.engine.explain.forecast import Outlook
 from windlass.engine.history.statistics import SETTLED_MS
 from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.ports.gateway import Holder
 from windlass.ports.store import ReadTx
 
 
@@ -82,6 +83,17 @@ async def test_a_running_job_has_an_end(rig: Rig) -> None:
     told = (await outlook(rig, job)).forecast
     assert told.start is None
     assert near(told.end, 6 * MINUTE)
+
+
+async def test_no_start_is_expected_of_a_function_that_waits_for_an_answer(rig: Rig) -> None:
+    await teach(rig, MINUTE)
+    agent = await rig.agent()
+    job = await rig.submit()
+    taken = await agent.take_one()
+    holder = Holder(agent.id, agent.incarnation, taken.job, taken.attempt)
+    await rig.engine.steps.ask(holder, "q", "Ship?", None, None)
+    await agent.finish(taken, "suspended")
+    assert (await outlook(rig, job)).forecast == Forecast()
 
 
 async def test_nothing_is_expected_of_blocked_and_ended_jobs(rig: Rig) -> None:

@@ -158,6 +158,10 @@ def test_a_wrong_expression_is_refused_and_an_evil_one_takes_no_longer() -> None
     assert find(b"a" * 100_000 + b"!", 0) is None
 
 
+def test_a_match_stays_within_its_line() -> None:
+    assert finder(r"a\s+b", True, False)(b"a\nb\na  b", 0) == (4, 8)
+
+
 def test_a_search_ignores_case_if_asked() -> None:
     assert finder("error", False, True)(b"an ERROR", 0) == (3, 8)
     assert finder("err.r", True, True)(b"an ERROR", 0) == (3, 8)

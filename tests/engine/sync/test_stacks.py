@@ -60,8 +60,11 @@ async def test_only_the_holder_answers_and_only_what_it_was_asked(memory_rig: Ri
     stacks = Stacks(rig.engine, MemoryBlobs())
     agent, job = await running(rig)
     stranger = await rig.agent("stranger")
+    await rig.submit()
+    other = await agent.take_one()
     asker = asyncio.ensure_future(stacks.ask(job.job))
     (wanted,) = (await agent.send(agent.request(wait_ms=WAIT_MS))).stacks
+    await stacks.answer(holder_of(agent, other), told(wanted.request, "of another job"))
     assert (await stranger.send(stranger.request())).stacks == ()
     holder = holder_of(agent, job)
     forged = holder._replace(worker=stranger.id, incarnation=stranger.incarnation)

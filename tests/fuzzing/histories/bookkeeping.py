@@ -45,8 +45,9 @@ def two(first: str, second: str) -> str:
 HISTORIES = (
     History(
         "an incomplete fix keeps the finding open",
-        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")')},
-        (Step("bug", ("X",), 1), Step("half", ("XX",), 1), Step("half", (), 1)),
+        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")'),
+         "later": checked('has("XX")')},
+        (Step("bug", ("X",), 1), Step("half", ("XX",), 1), Step("later", (), 1)),
         (Expected("!bad()", since=("bug",), good="good"),),
     ),
     History(

@@ -16,6 +16,7 @@ from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
 from windlass.fuzzing.buckets.layout import build_key, build_log_key
 from windlass.fuzzing.processes.disk_space import DiskFull
 from windlass.fuzzing.roles.build_steps import BuildSteps
+from windlass.fuzzing.roles.status import read_status
 from windlass.fuzzing.state.documents import BuildQueue
 
 HANGS = "#!/bin/sh\necho $$ > {mark}\nsleep 600\n"
@@ -257,3 +258,16 @@ def test_a_submodule_whose_host_does_not_answer_is_not_the_commits_fault(tmp_pat
         run(world.build())
     assert (queue_of(world).queue, queue_of(world).failed) == ((commit,), ())
     assert not run(world.pipeline.leases.read()).build
+
+
+def test_a_new_build_that_answers_no_test_raises_an_alarm(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    good = world.commit("good")
+    refuses = world.commit("wrong flag", solver_sh="#!/bin/sh\nexit 2\n")
+    crashes = world.commit("crashes", solver_sh="#!/bin/sh\nkill -ABRT $$\n")
+    run(world.enqueue(good, refuses, crashes))
+    alarms = [run(world.build()).alarm for _ in range(3)]
+    assert alarms == ["", "the new build answers none of the 1 tests that were tried", ""]
+    assert queue_of(world).built == (good, refuses, crashes)
+    (sick,) = run(read_status(world.pipeline)).unhealthy
+    assert (sick.commit, sick.runs) == (refuses, 0)

@@ -1,6 +1,7 @@
 """`windlass fuzz check`: a change with a new bug is refused, an old bug is nobody's fault."""
 
 import json
+import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.fuzzing.histories.planted import program
 from tests.fuzzing.roles.test_fuzzer import fuzz_until_bug
 from tests.fuzzing.roles.test_run_health import REFUSES
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
+from tests.support.debian import missing_reason
 from tests.support.running import run
 
 OLD = "#!/bin/sh\ngrep -q 'other 3' $1 && { echo 'failed: old' >&2; kill -ABRT $$; }\nexit 0\n"
@@ -145,7 +148,7 @@ def test_the_plain_script_refuses_a_change_in_any_ci(tmp_path: Path) -> None:
     assert (tmp_path / "fuzz-check/summary.md").exists()
 
 
-def test_a_finding_is_reproduced_packed_and_debugged(tmp_path: Path) -> None:
+def test_a_finding_is_reproduced_and_packed(tmp_path: Path) -> None:
     world = World(tmp_path)
     bad = world.commit("bad", solver_sh=BROKEN)
     fixed = world.commit("fixed", solver_sh=FINE)
@@ -163,3 +166,19 @@ def test_a_finding_is_reproduced_packed_and_debugged(tmp_path: Path) -> None:
     done = subprocess.run([str(top / "run.sh")], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (-6, "bad limit\n"), "it needs nothing else"
     assert "SIGABRT: bad limit" in (top / "report.md").read_text()
+
+
+@pytest.mark.skipif(missing_reason("gdb") is not None, reason=missing_reason("gdb") or "")
+def test_a_finding_is_shown_in_the_debugger(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    source = program('  if (has("X")) stop();', "static void stop(void) { abort(); }")
+    build = "#!/bin/sh\nmkdir -p build && cc -g -O0 -o build/solver toy.c\n"
+    bad = world.commit("bad", build_sh=build, **{"toy.c": source, "tests/x.txt": "X"})
+    run(world.build_and_schedule(bad))
+    (key,) = run(fuzz_until_bug(world, bad)).findings
+    process = Commands(world).start("reproduce", "scripted", key, "--gdb")
+    said, _ = process.communicate(timeout=60)
+    assert "SIGABRT" in said
+    assert re.search(r"#\d+ .* in stop", said), said

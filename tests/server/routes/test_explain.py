@@ -53,9 +53,12 @@ def test_the_matrix_says_of_each_worker_and_clause_whether_it_is_met() -> None:
     async def scene() -> None:
         async with running_server() as server:
             for name, gib, gpus in (("a", 8, 2), ("b", 32, 0), ("c", 64, 0), ("d", 8, 2)):
-                metadata = {"system:memory": gib * 2**30, "gpus": gpus, "secret:key": "theirs"}
+                shares = ["default", "theirs"]
+                metadata = {"system:memory": gib * 2**30, "gpus": gpus, "secret:key": shares}
                 await server.worker(name, metadata=metadata)
-            number = await server.submit(job(requires=["memory>=16GiB", "os == linux"]))
+            number = await server.submit(
+                job(requires=["memory>=16GiB", "os == linux"], secrets=["key"])
+            )
             viewer = await server.role(Role.VIEWER)
             told = (await viewer.get(f"/api/v1/jobs/{number}/explain/matrix")).json()
             needs = [one["needs"] for one in told["columns"]]
@@ -65,6 +68,7 @@ def test_the_matrix_says_of_each_worker_and_clause_whether_it_is_met() -> None:
             assert rows["a, d"][0] == {"met": False, "has": "8GiB"}
             assert rows["b, c"][1]["met"] is False
             assert "theirs" not in str(told)
+            assert {"met": True, "has": None} in told["rows"][0]["cells"]  # it has the secret
             await server.services.engine.jobs.cancel([number], "x", "admin")
             ended = (await viewer.get(f"/api/v1/jobs/{number}/explain/matrix")).json()
             assert ended["rows"] == []

@@ -53,6 +53,20 @@ def test_a_retry_takes_no_arguments_that_do_not_fit_or_name_more_than_before() -
     run(scene())
 
 
+def test_a_retry_with_another_function_is_another_job() -> None:
+    async def scene() -> None:
+        async with running_server() as server:
+            number = await _ended(server, task="python", args={"function": "a:b", "args": [1]})
+            path = f"/api/v1/jobs/{number}/retry-with"
+            other = await server.admin.post(path, json={"args": {"function": "c:d", "args": [1]}})
+            assert other.status_code == 422, other.text
+            assert "ask the same of workers" in error_of(other)["message"]
+            same = await server.admin.post(path, json={"args": {"function": "a:b", "args": [2]}})
+            assert same.status_code == 200, same.text
+
+    run(scene())
+
+
 def test_the_chain_lists_all_that_superseded_each_other() -> None:
     async def scene() -> None:
         async with running_server() as server:

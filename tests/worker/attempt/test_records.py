@@ -8,7 +8,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from windlass.domain.job.job import JobSpec
-from windlass.domain.job.traces import attempt_trace, parse_trace
+from windlass.domain.lifecycle.traces import attempt_trace, parse_trace
 from windlass.tracing.exporting import Made, Tracing
 from windlass.wire.jobs import SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released

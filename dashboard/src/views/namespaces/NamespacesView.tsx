@@ -87,7 +87,7 @@ function Weigh({ name, weight }: { name: string; weight: number }) {
   }
   return (
     <>
-      <Button small aria-label={`Weight of ${name}`} onClick={() => setOpen(true)}>
+      <Button small aria-label={`Change the weight of ${name}`} onClick={() => setOpen(true)}>
         Change
       </Button>
       {open && (

@@ -41,7 +41,7 @@ export function SchedulesView() {
       {found.data?.schedules.length === 0 && (
         <Empty title="No schedules">
           A schedule starts a template or jobs at the times of a cron line:
-          <code> windlass schedules apply NAME --cron "0 3 * * *" --template NAME</code>
+          <code> windlass schedules apply NAME "0 3 * * *" --template NAME</code>
         </Empty>
       )}
       {found.data && found.data.schedules.length > 0 && (

@@ -40,7 +40,7 @@ export function TemplatesView() {
       {found.data?.templates.length === 0 && (
         <Empty title="No templates">
           A template is a workflow that can be started again and again with other parameters:
-          <code> windlass templates apply FILE</code>
+          <code> windlass templates apply NAME FILE</code>
         </Empty>
       )}
       {found.data && found.data.templates.length > 0 && (

@@ -21,7 +21,7 @@ export function Gantt({ history }: { history: Schemas["WorkerHistory"] }) {
   const ticks = Array.from({ length: TICKS + 1 }, (_, n) => begin + ((end - begin) * n) / TICKS);
   return (
     <div className={styles.gantt}>
-      <div className={styles.lanes} role="img" aria-label={labelOf(history)}>
+      <fieldset className={styles.lanes} aria-label={labelOf(history)}>
         {lanes.map((lane, number) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: lanes have no identity but their place.
           <div className={styles.lane} key={number}>
@@ -39,7 +39,7 @@ export function Gantt({ history }: { history: Schemas["WorkerHistory"] }) {
                   params={{ job: String(bar.job) }}
                   style={place}
                   tabIndex={-1}
-                  aria-hidden="true"
+                  aria-label={title}
                   {...common}
                 />
               ) : (
@@ -48,7 +48,7 @@ export function Gantt({ history }: { history: Schemas["WorkerHistory"] }) {
             })}
           </div>
         ))}
-      </div>
+      </fieldset>
       <div className={styles.ticks} aria-hidden="true">
         {ticks.map((at) => (
           <span key={at}>{clock(at, end - begin)}</span>

@@ -11,7 +11,7 @@ import { Actions } from "./Actions";
 import { ComparePanel } from "./ComparePanel";
 import { JobsPanel } from "./JobsPanel";
 import { ProgressPanel } from "./ProgressPanel";
-import { useWorkflow, useWorkflowLive, type Workflow } from "./queries";
+import { useFollow, useWorkflow, useWorkflowLive, type Workflow } from "./queries";
 import { ReactionsPanel } from "./ReactionsPanel";
 import { type TabKey, type WorkflowSearch, workflowRoute } from "./route";
 import { TimelinePanel } from "./timeline/TimelinePanel";
@@ -52,6 +52,7 @@ function Shown({ workflow }: { workflow: Workflow }) {
   const search = workflowRoute.useSearch();
   const navigate = useNavigate();
   const tab = search.tab ?? "graph";
+  useFollow(workflow);
   function change(next: Partial<WorkflowSearch>): void {
     void navigate({
       to: "/workflows/$workflow",

@@ -1,4 +1,5 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries, useLiveState } from "../../live/useLive";
 import { hasEnded } from "../workflows/states";
@@ -16,6 +17,21 @@ const OFTEN_MS = 2_000;
 /** Asks again for everything about a workflow when something in it changes. */
 export function useWorkflowLive(id: number): void {
   useLiveQueries([`workflow:${id}`], ["workflow", id]);
+}
+
+/** Asks again for what follows from a workflow's counts when they have changed, also at its end. */
+export function useFollow(workflow: Workflow): void {
+  const client = useQueryClient();
+  const { id } = workflow;
+  const sign = `${workflow.run} ${workflow.state} ${JSON.stringify(workflow.counts)}`;
+  const seen = useRef(sign);
+  useEffect(() => {
+    if (seen.current === sign) return;
+    seen.current = sign;
+    for (const part of ["progress", "states", "timeline", "jobs", "reactions"]) {
+      void client.invalidateQueries({ queryKey: ["workflow", id, part] });
+    }
+  }, [client, id, sign]);
 }
 
 function usePace(workflow: Workflow | undefined): number | false {

@@ -15,6 +15,8 @@ def say_built(report: BuildReport, solver: str) -> None:
     name = f"{report.commit}: " if report.commit else ""
     if report.outcome == "built":
         say(f"{name}built in {format_duration(report.took_ms)}")
+        if report.alarm:
+            say(f"  {report.alarm}")
     elif report.outcome == "failed":
         say(f"{name}failed: {report.why}")
         say(f"  log: windlass fuzz builder log {solver} {report.commit}")

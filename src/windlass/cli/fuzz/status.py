@@ -143,7 +143,7 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     lines = [
         Text(
             escape_line(
-                f"{bad.commit[:SHORT]}  {bad.why} ({bad.runs} in a row, {_ago(bad.at, now_ms)})"
+                f"{bad.commit[:SHORT]}  {bad.why} ({_in_a_row(bad.runs)}{_ago(bad.at, now_ms)})"
             ),
             style="bold red",
         )
@@ -153,6 +153,10 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     if found.untriaged:
         waiting = f"{found.untriaged} inputs that broke a build wait for the next run"
         yield _row("untriaged", Text(waiting, style="yellow"))
+
+
+def _in_a_row(runs: int) -> str:
+    return f"{runs} in a row, " if runs else ""
 
 
 def _block(name: str, lines: Sequence[Text]) -> Iterator[Text]:

@@ -33,9 +33,9 @@ from windlass.domain.job.job import (
 from windlass.domain.job.key_window import canonical_window
 from windlass.domain.job.retry_options import check_retries
 from windlass.domain.job.run_if import waits_for_ends
-from windlass.domain.job.traces import check_trace
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
+from windlass.domain.lifecycle.traces import check_trace
 from windlass.domain.matching.shapes import Shape, shape_digest
 from windlass.domain.tasks.kind import TaskKind
 from windlass.domain.tasks.media import timed_as

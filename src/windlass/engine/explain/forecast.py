@@ -8,6 +8,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.rows.records import JobFacts, JobRecord
 from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.steps import FOREVER
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.catalog import Catalog, Profile
@@ -101,6 +102,8 @@ class Forecaster:
             return remaining(own, now - (view.lease.started_at or now))
         if self._catalog.paused(facts.shape):
             return Forecast()  # an operator must resume its queue
+        if view.not_before is not None and view.not_before >= FOREVER:
+            return Forecast()  # its function waits for somebody
         line = await self._line(facts, own)
         return forecast(line, own, max(0, (view.not_before or now) - now))
 

@@ -3,7 +3,7 @@
 import asyncio
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Final, TypeVar
@@ -234,9 +234,3 @@ def _check_size(jobs: int, edges: int) -> None:
         raise InvalidInput("workflow", f"one with at most {MOST_JOBS:,} jobs", jobs)
     if edges > MOST_EDGES:
         raise InvalidInput("workflow", f"one with at most {MOST_EDGES:,} dependencies", edges)
-
-
-def numbers_in(loaded: Loaded, states: Iterable[int]) -> list[int]:
-    """Returns the jobs in these states, by index."""
-    wanted = frozenset(states)
-    return [number for number, state in enumerate(loaded.states) if state in wanted]

@@ -19,6 +19,7 @@ from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.processes.runner import tail
 from windlass.fuzzing.roles.build_steps import BuildSteps
+from windlass.fuzzing.roles.run_health import alarm_about, raise_alarm
 from windlass.fuzzing.sources.mirror import GitFailed, Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
@@ -29,13 +30,17 @@ OUTPUT_CHARS: Final = 2_000  # how much of a log an error shows
 
 
 class BuildReport(msgspec.Struct, kw_only=True):
-    """The result of a builder's run; `given_up` lists commits whose builds crashed too often."""
+    """The result of a builder's run; `given_up` lists commits whose builds crashed too often.
+
+    `alarm` says what is wrong with a build that was made.
+    """
 
     outcome: Literal["built", "failed", "nothing"]
     commit: str | None = None
     why: str = ""
     took_ms: int = 0
     log: str = ""
+    alarm: str = ""
     given_up: list[str] = []
 
 
@@ -81,11 +86,29 @@ class Builder:
             await asyncio.shield(steps.release(held))
             raise
         await self._finish(steps, held, log, why)
+        alarm = "" if why else await self._try_out(held.commit, mirror)
         return BuildReport(
-            outcome="failed" if why else "built", commit=held.commit, why=why,
+            outcome="failed" if why else "built", commit=held.commit, why=why, alarm=alarm,
             took_ms=self.pipeline.now_ms() - began,
             log=build_log_key(self.solver.name, held.commit),
         )  # fmt: skip
+
+    async def _try_out(self, commit: str, mirror: Mirror) -> str:
+        """Runs some tests with a new build; a build that answers none of them raises an alarm.
+
+        The commit stays built: only fuzzing shows whether the build is of no use.
+        """
+        try:
+            alarm = await alarm_about(
+                commit, self.solver, self.pipeline, mirror, self.work / "trial"
+            )
+        except WindlassError as error:
+            self.notify(f"{commit[:12]}: the build was not tried out: {error}")
+            return ""
+        if alarm:
+            self.notify(f"{commit[:12]}: {alarm}")
+            await raise_alarm(self.pipeline, commit, alarm)
+        return alarm
 
     async def make(self, commit: str, kinds: Sequence[Kind]) -> None:
         """Builds and uploads one commit without changing the state; raises if anything fails."""

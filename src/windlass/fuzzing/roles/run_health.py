@@ -1,10 +1,22 @@
 """Whether a run did something: a campaign in which nothing ran to an answer must not count."""
 
+from pathlib import Path
+from typing import Final
+
+from windlass.fuzzing.builds.build_cache import BuildCache
 from windlass.fuzzing.config.finding_settings import HealthSettings
+from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
+from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
+from windlass.fuzzing.roles.seed_runs import SeedRuns
+from windlass.fuzzing.roles.seed_selection import find_tests
+from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state import rules
 from windlass.fuzzing.state.documents import BadRuns, Health
 from windlass.fuzzing.state.pipeline import Pipeline
+
+TESTS_TO_TRY: Final = 5
+TRIAL_MS: Final = 60_000
 
 
 def sickness_of(count: Statistics, settings: HealthSettings) -> str:
@@ -48,3 +60,30 @@ async def record_health(
     await pipeline.queue.update(lambda queue: rules.mark_bad(queue, commit))
     await pipeline.schedule.update(lambda schedule: rules.drop_from_schedule(schedule, (commit,)))
     return True
+
+
+async def alarm_about(
+    commit: str, solver: Solver, pipeline: Pipeline, mirror: Mirror, work: Path
+) -> str:
+    """Runs some tests with the build of a commit; says if it starts none or answers none."""
+    sources = work / "checkout"
+    await mirror.checkout(commit, sources)
+    tests = list(find_tests(sources, solver.tests).values())[:TESTS_TO_TRY]
+    build = await BuildCache(pipeline, fresh_folder(work / "builds")).fetch(commit)
+    if not tests or build is None:
+        return ""
+    engine = EngineFactory(solver, pipeline, work).engine(build.folder)
+    clock = pipeline.runtime.clock
+    crashes = fresh_folder(work / "crashes")
+    count = await SeedRuns(engine, crashes, (), clock, clock.now_ms() + TRIAL_MS).run(tests, 1)
+    if count.tests_fine or count.bugs:
+        return ""
+    return f"the new build answers none of the {count.tests} tests that were tried"
+
+
+async def raise_alarm(pipeline: Pipeline, commit: str, why: str) -> None:
+    """Shows a commit as unhealthy in `status` until a run of it is healthy."""
+    alarm = BadRuns(0, why, pipeline.now_ms())
+    await pipeline.health.update(
+        lambda health: health._replace(commits={**health.commits, commit: alarm})
+    )

@@ -113,8 +113,7 @@ class Attempt:
         self._progress: Progress | None = None
         self._asked = 0  # how often it has submitted jobs
         self._record = context.records.begin(assignment, spec)
-        self._env = self._record.env()
-        self.trace = self._record.trace
+        self._env, self.trace = self._record.env(), self._record.trace
         self.granted: Granted | None = None
         if assignment.indices is not None:
             self.granted = context.index_use.grant(assignment.indices)
@@ -266,10 +265,8 @@ class Attempt:
 
     async def upload(self, patterns: Sequence[str]) -> None:
         """Uploads the files of the scratch directory that match, before `run` returns."""
-        await self._files_made().upload(patterns, self._note_missing)
-
-    def _note_missing(self, pattern: str) -> None:
-        self._note(f"no file matches the artifact {pattern}")
+        missing = "no file matches the artifact"
+        await self._files_made().upload(patterns, lambda name: self._note(f"{missing} {name}"))
 
     def _note(self, text: str) -> None:
         self.log(f"[windlass] {text}\n".encode())

@@ -8,12 +8,12 @@ import msgspec
 import structlog
 
 from windlass.domain.job.kinds import program_or_task
-from windlass.domain.job.traces import Trace, attempt_trace, parse_trace
 from windlass.domain.lifecycle.attempts import shown_attempt
+from windlass.domain.lifecycle.traces import Trace, attempt_trace, parse_trace
 from windlass.ports.clock import Clock
 from windlass.tracing.attributes import of_job, of_processing
 from windlass.tracing.current import VARIABLE, with_trace
-from windlass.tracing.exporting import Made, Tracing
+from windlass.tracing.exporting import Made, Tracing, end_tracing
 from windlass.wire.jobs import SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt.spec import AttemptSpec
@@ -42,8 +42,7 @@ class Records:
 
     def close(self) -> None:
         """Sends the last spans."""
-        if self.tracing is not None:
-            self.tracing.close()
+        end_tracing(self.tracing)
 
     def has_room(self, now: int) -> bool:
         """Returns whether this second has room for another line about a good end."""

@@ -41,9 +41,10 @@ export function LogView(props: Props) {
   useEffect(() => {
     if (isThere) ensure(first, last);
   });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the end moves with the room there is.
   useEffect(() => {
     if (follow && total > 0) toEnd();
-  }, [follow, total, toEnd]);
+  }, [follow, total, toEnd, shown]);
   useEffect(() => {
     if (marked !== undefined && isThere) {
       setFollow(false);
@@ -129,17 +130,19 @@ export function LogView(props: Props) {
         onPointerDown={() => setFollow(false)}
       >
         <div className={styles.spacer} style={{ height: lines.height }}>
-          <div className={styles.window} style={{ marginTop: -lines.shift }}>
-            {numbers.map((number) => (
-              <Row
-                key={number}
-                number={number}
-                line={log.line(number)}
-                times={times}
-                marked={number === marked}
-                onLine={onLine}
-              />
-            ))}
+          <div className={styles.window} style={{ height: lines.room }}>
+            <div style={{ transform: `translateY(${-lines.shift}px)` }}>
+              {numbers.map((number) => (
+                <Row
+                  key={number}
+                  number={number}
+                  line={log.line(number)}
+                  times={times}
+                  marked={number === marked}
+                  onLine={onLine}
+                />
+              ))}
+            </div>
           </div>
         </div>
       </div>

@@ -7,6 +7,8 @@ interface Lines {
   /** The first line in sight, from 1. */
   first: number;
   shown: number;
+  /** The height of what is in sight, and of all, in pixels. */
+  room: number;
   height: number;
   /** How far the first line is scrolled out, in pixels. */
   shift: number;
@@ -75,6 +77,7 @@ export function useLines(box: HTMLDivElement | null, total: number): Lines {
   return {
     first: whole + 1,
     shown,
+    room,
     height,
     shift: (bounded - whole) * ROW,
     goTo,

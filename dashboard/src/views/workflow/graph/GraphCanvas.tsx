@@ -26,7 +26,6 @@ interface Props {
 const NODE_TYPES = { box: BoxNode };
 const OPENS_AT = 0.5; // A group that fills this part of the window opens by itself.
 const CLOSES_AT = 0.12;
-const EDGES_FOCUSABLE = false;
 
 /** The graph drawn: positions come from the server, zooming opens and closes groups. */
 export function GraphCanvas(props: Props) {
@@ -74,8 +73,9 @@ function Flow({ graph, workflow, onToggle }: Props) {
         nodesDraggable={false}
         nodesConnectable={false}
         nodesFocusable={false}
-        edgesFocusable={EDGES_FOCUSABLE}
+        edgesFocusable={false}
         elementsSelectable={false}
+        disableKeyboardA11y
         proOptions={{ hideAttribution: true }}
       >
         <Background gap={24} />

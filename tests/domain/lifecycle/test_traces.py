@@ -4,8 +4,8 @@ import pytest
 
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
-from windlass.domain.job.traces import attempt_trace, parse_trace
 from windlass.domain.job.validation import Validator, digest_of
+from windlass.domain.lifecycle.traces import attempt_trace, parse_trace
 from windlass.domain.values.errors import InvalidInput
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -1,0 +1,106 @@
+"""The views of workflows, schedules and templates: groups that open, approvals, forms."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import Open
+from tests.dashboard.farm import Farm
+from tests.support.forms import LONG, by_form
+
+GRAPH_MS = 2_000
+
+
+def submit(farm: Farm, name: str, *jobs: dict[str, Any]) -> int:
+    """Submits a workflow of shell jobs and returns its number."""
+    specs = [
+        {"task": "shell", "args": {"argv": ["true"]}, "priority": "high", **job} for job in jobs
+    ]
+    reply = farm.http.post("/api/v1/jobs", json={"jobs": specs, "workflow": {"name": name}})
+    assert reply.status_code == 201, reply.text
+    return int(reply.json()["workflow"])
+
+
+def show(page: Page, farm: Farm, workflow: int, name: str, query: str = "") -> None:
+    page.goto(f"{farm.address}/workflows/{workflow}{query}")
+    page.get_by_role("heading", level=1, name=name).wait_for()
+
+
+def test_a_workflow_is_followed_to_its_approval_and_its_end(open_page: Open, farm: Farm) -> None:
+    workflow = submit(
+        farm, "gated", {"name": "first"}, {"name": "gate", "after": ["first"], "unblock": "manual"}
+    )
+    viewer = open_page("viewer")
+    show(viewer, farm, workflow, "gated")
+    graph = viewer.get_by_role("region", name="Graph of the workflow")
+    expect(graph.get_by_role("link", name="gate")).to_be_visible()
+    expect(viewer.get_by_text("Waiting for approval")).to_be_visible()
+    for name in ("Approve", "Reject", "Cancel"):
+        assert viewer.get_by_role("button", name=name, exact=True).count() == 0
+    page = open_page()
+    show(page, farm, workflow, "gated")
+    page.get_by_role("button", name="Approve", exact=True).click()
+    expect(page.locator("header").get_by_text("completed", exact=True)).to_be_visible(
+        timeout=15_000
+    )
+    expect(page.get_by_text("100 %")).to_be_visible()
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.get_by_text("2 attempts")).to_be_visible()
+
+
+def test_groups_of_a_large_graph_open_also_by_keyboard(open_page: Open, farm: Farm) -> None:
+    wide = [{"name": f"part[{n}]", "after": ["root"]} for n in range(130)]
+    workflow = submit(farm, "wide", {"name": "root", "unblock": "manual"}, *wide)
+    page = open_page()
+    show(page, farm, workflow, "wide")
+    group = page.get_by_role("button", name="part", exact=True)
+    expect(group).to_have_attribute("aria-expanded", "false")
+    group.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="part[0] … part[119]")).to_be_visible()
+    assert "open=" in page.url
+    page.get_by_label("As a table").check()
+    table = page.get_by_role("table", name="Jobs and groups of the graph")
+    expect(table.get_by_role("button", name="part[0] … part[119]")).to_be_visible()
+    farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
+
+
+def test_a_template_is_started_with_its_form_and_a_schedule_tells_its_next_runs(
+    open_page: Open, farm: Farm
+) -> None:
+    body = {
+        "name": "greeting",
+        "parameters": {"who": {"description": "Whom to greet."}},
+        "jobs": {"hello": {"run": ["echo", "${{ parameters.who }}"]}},
+    }
+    assert farm.http.put("/api/v1/templates/greeting", json={"body": body}).status_code == 200
+    schedule = {"cron": "30 2 * * 1-5", "template": "greeting", "parameters": {"who": "all"}}
+    assert farm.http.put("/api/v1/schedules/workdays", json=schedule).status_code == 200
+    page = open_page()
+    page.goto(f"{farm.address}/schedules?show=workdays&in=default")
+    words = page.get_by_text("At 02:30 on Monday through Friday, UTC").first
+    expect(words).to_be_visible()
+    page.get_by_role("link", name="template greeting").click()
+    page.get_by_label("who", exact=True).fill("<b>you</b>")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.wait_for_url("**/workflows/*")
+    expect(page.get_by_role("heading", level=1, name="greeting")).to_be_visible()
+
+
+def test_a_huge_graph_is_usable_at_once(open_page: Open, farm: Farm) -> None:
+    jobs = by_form(3_000, 100_000)
+    layers = [
+        {"name": f"step-{n}", "after": [f"step-{n - 1_000}"] if n >= 1_000 else [],
+         **({} if n >= 1_000 else {"unblock": "manual"})}
+        for n in range(jobs)
+    ]  # fmt: skip
+    workflow = submit(farm, "huge", *layers)
+    page = open_page()
+    show(page, farm, workflow, "huge", "?tab=reactions")  # the code of the page is loaded
+    begun = page.evaluate("performance.now()")
+    page.get_by_role("tab", name="Graph").click()
+    page.get_by_role("button", name=re.compile("^Layers? 0")).first.wait_for()
+    took = page.evaluate("performance.now()") - begun
+    assert took < (GRAPH_MS if LONG else 2 * GRAPH_MS), f"{took} ms"
+    farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
