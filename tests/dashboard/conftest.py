@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page
 from examples import demo_farm
 from tests.dashboard import fuzz_bucket
 from tests.dashboard.farm import PHONE, WIDE, Farm, running_browser, running_farm, sign_in
+from tests.dashboard.pictures import places_of
 
 Open = Callable[..., Page]
 
@@ -42,17 +43,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def places(farm: Farm) -> dict[str, Any]:
     """What stands for the braces in `VIEWS`."""
-    job = farm.submit("sh", "-c", "echo hello", name="a job to look at")
-    farm.wait(job)
-    waiting = farm.submit("true", requires=["memory>=8TiB"], name="a job that waits")
-    workflows = farm.http.get("/api/v1/workflows").json()["workflows"]
-    workers = farm.http.get("/api/v1/workers").json()["workers"]
-    return {
-        "job": job,
-        "waiting": waiting,
-        "workflow": workflows[0]["id"],
-        "worker": workers[0]["name"],
-    }
+    return places_of(farm)
 
 
 @pytest.fixture

@@ -1,0 +1,60 @@
+"""Takes the pictures in docs/screenshots: every view in both themes. `make screenshots`."""
+
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from examples import demo_farm
+from tests.dashboard import fuzz_bucket
+from tests.dashboard.farm import WIDE, Farm, running_browser, running_farm, settle, sign_in
+from tests.dashboard.views import VIEWS
+
+WORK_SECONDS = 12  # until the farm has something to show
+
+
+def places_of(farm: Farm) -> dict[str, Any]:
+    """What stands for the braces in `VIEWS`."""
+    job = farm.submit("sh", "-c", "echo hello", name="a job to look at")
+    farm.wait(job)
+    waiting = farm.submit("true", requires=["memory>=8TiB"], name="a job that waits")
+    workflows = farm.http.get("/api/v1/workflows").json()["workflows"]
+    workers = farm.http.get("/api/v1/workers").json()["workers"]
+    return {
+        "job": job,
+        "waiting": waiting,
+        "workflow": workflows[0]["id"],
+        "worker": workers[0]["name"],
+    }
+
+
+def main(folder: Path) -> None:
+    """Takes them all; small files, because they stay in the repository."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        data = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (data / "fuzzing").mkdir()
+        solver = fuzz_bucket.make(data / "fuzzing")
+        farm = stack.enter_context(running_farm(data / "farm", "--fuzz", solver))
+        demo_farm.fill(farm.client)
+        farm.wait(farm.submit("sleep", str(WORK_SECONDS), name="warm up", priority=90))
+        places = places_of(farm)
+        with running_browser() as browser:
+            for theme in ("light", "dark"):
+                chosen: Any = theme
+                context = browser.new_context(
+                    viewport=WIDE, color_scheme=chosen, locale="en-US", reduced_motion="reduce"
+                )
+                page = context.new_page()
+                sign_in(page, farm, farm.token)
+                for name, path in VIEWS.items():
+                    page.goto(farm.address + path.format(**places))
+                    settle(page)
+                    taken = page.screenshot(type="jpeg", quality=70)
+                    (folder / f"{name}-{theme}.jpg").write_bytes(taken)
+                context.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
