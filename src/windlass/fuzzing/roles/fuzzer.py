@@ -29,12 +29,13 @@ from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.processes.disk_space import report_disk_full
 from windlass.fuzzing.roles.corpus import Corpus, prune
-from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder
+from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder, memory_of
 from windlass.fuzzing.roles.findings_run import FindingsRun
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.roles.run_health import record_health, sickness_of
 from windlass.fuzzing.roles.seed_runs import SeedRuns, added
 from windlass.fuzzing.roles.seed_selection import SeedSelection, SeedSelector, find_tests
+from windlass.fuzzing.seeds.importer import SeedImporter, Seeds
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
@@ -71,6 +72,7 @@ class FuzzReport(msgspec.Struct, kw_only=True):
     corpus: int = 0
     fuzz_count: int | None = None
     removed: list[str] = []
+    seed_problems: list[str] = []
 
 
 @dataclass(slots=True)
@@ -155,6 +157,7 @@ class Fuzzer:
             outcome="fuzzed", commit=commit, tests=len(session.selection.tests),
             chosen_by=session.selection.why, setup_ms=setup_ms, statistics=statistics,
             why=sickness_of(statistics, self.solver.health),
+            seed_problems=session.seeds.problems,
         )  # fmt: skip
         if report.why:
             report.outcome = "unhealthy"
@@ -230,7 +233,22 @@ class Fuzzer:
         fetched = await Corpus(self.pipeline).fetch(corpus)
         engine = EngineFactory(self.solver, self.pipeline, self.work).engine(build.folder)
         crashes = fresh_folder(self.work / "crashes")
-        return Session(engine, build, builds, mirror, selection, corpus, crashes, fetched)
+        seeds = await self._import_seeds(sources, build)
+        selection = selection.with_more(seeds.inputs)
+        return Session(engine, build, builds, mirror, selection, corpus, crashes, fetched, seeds)
+
+    async def _import_seeds(self, sources: Path, build: LocalBuild) -> Seeds:
+        """Fetches seeds from outside; what cannot be used is said, and left out."""
+        if not self.solver.seeds.wanted:
+            return Seeds()
+        runtime = self.pipeline.runtime
+        seeds = await SeedImporter(
+            self.solver.seeds, self.work, sources, build.folder, memory_of(self.solver),
+            runtime.clock, runtime.chance,
+        ).fetch()  # fmt: skip
+        for problem in seeds.problems:
+            self.notify(f"seeds: {problem}")
+        return seeds
 
     async def _run_engine(self, session: "Session", commit: str, left_ms: int) -> Statistics:
         """Runs the tests as they are, then the engine; keeps what fails in the bucket."""
@@ -264,6 +282,7 @@ class Fuzzer:
         return Campaign(
             session.selection.tests, session.corpus, session.crashes, left_ms,
             cores_of(self.solver), self.until_bug, self.on_progress, self.solver.findings.kinds,
+            session.seeds.dictionary,
         )  # fmt: skip
 
     async def _triage_failures(
@@ -325,6 +344,7 @@ class Session:
     corpus: Path
     crashes: Path
     fetched: frozenset[str]
+    seeds: Seeds
 
 
 def reserved_of(budget_ms: int, solver: Solver) -> int:
