@@ -40,6 +40,7 @@ from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
 from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.statistics.history import RunPoint, record_run
 from windlass.fuzzing.trackers.filing import IssueFiler
 from windlass.fuzzing.trackers.options import issue_options
 from windlass.ports.clock import Clock
@@ -52,6 +53,7 @@ TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as t
 TESTS_TO_TRY: Final = 5
 KEEP_EVERY_MS: Final = 2_000
 FULL_HASH: Final = 40
+REPORTS_KEPT: Final = 1_000
 
 
 class FuzzReport(msgspec.Struct, kw_only=True):
@@ -73,6 +75,8 @@ class FuzzReport(msgspec.Struct, kw_only=True):
     fuzz_count: int | None = None
     removed: list[str] = []
     seed_problems: list[str] = []
+    began_at_ms: int = 0
+    new_findings: int = 0
 
 
 @dataclass(slots=True)
@@ -157,7 +161,7 @@ class Fuzzer:
             outcome="fuzzed", commit=commit, tests=len(session.selection.tests),
             chosen_by=session.selection.why, setup_ms=setup_ms, statistics=statistics,
             why=sickness_of(statistics, self.solver.health),
-            seed_problems=session.seeds.problems,
+            seed_problems=session.seeds.problems, began_at_ms=began,
         )  # fmt: skip
         if report.why:
             report.outcome = "unhealthy"
@@ -299,6 +303,8 @@ class Fuzzer:
         keys = [finding.key for finding in [*result.found, *waiting]]
         report.findings = list(dict.fromkeys([*result.reopened, *keys]))
         report.closed = [finding.key for finding in result.closed]
+        fresh = {f.key for f in [*result.found, *waiting] if f.found_at_ms >= report.began_at_ms}
+        report.new_findings = len(fresh)
         report.untriaged = len(result.left)
         await self._sync_issues(handling.store, report)
 
@@ -327,6 +333,24 @@ class Fuzzer:
         name = f"{self.pipeline.now_ms()}-{self.pipeline.runtime.nonce()}.json"
         key = f"{statistics_prefix(self.solver.name)}/{name}"
         await self.pipeline.bucket.put(key, msgspec.json.encode(report))
+        await self._record(report)
+
+    async def _record(self, report: FuzzReport) -> None:
+        """Adds the run to the history; a run counts even if that cannot be written."""
+        count = report.statistics or Statistics()
+        try:
+            await record_run(self.pipeline, RunPoint(
+                at_ms=self.pipeline.now_ms(), commit=report.commit or "",
+                engine=str(self.solver.engine["name"]), target=target_of(self.solver),
+                healthy=report.outcome == "fuzzed", executions=count.executions,
+                seconds=count.seconds, coverage=count.coverage, corpus=report.corpus,
+                new_inputs=count.new_inputs, findings=len(report.findings),
+                new_findings=report.new_findings, closed=len(report.closed),
+                problems=report.seed_problems,
+            ))  # fmt: skip
+        except WindlassError as error:
+            self.notify(f"the statistics were not updated: {error}")
+        await forget_old_reports(self.pipeline)
 
     def _mirror(self) -> Mirror:
         return Mirror(self.solver.repository, self.work / "mirror.git")
@@ -345,6 +369,20 @@ class Session:
     crashes: Path
     fetched: frozenset[str]
     seeds: Seeds
+
+
+def target_of(solver: Solver) -> str:
+    """Returns the name of what the engine runs: a file of the build."""
+    named = solver.engine.get("binary") or solver.binaries[0]
+    return str(named)
+
+
+async def forget_old_reports(pipeline: Pipeline) -> None:
+    """Deletes the oldest reports of runs; their names start with their time."""
+    prefix = statistics_prefix(pipeline.solver)
+    keys = [item.key async for item in pipeline.bucket.list(prefix)]
+    if len(keys) > REPORTS_KEPT:
+        await pipeline.bucket.delete(sorted(keys)[:-REPORTS_KEPT])
 
 
 def reserved_of(budget_ms: int, solver: Solver) -> int:
