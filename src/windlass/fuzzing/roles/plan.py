@@ -20,6 +20,7 @@ from windlass.fuzzing.buckets.layout import (
     build_log_key,
     corpus_prefix,
     findings_prefix,
+    state_key,
     statistics_prefix,
 )
 from windlass.fuzzing.config.solver_file import Solver
@@ -36,6 +37,7 @@ from windlass.fuzzing.state.lease_keeper import LEASE_MS
 from windlass.fuzzing.state.leases import HeldLease, is_live
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.rules import MINIMUM, fuzzing_order
+from windlass.fuzzing.statistics.history import HISTORY
 
 NAMED: Final = 5  # how many tests a plan names
 
@@ -206,10 +208,10 @@ class Planner:
         return selection, [p.relative_to(sources).as_posix() for p in selection.tests[:NAMED]]
 
     def _more_writes(self) -> list[str]:
-        """Returns the folders of objects whose names are not known yet."""
+        """Returns the folders of objects whose names are not known yet, and the history."""
         name = self.solver.name
         folders = (corpus_prefix(name), statistics_prefix(name), findings_prefix(name))
-        return [f"{folder}/" for folder in folders]
+        return [*(f"{folder}/" for folder in folders), state_key(name, HISTORY.file)]
 
     def _held_by_others(
         self, wanted: list[str], leases: Mapping[str, Lease], held: HeldLease | None

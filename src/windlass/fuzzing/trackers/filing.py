@@ -16,11 +16,11 @@ from windlass.domain.values.errors import NotFound
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.trackers.drafts import ATTACHED, draft_of, note_of, summary_of
 from windlass.fuzzing.trackers.github import GitHubTracker
 from windlass.fuzzing.trackers.gitlab import GitLabTracker
+from windlass.fuzzing.trackers.issue_text import ATTACHED, note_of, summary_of, text_of
 from windlass.fuzzing.trackers.options import IssueOptions, TrackerName
-from windlass.fuzzing.trackers.tracker import Draft, Tracker
+from windlass.fuzzing.trackers.tracker import IssueText, Tracker
 from windlass.fuzzing.trackers.webhook import WebhookTracker
 from windlass.ports.clock import Clock
 
@@ -70,10 +70,10 @@ class IssueFiler:
         due, unfiled = self._divide([finding async for finding in store.all(notify)])
         steps = [self._step(finding) for finding in due]
         if unfiled:
-            draft = self._summary(unfiled)
+            issue = self._summary(unfiled)
             where = self._options.project or self._options.url
             steps.append(
-                Step(action="summary", title=draft.title, where=where, labels=draft.labels)
+                Step(action="summary", title=issue.title, where=where, labels=issue.labels)
             )
         return steps
 
@@ -173,9 +173,9 @@ class IssueFiler:
         """Returns the address of the finding's issue, and files it if there is none yet."""
         data = await self._input(store, finding)
         location = store.location(finding)
-        draft = draft_of(finding, self._solver, location, self._options, data)
-        known = await self._tracker.find(draft.mark, draft.private)
-        return known or await self._tracker.open(draft)
+        issue = text_of(finding, self._solver, location, self._options, data)
+        known = await self._tracker.find(issue.mark, issue.private)
+        return known or await self._tracker.open(issue)
 
     async def _input(self, store: FindingStore, finding: Finding) -> bytes | None:
         """Returns the input of a finding if it is to be attached and is not too long."""
@@ -185,17 +185,17 @@ class IssueFiler:
             path = Path(folder, "input")
             return path.read_bytes() if await store.fetch_input(finding, path) else None
 
-    def _summary(self, unfiled: list[Finding]) -> Draft:
+    def _summary(self, unfiled: list[Finding]) -> IssueText:
         day = format_moment(self._clock.now_ms())[:10]
         return summary_of(unfiled, self._solver, day, self._options)
 
     async def _summarise(self, unfiled: list[Finding]) -> str:
         """Writes one issue of the day that lists the findings without an issue of their own."""
-        draft = self._summary(unfiled)
-        known = await self._tracker.find(draft.mark, False)
+        issue = self._summary(unfiled)
+        known = await self._tracker.find(issue.mark, False)
         if known is None:
-            return await self._tracker.open(draft)
-        await self._tracker.rewrite(known, draft)
+            return await self._tracker.open(issue)
+        await self._tracker.rewrite(known, issue)
         return known
 
 

@@ -8,7 +8,7 @@ from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.sources.github_api import GITHUB
 from windlass.fuzzing.sources.http_api import HttpApi
 from windlass.fuzzing.trackers.options import IssueOptions
-from windlass.fuzzing.trackers.tracker import Draft, Note
+from windlass.fuzzing.trackers.tracker import IssueText, Note
 from windlass.ports.clock import Clock
 
 
@@ -30,13 +30,13 @@ class GitHubTracker:
                     return str(issue["html_url"])
         return None
 
-    async def open(self, draft: Draft) -> str:
-        content = {"title": draft.title, "body": draft.body, "labels": draft.labels}
-        path = self._path(self._options.project_for(draft.private))
+    async def open(self, issue: IssueText) -> str:
+        content = {"title": issue.title, "body": issue.body, "labels": issue.labels}
+        path = self._path(self._options.project_for(issue.private))
         return str((await self._api.post(path, content))["html_url"])
 
-    async def rewrite(self, address: str, draft: Draft) -> None:
-        await self._api.patch(self._issue(address), {"title": draft.title, "body": draft.body})
+    async def rewrite(self, address: str, issue: IssueText) -> None:
+        await self._api.patch(self._issue(address), {"title": issue.title, "body": issue.body})
 
     async def close(self, address: str, note: Note) -> None:
         await self._set_state(address, "closed", note)

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.fuzzing.sources.http_api import HttpApi, Service
 from windlass.fuzzing.trackers.options import IssueOptions
-from windlass.fuzzing.trackers.tracker import Draft, Note
+from windlass.fuzzing.trackers.tracker import IssueText, Note
 from windlass.ports.clock import Clock
 
 GITLAB: Final = Service("GitLab", "GITLAB_TOKEN", header="PRIVATE-TOKEN", prefix="")
@@ -31,22 +31,22 @@ class GitLabTracker:
                     return str(issue["web_url"])
         return None
 
-    async def open(self, draft: Draft) -> str:
+    async def open(self, issue: IssueText) -> str:
         content = {
-            "title": draft.title, "description": draft.body, "labels": ",".join(draft.labels),
-            "confidential": draft.private,
+            "title": issue.title, "description": issue.body, "labels": ",".join(issue.labels),
+            "confidential": issue.private,
         }  # fmt: skip
-        path = self._path(self._options.project_for(draft.private))
+        path = self._path(self._options.project_for(issue.private))
         made = await self._api.post(path, content)
-        if draft.private and made.get("confidential") is not True:
+        if issue.private and made.get("confidential") is not True:
             raise Conflict(
                 "not_confidential",
                 f"GitLab did not make {made.get('web_url')} confidential; look at it now",
             )
         return str(made["web_url"])
 
-    async def rewrite(self, address: str, draft: Draft) -> None:
-        content = {"title": draft.title, "description": draft.body}
+    async def rewrite(self, address: str, issue: IssueText) -> None:
+        content = {"title": issue.title, "description": issue.body}
         await self._api.put(self._issue(address), content)
 
     async def close(self, address: str, note: Note) -> None:

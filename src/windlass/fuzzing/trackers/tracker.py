@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class IssueText(msgspec.Struct, frozen=True, kw_only=True):
     """An issue to write. `mark` is a line of its body by which it is found again.
 
     `document` is what a program wants to know about it; only webhooks send it.
@@ -38,11 +38,11 @@ class Tracker(Protocol):
         """Returns the address of the issue with this mark, open or closed."""
         ...
 
-    async def open(self, draft: Draft) -> str:
+    async def open(self, issue: IssueText) -> str:
         """Opens an issue and returns its address."""
         ...
 
-    async def rewrite(self, address: str, draft: Draft) -> None:
+    async def rewrite(self, address: str, issue: IssueText) -> None:
         """Replaces the title and the text of an issue."""
         ...
 

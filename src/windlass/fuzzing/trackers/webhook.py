@@ -16,7 +16,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.sources.http_api import HttpApi, Service
 from windlass.fuzzing.trackers.options import FROM_ENVIRONMENT, IssueOptions
-from windlass.fuzzing.trackers.tracker import Draft, Note
+from windlass.fuzzing.trackers.tracker import IssueText, Note
 from windlass.ports.clock import Clock
 
 ADDRESS_LIMIT: Final = 2_000
@@ -44,15 +44,15 @@ class WebhookTracker:
         """Returns None: what was sent cannot be looked up, but its identifier is the same."""
         return None
 
-    async def open(self, draft: Draft) -> str:
-        name = _name(draft)
-        answer = await self._send("opened", name, _content(draft))
+    async def open(self, issue: IssueText) -> str:
+        name = _name(issue)
+        answer = await self._send("opened", name, _content(issue))
         given = answer.get("url") if isinstance(answer, dict) else None
         plain = isinstance(given, str) and given.startswith(("http://", "https://"))
         return str(given)[:ADDRESS_LIMIT] if plain else f"webhook:{_id('opened', name)}"
 
-    async def rewrite(self, address: str, draft: Draft) -> None:
-        await self._send("rewritten", _name(draft), {"issue": address, **_content(draft)})
+    async def rewrite(self, address: str, issue: IssueText) -> None:
+        await self._send("rewritten", _name(issue), {"issue": address, **_content(issue)})
 
     async def close(self, address: str, note: Note) -> None:
         await self._send("closed", note.mark, _said(address, note))
@@ -87,16 +87,16 @@ def check_address(options: IssueOptions) -> None:
         raise InvalidSetting("issues.url", message, options.url) from None
 
 
-def _content(draft: Draft) -> dict[str, Any]:
+def _content(issue: IssueText) -> dict[str, Any]:
     return {
-        "title": draft.title, "body": draft.body, "labels": draft.labels,
-        "private": draft.private, **draft.document,
+        "title": issue.title, "body": issue.body, "labels": issue.labels,
+        "private": issue.private, **issue.document,
     }  # fmt: skip
 
 
-def _name(draft: Draft) -> str:
+def _name(issue: IssueText) -> str:
     """Returns what identifies an issue: its mark, and for a summary also what it says."""
-    return draft.mark if "key" in draft.document else draft.body
+    return issue.mark if "key" in issue.document else issue.body
 
 
 def _said(address: str, note: Note) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import msgspec
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render, summary
 from windlass.fuzzing.trackers.options import IssueOptions
-from windlass.fuzzing.trackers.tracker import Draft, Note
+from windlass.fuzzing.trackers.tracker import IssueText, Note
 
 LISTED: Final = 100  # findings in a summary
 ATTACHED: Final = 24 * 1024  # bytes; an issue has room for about 64 KiB of text
@@ -17,15 +17,15 @@ LEAST_QUOTE: Final = 4  # a shorter input is found in any output by chance
 WITHHELD: Final = "(input withheld)"
 
 
-def draft_of(
+def text_of(
     finding: Finding, solver: str, location: str, options: IssueOptions, data: bytes | None
-) -> Draft:
+) -> IssueText:
     """Returns the issue of a finding; `data` is its input, if that is at hand."""
     mark = f"<!-- windlass finding {solver}/{finding.key} -->"
     shown = finding if options.attach_input else without_input(finding)
     attached = data if options.attach_input else None
     page = render(shown, solver, location)
-    return Draft(
+    return IssueText(
         mark=mark, title=f"{solver}: {finding.title}",
         body="\n".join([page, *_attachment(shown, attached), mark, ""]),
         labels=options.labels_for(finding), private=options.is_private(finding),
@@ -56,7 +56,7 @@ def note_of(finding: Finding, solver: str) -> Note:
     return Note(mark, text, _document(finding, solver, None))
 
 
-def summary_of(unfiled: list[Finding], solver: str, day: str, options: IssueOptions) -> Draft:
+def summary_of(unfiled: list[Finding], solver: str, day: str, options: IssueOptions) -> IssueText:
     """Returns the issue of the day that lists findings without an issue of their own.
 
     Everyone can read it, so private findings are only counted.
@@ -73,7 +73,7 @@ def summary_of(unfiled: list[Finding], solver: str, day: str, options: IssueOpti
         f"({options.per_run} per run, {options.per_day} per day). "
         f"`windlass fuzz findings {solver}` lists all of them.\n\n"
     )
-    return Draft(
+    return IssueText(
         mark=mark, title=f"{solver}: {len(unfiled)} more findings on {day}",
         body=text + "\n".join(rows) + f"\n{mark}\n", labels=[options.label],
         document={"solver": solver, "findings": [finding.key for finding in public[:LISTED]]},
