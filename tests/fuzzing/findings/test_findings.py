@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.fuzzing.findings.test_issues import a_finding
 from tests.fuzzing.support.scripted_solver import World
+from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
 from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.buckets.layout import build_key
