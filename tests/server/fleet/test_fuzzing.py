@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.findings.test_issues import a_finding
+from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
 from tests.support.running_server import error_of, running_server
 from windlass.clock import RealClock
