@@ -11,6 +11,7 @@ import pytest
 
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
+from tests.support.s3 import S3Server
 from windlass.clock import RealChance, RealClock
 from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.buckets.bucket import Bucket
@@ -22,6 +23,7 @@ from windlass.fuzzing.engines.libfuzzer import LibFuzzerEngine
 from windlass.fuzzing.seeds.dictionaries import format_dictionary, parse_dictionary
 from windlass.fuzzing.seeds.importer import SeedImporter, Seeds
 from windlass.fuzzing.seeds.limits import SeedsRefused
+from windlass.fuzzing.state.open import open_bucket
 
 MIB = 1024 * 1024
 
@@ -258,3 +260,28 @@ def test_a_run_starts_from_seeds_from_outside(tmp_path: Path) -> None:
         assert any("/missing/x.zip" in line for line in said)
 
     run(work())
+
+
+def test_corpora_and_dictionaries_come_from_a_real_s3_server(
+    tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in s3_server.environment().items():
+        monkeypatch.setenv(name, value)
+    bucket = open_bucket("s3://seed-corpora/deep")
+    for key, body in (
+        ("corpus/one", b"1"),
+        ("corpus/more/two", b"2"),
+        ("seeds.zip", zipped({"three": b"3"})),
+        ("words.dict", b'"let"\n'),
+    ):
+        run(bucket.put(key, body))
+    found = fetch(
+        tmp_path,
+        corpora=("s3://seed-corpora/deep/corpus", "s3://seed-corpora/deep/seeds.zip"),
+        dictionaries=("s3://seed-corpora/deep/words.dict",),
+    )
+    assert (contents(found), found.problems) == ([b"1", b"2", b"3"], [])
+    assert found.dictionary is not None
+    assert parse_dictionary(found.dictionary.read_bytes()) == [b"let"]
+    missing = fetch(tmp_path, corpora=("s3://seed-corpora/nothing", "s3://no-such-bucket-here/x"))
+    assert len(missing.problems) == 2
