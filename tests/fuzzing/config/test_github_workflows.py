@@ -8,7 +8,10 @@ import yaml
 
 from tests.fuzzing.support.actions_runner import Runner
 from tests.fuzzing.support.repository import Repository
+from tests.fuzzing.support.scripted_solver import World
 from tests.support.s3 import S3Server
+from windlass.fuzzing.config.github_workflows import workflows_of
+from windlass.fuzzing.config.solver_file import parse_solver
 
 BUILD = """#!/bin/sh
 [ -e broken ] && [ "$1" = coverage ] && exit 1
@@ -125,3 +128,10 @@ def test_runners_are_prepared_as_the_solvers_file_says(project: Project) -> None
     assert "sudo apt-get install -y cmake" not in lines["next"]
     text = "".join(p.read_text() for p in project.repository.folder.glob(".github/workflows/*"))
     assert "&id" not in text, "GitHub read no anchors for years"
+
+
+def test_a_run_may_write_issues_only_if_they_are_filed_at_github(tmp_path: Path) -> None:
+    text = World(tmp_path, more="issues: {tracker: gitlab, project: group/toy}").description
+    files = workflows_of(parse_solver(text.encode(), Path("s.yaml")), "s3://bucket", "s.yaml")
+    assert files
+    assert not any("issues: write" in content for content in files.values())

@@ -91,8 +91,10 @@ class _Writer:
         return env | dict(place.env) | secrets
 
     def _permissions(self, role: Role) -> dict[str, str]:
-        """Returns what the run's token may do: only fuzzers may file issues."""
-        files = role == "fuzzer" and bool(self._solver.issues)
+        """Returns what the run's token may do: only fuzzers may file issues, if they do here."""
+        issues = self._solver.issues
+        here = bool(issues) and issues.get("tracker", "github") == "github"
+        files = role == "fuzzer" and here
         return {"contents": "read"} | ({"issues": "write"} if files else {})
 
     def _jobs(self, role: Role) -> dict[str, Any]:
