@@ -66,8 +66,12 @@ def test_jobs_of_a_workflow_block_are_arguments_of_each_other(client: windlass.C
 
 
 def test_other_tasks_take_references_too(client: windlass.Client) -> None:
-    with pytest.raises(InvalidInput, match="argv"):
-        client.submit("shell", argv=["echo", client.submit(values.add, 1, 2)])
+    three = client.submit(values.add, 1, 2)
+    job = client.submit("shell", argv=["sh", "-c", "echo $0 $SUM", three], env={"SUM": three})
+    assert job.wait(timeout=60).state == "completed"
+    assert b"".join(job.logs()) == b"3 3\n"
+    with pytest.raises(InvalidInput, match="memory"):
+        client.submit("shell", argv=["echo"], memory=three)
 
 
 def test_large_results_travel_as_artifacts(client: windlass.Client) -> None:

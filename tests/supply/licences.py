@@ -17,7 +17,7 @@ PAGE: Final = ROOT / "docs" / "licences.md"
 # Permissive ones, and those whose conditions concern changes to the package itself.
 ALLOWED: Final = frozenset(
     {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CNRI-Python", "ISC", "MIT",
-     "MIT-0", "MPL-2.0", "PSF-2.0", "Python-2.0", "Unlicense", "Zlib", "any-OSI"}
+     "MIT-0", "MPL-2.0", "OFL-1.1", "PSF-2.0", "Python-2.0", "Unlicense", "Zlib", "any-OSI"}
 )  # fmt: skip
 # Tools run beside the tests and benchmarks: nothing that we distribute contains them.
 ALLOWED_FOR_TOOLS: Final = ALLOWED | {

@@ -8,6 +8,7 @@ import pytest
 
 import windlass
 from tests.transactions.conftest import Queue
+from windlass.cli.app import run_command
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 BLOCK = re.compile(r"^```(?P<language>python|sql)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -42,17 +43,38 @@ def test_the_programs_of_the_guide_to_transactions_submit(queue: Queue) -> None:
 
 
 def test_the_statements_of_the_guide_to_transactions_run(queue: Queue) -> None:
-    submits, rights = blocks("transactions.md", "sql")
+    (submits,) = blocks("transactions.md", "sql")
     before = len(queue.client.jobs())
     with psycopg.connect(queue.dsn, autocommit=True) as connection:
+        for statement in submits.splitlines():
+            connection.execute(statement.encode())
+    assert not queue.job_exists(10**9)  # after a look into the inbox
+    assert len(queue.client.jobs()) == before + 2
+
+
+def windlass_command(*words: str) -> None:
+    """Runs a command, which must succeed."""
+    with pytest.raises(SystemExit) as over:
+        run_command(words)
+    assert not over.value.code
+
+
+def test_the_commands_of_the_guide_to_transactions_give_and_take_rights(queue: Queue) -> None:
+    text = (GUIDES / "transactions.md").read_text()
+    commands = re.findall(r"^    windlass (db (?:allow|deny).*) --store", text, re.MULTILINE)
+    assert len(commands) == 3
+    with psycopg.connect(queue.dsn, autocommit=True) as connection:
         connection.execute("CREATE ROLE shop")
+        connection.execute("CREATE ROLE reports")
         try:
-            for statement in (*submits.splitlines(), *rights.splitlines()):
-                connection.execute(statement.encode())
+            for command in commands:
+                windlass_command(*command.split(), "--store", queue.dsn)
+            allowed = {role for (role,) in queue.ask("SELECT role FROM windlass.submitters")}
+            assert allowed & {"shop", "reports"} == {"reports"}
         finally:
+            windlass_command("db", "deny-submit", "reports", "--store", queue.dsn)
             connection.execute("DROP ROLE shop")
-    assert queue.ask("SELECT role FROM windlass.submitters WHERE role = 'shop'") == []
-    assert len(queue.client.jobs()) >= before
+            connection.execute("DROP ROLE reports")
 
 
 @pytest.mark.parametrize("code", blocks("frameworks.md", "python"))

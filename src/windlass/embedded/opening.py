@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import structlog
+from structlog.typing import EventDict
 
 from windlass.domain.config import Config
 from windlass.domain.matching.offers import parse_offer
@@ -16,6 +17,7 @@ from windlass.embedded.in_caller import CallerExecutor
 from windlass.embedded.node import Node, NodeOptions
 from windlass.embedded.service import EngineService
 from windlass.tasks.task import importing
+from windlass.worker.attempt.records import ENDED
 
 MEMORY: Final = (":memory:", "memory:")
 
@@ -67,6 +69,14 @@ def _log_warnings_only() -> None:
     """Logs only warnings to stderr, unless the program has configured structlog itself."""
     if not structlog.is_configured():
         structlog.configure(
+            processors=[_drop_ends_of_jobs, *structlog.get_config()["processors"]],
             wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         )
+
+
+def _drop_ends_of_jobs(_: object, __: str, event: EventDict) -> EventDict:
+    """Leaves out how jobs end: the program has their handles, and its stderr is its own."""
+    if event["event"] == ENDED:
+        raise structlog.DropEvent
+    return event

@@ -23,7 +23,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.history.event_lines import EventLines, WorkerNames
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.standby import ServerHeartbeat
-from windlass.engine.loops.ticker import Ticker
+from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.token_uses import TokenUses
 from windlass.engine.pools.pools import Pools
 from windlass.ports.clock import Clock
@@ -73,18 +73,17 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         access = Access(engine, RealSecrets(), callers if options.sign_in.is_on else None)
         sign_ins = SignInRate(options.config.http.sign_ins_per_minute, meters.refuse, clock)
         audit = AuditLog(engine.store, clock, RealSecrets().secret())
-        tickers += [Ticker(audit, clock, counters), Ticker(TokenUses(access), clock, counters)]
         queries = Queries(engine, backend.inbox)
         live = LiveHub(engine.store, feed.read_after, queries.places)
-        tickers.append(Ticker(live, clock, counters))
+        loops: tuple[Loop[Any], ...] = (audit, TokenUses(access), live)
+        tickers += [Ticker(loop, clock, counters) for loop in loops]
         for ticker in tickers:
             ticker.start()
         try:
-            jobs = Jobs(engine, queries)
             yield Services(
                 engine=engine,
                 queries=queries,
-                jobs=jobs,
+                jobs=Jobs(engine, queries),
                 workflows=Workflows(engine),
                 graphs=WorkflowGraphs(engine),
                 signals=Signals(engine, queries, RealSecrets().secret),
@@ -104,7 +103,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 stopping=asyncio.Event(),
                 callers=callers,
                 audit=audit,
-                fleet=fleet_services(engine, jobs, clock, _fuzzing(options, clock)),
+                fleet=fleet_services(engine, queries, clock, _fuzzing(options, clock)),
                 sign_ins=sign_ins,
                 code_flow=_code_flow(callers, engine, sign_ins, clock),
                 tracing=tracing,

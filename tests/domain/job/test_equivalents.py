@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.domain.job.equivalent_texts import evaluated, typed_in_shell
-from windlass.domain.job.equivalents import command_line, equivalents, local_call, python_code
+from windlass.domain.explain.equivalents import command_line, equivalents, local_call, python_code
 from windlass.domain.job.job import JobSpec
 
 ODD = [

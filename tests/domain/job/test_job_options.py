@@ -15,7 +15,7 @@ from tests.domain.job.equivalent_texts import evaluated, typed
 from windlass.cli.options.job import FLAGS, PLAIN, JobOptions, named_by_flags
 from windlass.cli.reference import PAGES
 from windlass.domain.config import Config
-from windlass.domain.job.equivalents import command_line, python_code
+from windlass.domain.explain.equivalents import command_line, python_code
 from windlass.domain.job.job import (
     KEYWORDS,
     OPTIONS,

@@ -3,6 +3,8 @@
 from typing import Any
 
 import msgspec
+import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from windlass.domain.job.job import JobSpec
@@ -15,6 +17,12 @@ from windlass.worker.attempt.spec import read_spec
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SECRET = "open-sesame"
+
+
+@pytest.fixture(autouse=True)
+def all_levels() -> None:
+    """Undoes what an embedded client of an earlier test has configured: only warnings."""
+    structlog.reset_defaults()
 
 
 class Time:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from windlass.domain.access.may import sees
 from windlass.domain.access.roles import Identity
-from windlass.domain.job.equivalents import equivalents, quote
+from windlass.domain.explain.equivalents import equivalents, quote
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE

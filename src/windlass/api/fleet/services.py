@@ -7,6 +7,7 @@ from windlass.api.fleet.namespaces import Namespaces
 from windlass.api.fleet.tasks import Tasks
 from windlass.api.fleet.workers import FleetPages
 from windlass.api.jobs import Jobs
+from windlass.api.queries import Queries
 from windlass.engine.engine import Engine
 from windlass.ports.clock import Clock
 from windlass.ports.fuzzing import FuzzingReader
@@ -23,11 +24,11 @@ class FleetServices(NamedTuple):
 
 
 def fleet_services(
-    engine: Engine, jobs: Jobs, clock: Clock, fuzzing: FuzzingReader
+    engine: Engine, queries: Queries, clock: Clock, fuzzing: FuzzingReader
 ) -> FleetServices:
     """Returns the services on a started engine."""
     return FleetServices(
-        tasks=Tasks(engine, jobs, clock),
+        tasks=Tasks(engine, Jobs(engine, queries), clock),
         histories=Histories(engine),
         pages=FleetPages(engine),
         namespaces=Namespaces(engine),

@@ -12,7 +12,7 @@ from windlass.api.planning import EnginePlanning
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
-from windlass.domain.job.equivalents import equivalents, start_texts
+from windlass.domain.explain.equivalents import equivalents, start_texts
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.functions import SCHEMAS
 from windlass.domain.matching.matching import merge_metadata

@@ -75,11 +75,12 @@ def joined(parts: Any, resolve: Replace) -> str:
     texts: list[str] = []
     for part in parts if isinstance(parts, list) else [parts]:
         refers = isinstance(part, dict) and len(part) == 1 and RESULT in part
-        texts.append(_as_text(resolve(part[RESULT]) if refers else part))
+        texts.append(as_text(resolve(part[RESULT]) if refers else part))
     return "".join(texts)
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Returns a value as a word of a program: texts as they are, all others as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else msgspec.json.encode(value).decode()

@@ -11,6 +11,7 @@ from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
 
+TEXTS: Final = ("argv", "env", "stdin")  # arguments that are texts, also if results stand there
 MOST_WORDS: Final = 100_000
 MOST_FILES: Final = 1_000
 MOST_OUTPUTS: Final = 100

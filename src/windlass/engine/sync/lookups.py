@@ -16,7 +16,17 @@ import msgspec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.files import Dynamic, NameRow
 from windlass.domain.rows.records import Lease
-from windlass.domain.tasks.references import LOOKUP, RESULT, TEXT, joined, references_in, replaced
+from windlass.domain.tasks.references import (
+    LOOKUP,
+    RESULT,
+    TEXT,
+    Replace,
+    as_text,
+    joined,
+    references_in,
+    replaced,
+)
+from windlass.domain.tasks.shell import TEXTS, ShellTask
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.sync.results import Filled, Results, resolved
 from windlass.engine.sync.upstream_files import UPSTREAM, find_upstream
@@ -130,8 +140,19 @@ def filled_in(
     if results.values:  # last: what results hold is not looked at
         resolve = partial(resolved, results.values)
         args = replaced(args, TEXT, partial(joined, resolve=resolve))
+        if spec.get("task") == ShellTask.name and isinstance(args, dict):
+            args = {**args, **_words(args, resolve)}
         args = replaced(args, RESULT, resolve)
     return {**spec, "args": args}
+
+
+def _words(args: dict[str, Any], resolve: Replace) -> dict[str, Any]:
+    """Returns the arguments of a program that must be texts, with results as texts."""
+    return {
+        name: replaced(args[name], RESULT, lambda reference: as_text(resolve(reference)))
+        for name in TEXTS
+        if name in args
+    }
 
 
 def _value(name: Any, values: Mapping[str, object]) -> object:

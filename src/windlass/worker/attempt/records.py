@@ -21,6 +21,7 @@ from windlass.worker.core.ports import Report
 
 MOST_LINES = 100  # about good ends, in a second
 SECOND_MS = 1_000
+ENDED = "job ended"  # the line about the end of an attempt
 
 log = structlog.get_logger("windlass.worker")
 
@@ -109,7 +110,7 @@ class Record:
         facts = {"failure": failure, "reason": reason, **self._ids()}
         write = log.warning if outcome in ("failed", "timed_out", "lost") else log.info
         write(
-            "job ended",
+            ENDED,
             job=job,
             attempt=shown_attempt(attempt),
             outcome=outcome,
