@@ -25,7 +25,7 @@ SOURCES: Final = HERE / "dashboard"
 BUILT: Final = HERE / "src" / "windlass" / "dashboard" / "static"
 LOCK: Final = SOURCES / "package-lock.json"
 MODULES: Final = SOURCES / "node_modules"
-INSTALLED: Final = MODULES / ".package-lock.json"  # npm writes it last
+INSTALLED: Final = MODULES / ".installed-lock"  # a copy of the lock that was installed
 TYPES: Final = "src/api/schema.d.ts"
 
 
@@ -54,7 +54,7 @@ def install() -> None:
     `npm ci` refuses a lock without the packages that only other platforms need, and a registry may
     not have them all. `npm install --no-save` checks the same digests, and writes no lock.
     """
-    if INSTALLED.exists() and INSTALLED.stat().st_mtime >= LOCK.stat().st_mtime:
+    if INSTALLED.exists() and INSTALLED.read_bytes() == LOCK.read_bytes():
         return
     node = find_node()
     npm = str(find_npm(node))
@@ -68,7 +68,7 @@ def install() -> None:
         "--no-fund",
     ]
     subprocess.run(command, cwd=SOURCES, check=True, env=_environment(node))
-    os.utime(INSTALLED)
+    shutil.copyfile(LOCK, INSTALLED)
 
 
 def locked() -> dict[str, dict[str, Any]]:

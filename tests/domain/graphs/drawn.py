@@ -17,18 +17,21 @@ def graph_of(needs: Mapping[str, Sequence[str]]) -> Graph:
     return builder.build()
 
 
+LETTERS = "abcdefgh"
+
+
 @st.composite
 def graphs(draw: st.DrawFn, most: int = 400) -> Graph:
     """A graph of any form: wide, deep, with few or many names, some of them in circles."""
-    jobs = draw(st.integers(0, most))
-    stems = draw(st.integers(1, 8))
-    reach = draw(st.sampled_from([1, 3, 40, most]))
-    degree = draw(st.integers(0, 3))
+    jobs = draw(st.sampled_from([most, most // 2, 150, 40, 3, 0]))
+    stems = draw(st.sampled_from([5, 8, 1, 2]))
+    reach = draw(st.sampled_from([most, 40, 3, 1]))
+    degree = draw(st.sampled_from([0, 1, 3]))
     named = draw(st.sampled_from(["step-{}", "m[{}]", "{}"]))
     chance = draw(st.randoms(use_true_random=False))
     builder = GraphBuilder()
     for number in range(1, jobs + 1):
-        name = f"{chance.randrange(stems)}{named.format(number)}"
+        name = f"{chance.choice(LETTERS[:stems])}{named.format(number)}"
         low = max(1, number - reach)
         pool = range(low, number)
         needs = chance.sample(pool, min(len(pool), chance.randint(0, degree)))
