@@ -10,7 +10,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.config.solver_file import ROLES, Solver, find_solver
 from windlass.fuzzing.engines.engine import Target, make_engine
-from windlass.fuzzing.findings.issues import issue_options
+from windlass.fuzzing.trackers.options import issue_options
 
 SETTINGS: dict[str, Any] = {
     "name": "toy",

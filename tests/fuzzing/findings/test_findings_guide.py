@@ -11,7 +11,7 @@ from tests.fuzzing.support.scripted_solver import World
 from windlass.cli.fuzz.commands import fuzz
 from windlass.fuzzing.config.solver_file import parse_solver
 from windlass.fuzzing.engines.engine import Target, engine_names, make_engine
-from windlass.fuzzing.findings.issues import issue_options
+from windlass.fuzzing.trackers.options import issue_options
 
 PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "fuzzing-findings.md").read_text()
 

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, TypeVar
 
 from cyclopts import App, Parameter
 
@@ -25,15 +25,21 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.errors import InvalidSetting
-from windlass.fuzzing.findings.issues import IssueTracker, issue_options
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render
 from windlass.fuzzing.findings.sightings import mark_closed, quarantine, release
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.fuzzer import Fuzzer
+from windlass.fuzzing.trackers.filing import IssueFiler, Step
+from windlass.fuzzing.trackers.options import issue_options
+
+T = TypeVar("T")
 
 SHORT = 12
+VERBS: Final = {
+    "open": "file with", "close": "close", "reopen": "reopen", "summary": "write a summary to",
+}  # fmt: skip
 FindingKey = Annotated[str, Parameter(help="The key of a finding, or a prefix of it.")]
 
 findings = App(name="findings", help="List, show, reproduce, recheck and file findings.")
@@ -176,27 +182,51 @@ def release_finding(
 
 @findings.command(name="file")
 def file_issues(
-    solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
+    solver: SolverName,
+    /,
+    *,
+    location: Location = DEFAULT_LOCATION,
+    dry_run: DryRun = False,
+    json: Json = False,
 ) -> None:
     """File an issue for each open finding that has none, as set in the solver file.
 
     Also closes the issues of fixed findings, and reopens those of findings that came back.
     """
 
-    async def step(context: FuzzContext) -> list[Finding]:
-        options = issue_options(context.solver.issues)
-        if options is None:
-            raise InvalidSetting("issues", "the solver file has no `issues`: set issues.project")
-        store = FindingStore(context.pipeline)
-        tracker = IssueTracker(options, context.solver.name, context.pipeline.runtime.clock)
-        try:
-            return await tracker.sync_all(store, warn)
-        finally:
-            await tracker.close()
+    async def plan(context: FuzzContext) -> list[Step]:
+        return await _filer(context).plan(FindingStore(context.pipeline), warn)
 
-    _print_each(
-        run_step(solver, location, step), json, lambda f: f"{f.key} {f.issue}", "nothing to file"
-    )
+    async def step(context: FuzzContext) -> list[Finding]:
+        filer = _filer(context)
+        try:
+            return await filer.sync_all(FindingStore(context.pipeline), warn)
+        finally:
+            await filer.close()
+
+    if dry_run:
+        _print_each(
+            run_step(solver, location, plan, reading=True), json, _planned, "nothing to file"
+        )
+    else:
+        settled = run_step(solver, location, step)
+        _print_each(settled, json, lambda f: f"{f.key} {f.issue}", "nothing to file")
+
+
+def _filer(context: FuzzContext) -> IssueFiler:
+    options = issue_options(context.solver.issues)
+    if options is None:
+        raise InvalidSetting("issues", "the solver file has no `issues`: set issues.project")
+    return IssueFiler(options, context.solver.name, context.pipeline.runtime.clock)
+
+
+def _planned(step: Step) -> str:
+    """Returns a line about what would be done."""
+    about = ["private"] if step.private else []
+    about += [f"labels {', '.join(step.labels)}"] if step.labels else []
+    about += [f"input {step.input}"] if step.input else []
+    more = f" ({'; '.join(about)})" if about else ""
+    return f"would {VERBS[step.action]} {step.where}: {step.key} {step.title}{more}"
 
 
 def reproduce_finding(
@@ -274,13 +304,11 @@ def _copy(path: Path, to: Path) -> None:
     shutil.copyfile(path, to / path.name if to.is_dir() else to)
 
 
-def _print_each(
-    found: list[Finding], json: bool, line: Callable[[Finding], str], nothing: str
-) -> None:
+def _print_each(found: list[T], json: bool, line: Callable[[T], str], nothing: str) -> None:
     if json:
         print_json(found)
         return
-    for finding in found:
-        say(line(finding))
+    for one in found:
+        say(line(one))
     if not found:
         say(nothing)

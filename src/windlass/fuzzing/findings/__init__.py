@@ -1,4 +1,4 @@
-"""Findings: grouped, reproduced, minimised, bisected, stored, reported and filed.
+"""Findings: grouped, reproduced, minimised, bisected, stored, and reported.
 
 Only roles and the commands import it. It must not choose commits or hold leases.
 """

@@ -110,6 +110,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     issue: str = ""
     issue_closed: bool = False
     issue_at_ms: int = 0
+    issue_claim_ms: int = 0
     signatures: list[str] = []
     frames: list[str] = []
     group: str = ""

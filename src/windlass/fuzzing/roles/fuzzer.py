@@ -24,7 +24,6 @@ from windlass.fuzzing.engines.engine import (
     Verdict,
 )
 from windlass.fuzzing.errors import InvalidSetting
-from windlass.fuzzing.findings.issues import IssueTracker, issue_options
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.untriaged import Untriaged
@@ -40,6 +39,8 @@ from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
 from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.trackers.filing import IssueFiler
+from windlass.fuzzing.trackers.options import issue_options
 from windlass.ports.clock import Clock
 
 RESERVE: Final = 10  # a tenth of the budget is reserved for triage
@@ -287,7 +288,7 @@ class Fuzzer:
         options = issue_options(self.solver.issues)
         if options is None:
             return
-        tracker = IssueTracker(options, self.solver.name, self.pipeline.runtime.clock)
+        tracker = IssueFiler(options, self.solver.name, self.pipeline.runtime.clock)
         try:
             settled = await tracker.sync_all(store, self.notify)
             report.issues = [finding.issue for finding in settled]

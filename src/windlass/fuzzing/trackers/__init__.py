@@ -1,0 +1,1 @@
+"""Issue trackers: where findings are filed, and the rules for what is filed how."""

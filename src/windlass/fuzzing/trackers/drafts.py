@@ -1,0 +1,103 @@
+"""Writes the text of issues: what a finding says, with or without its input."""
+
+import base64
+from typing import Any, Final
+
+import msgspec
+
+from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.report import input_name, render, summary
+from windlass.fuzzing.trackers.options import IssueOptions
+from windlass.fuzzing.trackers.tracker import Draft, Note
+
+LISTED: Final = 100  # findings in a summary
+ATTACHED: Final = 24 * 1024  # bytes; an issue has room for about 64 KiB of text
+LINE: Final = 120
+LEAST_QUOTE: Final = 4  # a shorter input is found in any output by chance
+WITHHELD: Final = "(input withheld)"
+
+
+def draft_of(
+    finding: Finding, solver: str, location: str, options: IssueOptions, data: bytes | None
+) -> Draft:
+    """Returns the issue of a finding; `data` is its input, if that is at hand."""
+    mark = f"<!-- windlass finding {solver}/{finding.key} -->"
+    shown = finding if options.attach_input else without_input(finding)
+    attached = data if options.attach_input else None
+    page = render(shown, solver, location)
+    return Draft(
+        mark=mark, title=f"{solver}: {finding.title}",
+        body="\n".join([page, *_attachment(shown, attached), mark, ""]),
+        labels=options.labels_for(finding), private=options.is_private(finding),
+        document=_document(finding, solver, attached),
+    )  # fmt: skip
+
+
+def without_input(finding: Finding) -> Finding:
+    """Returns a record that does not show the input, nor quotes it from the output."""
+    output = finding.output
+    if len(text := finding.excerpt.strip()) >= LEAST_QUOTE:
+        output = output.replace(text, WITHHELD)
+    return msgspec.structs.replace(finding, excerpt="", binary="", output=output)
+
+
+def note_of(finding: Finding, solver: str) -> Note:
+    """Returns what to say when the state of a finding has changed."""
+    if finding.state != "closed":
+        text = f"The bug is back, last seen in {(finding.seen_in or [finding.found_in])[-1]}."
+        event = f"reopened {finding.reopened}"
+    elif finding.closed_in is not None:
+        text = f"Fixed in {finding.closed_in}: all kept inputs run fine with it."
+        event = f"closed {finding.reopened} {finding.closed_in}"
+    else:
+        text = f"Closed by hand: {finding.closed_by}"
+        event = f"closed {finding.reopened}"
+    mark = f"<!-- windlass {event} {solver}/{finding.key} -->"
+    return Note(mark, text, _document(finding, solver, None))
+
+
+def summary_of(unfiled: list[Finding], solver: str, day: str, options: IssueOptions) -> Draft:
+    """Returns the issue of the day that lists findings without an issue of their own.
+
+    Everyone can read it, so private findings are only counted.
+    """
+    mark = f"<!-- windlass summary {solver} {day} -->"
+    public = [finding for finding in unfiled if not options.is_private(finding)]
+    rows = [f"- {summary(finding)}" for finding in public[:LISTED]]
+    if len(public) > LISTED:
+        rows.append(f"- and {len(public) - LISTED} more")
+    if len(unfiled) > len(public):
+        rows.append(f"- and {len(unfiled) - len(public)} private ones")
+    text = (
+        f"The fuzzer found more bugs of {solver} than it may file as issues "
+        f"({options.per_run} per run, {options.per_day} per day). "
+        f"`windlass fuzz findings {solver}` lists all of them.\n\n"
+    )
+    return Draft(
+        mark=mark, title=f"{solver}: {len(unfiled)} more findings on {day}",
+        body=text + "\n".join(rows) + f"\n{mark}\n", labels=[options.label],
+        document={"solver": solver, "findings": [finding.key for finding in public[:LISTED]]},
+    )  # fmt: skip
+
+
+def _attachment(finding: Finding, data: bytes | None) -> list[str]:
+    """Returns an input that the report does not show, folded away, if it is not too long."""
+    if data is None or finding.excerpt or finding.binary or len(data) > ATTACHED:
+        return []
+    code = base64.b64encode(data).decode()
+    lines = [code[start : start + LINE] for start in range(0, len(code), LINE)]
+    title = f"Input, base64 of {input_name(finding)}"
+    return [f"<details><summary>{title}</summary>", "", "```", *lines, "```", "", "</details>", ""]
+
+
+def _document(finding: Finding, solver: str, data: bytes | None) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "solver": solver, "key": finding.key, "kind": finding.kind, "state": finding.state,
+        "signature": finding.title, "engine": finding.engine, "found_in": finding.found_in,
+        "introduced_by": finding.introduced_by, "last_good": finding.last_good,
+        "suspects": finding.suspects, "fixed_in": finding.closed_in,
+        "input_bytes": finding.size,
+    }  # fmt: skip
+    if data is not None and len(data) <= ATTACHED:
+        about["input"] = base64.b64encode(data).decode()
+    return about

@@ -1,0 +1,205 @@
+"""Files findings as issues of a project, each at most once.
+
+An issue contains its finding's key in an HTML comment. Before filing one, we search all issues
+with our label for that key, including closed ones, and claim the finding's record. So there
+is never a second issue, even if another run filed the first or its answer got lost.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Literal
+
+import msgspec
+
+from windlass.domain.values.errors import NotFound
+from windlass.domain.values.times import format_moment
+from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.trackers.drafts import ATTACHED, draft_of, note_of, summary_of
+from windlass.fuzzing.trackers.github import GitHubTracker
+from windlass.fuzzing.trackers.gitlab import GitLabTracker
+from windlass.fuzzing.trackers.options import IssueOptions, TrackerName
+from windlass.fuzzing.trackers.tracker import Draft, Tracker
+from windlass.fuzzing.trackers.webhook import WebhookTracker
+from windlass.ports.clock import Clock
+
+DAY_MS: Final = 86_400_000
+CLAIM_MS: Final = 10 * 60_000  # a run that was killed while it filed an issue
+
+TRACKERS: Final[Mapping[TrackerName, Callable[[IssueOptions, Clock], Tracker]]] = {
+    "github": GitHubTracker,
+    "gitlab": GitLabTracker,
+    "webhook": WebhookTracker,
+}
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to do with the issue of a finding, or with the summary."""
+
+    action: Literal["open", "close", "reopen", "summary"]
+    title: str
+    key: str = ""
+    where: str = ""
+    private: bool = False
+    labels: list[str] = []
+    input: Literal["attached", "withheld", ""] = ""
+
+
+class IssueFiler:
+    """Files the findings of one solver with one project."""
+
+    def __init__(self, options: IssueOptions, solver: str, clock: Clock) -> None:
+        self._options = options
+        self._solver = solver
+        self._clock = clock
+        self._opened: Tracker | None = None
+
+    def needs_update(self, finding: Finding) -> bool:
+        """Returns whether an issue must be filed, closed or reopened."""
+        if finding.state == "closed":
+            return bool(finding.issue) and not finding.issue_closed
+        if finding.state != "open":
+            return False
+        if finding.issue:
+            return finding.issue_closed
+        return self._options.old or finding.last_good is not None
+
+    async def plan(self, store: FindingStore, notify: Callable[[str], None]) -> list[Step]:
+        """Returns what `sync_all` would do; asks no tracker and changes nothing."""
+        due, unfiled = self._divide([finding async for finding in store.all(notify)])
+        steps = [self._step(finding) for finding in due]
+        if unfiled:
+            draft = self._summary(unfiled)
+            where = self._options.project or self._options.url
+            steps.append(
+                Step(action="summary", title=draft.title, where=where, labels=draft.labels)
+            )
+        return steps
+
+    async def sync_all(self, store: FindingStore, notify: Callable[[str], None]) -> list[Finding]:
+        """Updates all issues that need it, including those that earlier runs could not update.
+
+        An issue that someone deleted is reported and skipped.
+        """
+        settled = []
+        due, unfiled = self._divide([finding async for finding in store.all(notify)])
+        for finding in due:
+            try:
+                settled.append(await self.sync(store, finding))
+            except NotFound as error:
+                notify(f"{finding.key}: {error}")
+        if unfiled:
+            address = await self._summarise(unfiled)
+            notify(f"{len(unfiled)} more findings are only in the summary {address}")
+        return settled
+
+    async def sync(self, store: FindingStore, finding: Finding) -> Finding:
+        """Files an open finding, or closes or reopens its issue."""
+        if not self.needs_update(finding):
+            return finding
+        if not finding.issue:
+            return await self._file_claimed(store, finding)
+        closed = finding.state == "closed"
+        change = self._tracker.close if closed else self._tracker.reopen
+        await change(finding.issue, note_of(finding, self._solver))
+        return await _set(store, finding, issue_closed=closed)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        if self._opened is not None:
+            await self._opened.disconnect()
+
+    @property
+    def _tracker(self) -> Tracker:
+        if self._opened is None:
+            self._opened = TRACKERS[self._options.tracker](self._options, self._clock)
+        return self._opened
+
+    def _divide(self, known: list[Finding]) -> tuple[list[Finding], list[Finding]]:
+        """Returns what is to be updated now, and what is beyond the limits."""
+        due: list[Finding] = []
+        unfiled: list[Finding] = []
+        left = self._left_today(known)
+        for finding in filter(self.needs_update, known):
+            if finding.issue:
+                due.append(finding)
+            else:
+                (due if left > 0 else unfiled).append(finding)
+                left -= 1
+        return due, unfiled
+
+    def _left_today(self, known: Iterable[Finding]) -> int:
+        """Returns how many issues this run may file."""
+        since = self._clock.now_ms() - DAY_MS
+        today = sum(finding.issue_at_ms > since for finding in known if finding.issue)
+        return min(self._options.per_run, self._options.per_day - today)
+
+    def _step(self, finding: Finding) -> Step:
+        options = self._options
+        if finding.issue:
+            action: Literal["close", "reopen"] = "close" if finding.state == "closed" else "reopen"
+            return Step(action=action, key=finding.key, title=finding.title, where=finding.issue)
+        private = options.is_private(finding)
+        return Step(
+            action="open", key=finding.key, title=f"{self._solver}: {finding.title}",
+            where=options.project_for(private) or options.url, private=private,
+            labels=options.labels_for(finding),
+            input="attached" if options.attach_input else "withheld",
+        )  # fmt: skip
+
+    async def _file_claimed(self, store: FindingStore, finding: Finding) -> Finding:
+        """Files a finding unless another run is doing so."""
+        now = self._clock.now_ms()
+        won = False
+
+        def claim(known: Finding | None) -> Finding:
+            nonlocal won
+            before = known or finding
+            won = not before.issue and now - before.issue_claim_ms >= CLAIM_MS
+            return msgspec.structs.replace(before, issue_claim_ms=now) if won else before
+
+        claimed = await store.update(finding.key, claim)
+        if not won:
+            return claimed
+        try:
+            address = await self._file(store, claimed)
+        except BaseException:
+            await _set(store, claimed, issue_claim_ms=0)
+            raise
+        return await _set(store, claimed, issue=address, issue_at_ms=now, issue_claim_ms=0)
+
+    async def _file(self, store: FindingStore, finding: Finding) -> str:
+        """Returns the address of the finding's issue, and files it if there is none yet."""
+        data = await self._input(store, finding)
+        location = store.location(finding)
+        draft = draft_of(finding, self._solver, location, self._options, data)
+        known = await self._tracker.find(draft.mark, draft.private)
+        return known or await self._tracker.open(draft)
+
+    async def _input(self, store: FindingStore, finding: Finding) -> bytes | None:
+        """Returns the input of a finding if it is to be attached and is not too long."""
+        if not self._options.attach_input or finding.size > ATTACHED:
+            return None
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "input")
+            return path.read_bytes() if await store.fetch_input(finding, path) else None
+
+    def _summary(self, unfiled: list[Finding]) -> Draft:
+        day = format_moment(self._clock.now_ms())[:10]
+        return summary_of(unfiled, self._solver, day, self._options)
+
+    async def _summarise(self, unfiled: list[Finding]) -> str:
+        """Writes one issue of the day that lists the findings without an issue of their own."""
+        draft = self._summary(unfiled)
+        known = await self._tracker.find(draft.mark, False)
+        if known is None:
+            return await self._tracker.open(draft)
+        await self._tracker.rewrite(known, draft)
+        return known
+
+
+async def _set(store: FindingStore, finding: Finding, **changes: Any) -> Finding:
+    return await store.update(
+        finding.key, lambda known: msgspec.structs.replace(known or finding, **changes)
+    )

@@ -1,0 +1,69 @@
+"""Issues at GitHub. Private findings go to a repository of their own."""
+
+import os
+from typing import Literal
+from urllib.parse import quote, urlsplit
+
+from windlass.domain.values.errors import NotFound
+from windlass.fuzzing.sources.github_api import GITHUB
+from windlass.fuzzing.sources.http_api import HttpApi
+from windlass.fuzzing.trackers.options import IssueOptions
+from windlass.fuzzing.trackers.tracker import Draft, Note
+from windlass.ports.clock import Clock
+
+
+class GitHubTracker:
+    """The issues of one repository, and of the private one if there is one."""
+
+    def __init__(self, options: IssueOptions, clock: Clock) -> None:
+        self._options = options
+        token = os.environ.get(options.variable)
+        service = GITHUB._replace(variable=options.variable)
+        self._api = HttpApi(service, options.address, token, clock)
+
+    async def find(self, mark: str, private: bool) -> str | None:
+        label = quote(self._options.label, safe="")
+        path = f"{self._path(self._options.project_for(private))}?state=all&labels={label}"
+        async for page in self._api.pages(path):
+            for issue in page:
+                if mark in str(issue.get("body") or ""):
+                    return str(issue["html_url"])
+        return None
+
+    async def open(self, draft: Draft) -> str:
+        content = {"title": draft.title, "body": draft.body, "labels": draft.labels}
+        path = self._path(self._options.project_for(draft.private))
+        return str((await self._api.post(path, content))["html_url"])
+
+    async def rewrite(self, address: str, draft: Draft) -> None:
+        await self._api.patch(self._issue(address), {"title": draft.title, "body": draft.body})
+
+    async def close(self, address: str, note: Note) -> None:
+        await self._set_state(address, "closed", note)
+
+    async def reopen(self, address: str, note: Note) -> None:
+        await self._set_state(address, "open", note)
+
+    async def disconnect(self) -> None:
+        await self._api.close()
+
+    async def _set_state(self, address: str, state: Literal["open", "closed"], note: Note) -> None:
+        """Comments before it changes the state: a run that fails in between repeats both."""
+        comments = f"{self._issue(address)}/comments"
+        async for page in self._api.pages(comments):
+            if any(note.mark in str(one.get("body") or "") for one in page):
+                break
+        else:
+            await self._api.post(comments, {"body": f"{note.text}\n{note.mark}\n"})
+        await self._api.patch(self._issue(address), {"state": state})
+
+    def _path(self, project: str) -> str:
+        return f"/repos/{project}/issues"
+
+    def _issue(self, address: str) -> str:
+        """Returns the path of an issue; a record may not lead to other projects."""
+        path, _, number = urlsplit(address).path.strip("/").rpartition("/")
+        for project in (self._options.project, self._options.private_project):
+            if project and path == f"{project}/issues":
+                return f"{self._path(project)}/{quote(number, safe='')}"
+        raise NotFound(f"issue of {self._options.project}", address)
