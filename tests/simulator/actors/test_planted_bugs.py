@@ -182,4 +182,4 @@ def test_a_signal_that_ends_a_second_wait_is_found(monkeypatch: pytest.MonkeyPat
         return await take(work, row._replace(signal=0), name, created_at)
 
     monkeypatch.setattr(record, "_take_signal", take_any)
-    assert "S14" in break_with_lost_replies(DURABLE)
+    assert "steps" in break_with_lost_replies(DURABLE)

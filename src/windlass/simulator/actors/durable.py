@@ -30,15 +30,15 @@ class Memory:
         """Notes the value of a step that has ended."""
         first = self._told.setdefault((job, key), value)
         if first != value:
-            self._world.found("S14", f"step {key} was {first!r} before, and is {value!r}", job)
+            self._world.found("steps", f"step {key} was {first!r} before, and is {value!r}", job)
 
     def hear_signal(self, job: int, key: str, name: str, value: Any) -> None:
         """Notes which signal ended a wait: one of its name, and none that the job had before."""
         if value is None or not str(value).startswith(f"{name} "):
-            self._world.found("S14", f"waited for {name}, got {value!r}", job)
+            self._world.found("steps", f"waited for {name}, got {value!r}", job)
         had = [k for (j, k), told in self._told.items() if j == job and told == value and k != key]
         if had:
-            self._world.found("S14", f"{key} got the signal of {had[0]} again", job)
+            self._world.found("steps", f"{key} got the signal of {had[0]} again", job)
         self.hear(job, key, value)
 
 
@@ -66,7 +66,7 @@ class DurableFunction:
         found = await self._ask(StepRequest(do="find", key=key))
         if found.state == "missing":
             if memory.knows(job, key):
-                self._world.found("S14", f"finished step {key} runs again", job)
+                self._world.found("steps", f"finished step {key} runs again", job)
             await self._world.clock.sleep_ms(self._world.between(1, 500))
             value = f"made by attempt {self._context.attempt}"
             found = await self._ask(StepRequest(do="store", key=key, value=value))
@@ -81,7 +81,7 @@ class DurableFunction:
             reply = await self._ask(StepRequest(do="wait_for", key=key, name=about))
         if reply.state == "pending":
             if self._memory.knows(job, key):
-                self._world.found("S14", f"{key} is waited for again", job)
+                self._world.found("steps", f"{key} is waited for again", job)
             self._world.faults["suspended"] += 1
             return False
         if kind == "sleep":
