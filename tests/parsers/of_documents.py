@@ -23,6 +23,9 @@ from windlass.fuzzing.coverage.functions import functions_in
 from windlass.fuzzing.engines.signature import normalise, title_of
 from windlass.fuzzing.processes.runner import ExitStatus
 from windlass.fuzzing.roles.coverage import parse_shard
+from windlass.fuzzing.seeds.archives import read_archive
+from windlass.fuzzing.seeds.dictionaries import format_dictionary, parse_dictionary
+from windlass.fuzzing.seeds.limits import SeedFolder, SeedLimits
 from windlass.fuzzing.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec, MalformedFile
 from windlass.wire.reactions import conceal, parse_reactions
 from windlass.worker.agent.env_file import is_variable_name, parse_env_file
@@ -138,12 +141,36 @@ def _coverage_map(data: bytes) -> None:
     assert decode_map(encode_map(found)) == found
 
 
+def _dictionary(data: bytes) -> None:
+    words = parse_dictionary(data)
+    assert parse_dictionary(format_dictionary(words)) == words
+
+
+def _archive(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "corpus.zip")
+        path.write_bytes(data)
+        into = SeedFolder(Path(folder, "inputs"), SeedLimits(100, 4_096, 65_536))
+        read_archive(path, into)
+        sizes = [found.stat().st_size for found in into.folder.iterdir()]
+        assert len(sizes) <= 100
+        assert sum(sizes) <= 65_536
+
+
 def _report(text: str) -> None:
     assert "\n" not in title_of(text, CRASHED)
     normalise(text)
 
 
+ZIP: Final = (
+    b"PK\x03\x04\x14\0\0\0\0\0\0\0!\0\xb7\xef\xdc\x83\x01\0\0\0\x01\0\0\0\x01\0\0\0a1"
+    b"PK\x01\x02\x14\x03\x14\0\0\0\0\0\0\0!\0\xb7\xef\xdc\x83\x01\0\0\0\x01\0\0\0\x01\0\0\0"
+    b"\0\0\0\0\0\0\0\0\x80\x01\0\0\0\0aPK\x05\x06\0\0\0\0\x01\0\x01\0/\0\0\0 \0\0\0\0\0"
+)
+
 PARSERS: Final = (
+    Parser("dictionary of words", _dictionary, (b'# x\nkw@1="a\\x00"\n"let" # y\n', b'"\\')),
+    Parser("archive of seeds", _archive, (ZIP, ZIP[:60]), floor=1.0),
     Parser(
         "workflow as YAML",
         _workflow("w.yaml"),

@@ -30,7 +30,7 @@ def test_the_options_are_accepted(tmp_path: Path) -> None:
     )
     make_engine(options["engine"]["name"], target)
     assert issue_options(options["issues"]) is not None
-    parts = {name: options[name] for name in ("signature", "findings", "health", "bisect")}
+    parts = {name: options[name] for name in ("signature", "findings", "health", "bisect", "seeds")}
     text = f"{world.description}\n{yaml.safe_dump(parts)}"
     assert parse_solver(text.encode(), Path("toy.yaml")).findings.inputs == 10
 

@@ -12,8 +12,9 @@ from windlass.cli.fuzz import (
     steps,
 )
 from windlass.cli.fuzz.app import fuzz
+from windlass.cli.fuzz.stats import command as stats
 
 __all__ = ["fuzz"]
 
 # Importing these modules registers their commands.
-MODULES = (setup, manager, roles, steps, queue, check, findings, reproduce, status)
+MODULES = (setup, manager, roles, steps, queue, check, findings, reproduce, status, stats)

@@ -36,6 +36,7 @@ from windlass.fuzzing.config.finding_settings import (
     SignatureSettings,
     check_finding_settings,
 )
+from windlass.fuzzing.config.seed_settings import SeedSettings, check_seed_settings
 from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.state.rules import EXTENSIONS
@@ -127,6 +128,7 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     bucket: str = ""
     commits: CommitSettings = CommitSettings()
     tests: tuple[str, ...] = ()
+    seeds: SeedSettings = SeedSettings()
     coverage: Mapping[str, Any] = {}
     budget: str = "6h"
     input_timeout: str = "10s"
@@ -254,6 +256,7 @@ def _check(solver: Solver) -> None:
     for wrong in (e for e in solver.commits.extensions if not e.startswith(".")):
         raise InvalidInput("commits.extensions", "file extensions such as .cpp", wrong)
     check_finding_settings(solver.signature, solver.findings, solver.health)
+    check_seed_settings(solver.seeds)
     _check_quantities(solver)
 
 

@@ -146,9 +146,10 @@ class AflEngine:
     ) -> list[str]:
         seconds = max(campaign.budget_ms // 1000, 1)
         flags = fill_placeholders(self._options.flags, self._target)
+        words = [] if campaign.dictionary is None else ["-x", str(campaign.dictionary)]
         return [
             "afl-fuzz", role, name, "-i", str(seeds), "-o", str(shared), "-V", str(seconds),
-            *self._limits(), *flags, "--", *self._argv(),
+            *self._limits(), *words, *flags, "--", *self._argv(),
         ]  # fmt: skip
 
     def _seeds(self, campaign: Campaign) -> Path:

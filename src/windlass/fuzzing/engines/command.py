@@ -31,6 +31,7 @@ from windlass.fuzzing.engines.sanitizers import needs_address_space, sanitizer_r
 from windlass.fuzzing.engines.signature import OUT_OF_MEMORY, crashed, normalise, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
 from windlass.fuzzing.processes.runner import ExitStatus, Limits
+from windlass.fuzzing.seeds.dictionaries import parse_dictionary
 
 MOST_KEPT: Final = 2_000
 BORROW_FROM: Final = 50  # other inputs from which a mutation may copy words
@@ -94,6 +95,8 @@ class CommandEngine:
                 "there are no tests and no corpus to start from; set `tests` in the solver file"
             )
         loop = _FuzzLoop(self, campaign, pool, self._target)
+        if campaign.dictionary is not None:
+            loop.words = [b" ".join(parse_dictionary(campaign.dictionary.read_bytes()))]
         began = self._target.clock.now_ms()
         deadline = began + campaign.budget_ms
         await run_concurrently(loop.run_until(deadline) for _ in range(campaign.cores))
@@ -163,12 +166,14 @@ class _FuzzLoop:
         self._seen: set[str] = set()
         self._kept: dict[str, list[Path]] = {}
         self._met: Counter[str] = Counter()
+        self.words: list[bytes] = []
         self.statistics = Statistics()
 
     async def run_until(self, deadline_ms: int) -> None:
         """Makes, runs and sorts inputs until the time is over."""
         while self._target.clock.now_ms() < deadline_ms and not self._enough():
-            path = await self._engine.make(self._pick(), [self._pick() for _ in range(BORROW_FROM)])
+            others = [*self.words, *(self._pick() for _ in range(BORROW_FROM))]
+            path = await self._engine.make(self._pick(), others)
             verdict = await self._engine.classify(path)
             self._note(path, verdict)
             path.unlink(missing_ok=True)

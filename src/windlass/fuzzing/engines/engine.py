@@ -102,7 +102,7 @@ class Campaign:
     """One campaign: its seeds, its output folders, its duration and its number of cores.
 
     With `until_bug` it ends as soon as an input breaks the build. `kinds` are the failures to
-    keep inputs of.
+    keep inputs of, `dictionary` a file with words in AFL's format.
     """
 
     seeds: list[Path]
@@ -113,6 +113,7 @@ class Campaign:
     until_bug: bool = False
     on_progress: Callable[[Statistics], None] = lambda _: None
     kinds: tuple[FailureKind, ...] = ALWAYS
+    dictionary: Path | None = None
 
 
 class Engine(Protocol):

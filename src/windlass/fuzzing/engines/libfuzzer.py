@@ -92,7 +92,8 @@ class LibFuzzerEngine:
             f"-fork={campaign.cores}", f"-ignore_crashes={int(not campaign.until_bug)}",
             "-ignore_ooms=1",
             "-ignore_timeouts=1", f"-max_total_time={seconds}",
-            f"-artifact_prefix={campaign.crashes}/", *self._limit_flags(), *self._flags(),
+            f"-artifact_prefix={campaign.crashes}/", *self._limit_flags(),
+            *self._flags(campaign.dictionary),
             str(campaign.corpus), str(seeds),
         ]  # fmt: skip
         count = Statistics()
@@ -138,9 +139,11 @@ class LibFuzzerEngine:
         timeout = max(self._target.input_timeout_ms // 1000, 1)
         return [f"-rss_limit_mb={self._target.memory // MIB}", f"-timeout={timeout}"]
 
-    def _flags(self) -> list[str]:
-        words = self._options.dictionary
-        given = [f"-dict={self._target.binaries / words}"] if words else []
+    def _flags(self, words: Path | None) -> list[str]:
+        """Returns the dictionary and the flags; libFuzzer reads one dictionary only."""
+        if words is None and self._options.dictionary:
+            words = self._target.binaries / self._options.dictionary
+        given = [] if words is None else [f"-dict={words}"]
         return [*given, *self._options.flags]
 
     async def _run(self, flags: Sequence[str], timeout_ms: int) -> tuple[ExitStatus, str]:

@@ -29,16 +29,18 @@ from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.processes.disk_space import report_disk_full
 from windlass.fuzzing.roles.corpus import Corpus, prune
-from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder
+from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder, memory_of
 from windlass.fuzzing.roles.findings_run import FindingsRun
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.roles.run_health import record_health, sickness_of
 from windlass.fuzzing.roles.seed_runs import SeedRuns, added
 from windlass.fuzzing.roles.seed_selection import SeedSelection, SeedSelector, find_tests
+from windlass.fuzzing.seeds.importer import SeedImporter, Seeds
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
 from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.statistics.history import RunPoint, record_run
 from windlass.fuzzing.trackers.filing import IssueFiler
 from windlass.fuzzing.trackers.options import issue_options
 from windlass.ports.clock import Clock
@@ -51,6 +53,7 @@ TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as t
 TESTS_TO_TRY: Final = 5
 KEEP_EVERY_MS: Final = 2_000
 FULL_HASH: Final = 40
+REPORTS_KEPT: Final = 1_000
 
 
 class FuzzReport(msgspec.Struct, kw_only=True):
@@ -71,6 +74,9 @@ class FuzzReport(msgspec.Struct, kw_only=True):
     corpus: int = 0
     fuzz_count: int | None = None
     removed: list[str] = []
+    seed_problems: list[str] = []
+    began_at_ms: int = 0
+    new_findings: int = 0
 
 
 @dataclass(slots=True)
@@ -155,6 +161,7 @@ class Fuzzer:
             outcome="fuzzed", commit=commit, tests=len(session.selection.tests),
             chosen_by=session.selection.why, setup_ms=setup_ms, statistics=statistics,
             why=sickness_of(statistics, self.solver.health),
+            seed_problems=session.seeds.problems, began_at_ms=began,
         )  # fmt: skip
         if report.why:
             report.outcome = "unhealthy"
@@ -230,7 +237,22 @@ class Fuzzer:
         fetched = await Corpus(self.pipeline).fetch(corpus)
         engine = EngineFactory(self.solver, self.pipeline, self.work).engine(build.folder)
         crashes = fresh_folder(self.work / "crashes")
-        return Session(engine, build, builds, mirror, selection, corpus, crashes, fetched)
+        seeds = await self._import_seeds(sources, build)
+        selection = selection.with_more(seeds.inputs)
+        return Session(engine, build, builds, mirror, selection, corpus, crashes, fetched, seeds)
+
+    async def _import_seeds(self, sources: Path, build: LocalBuild) -> Seeds:
+        """Fetches seeds from outside; what cannot be used is said, and left out."""
+        if not self.solver.seeds.wanted:
+            return Seeds()
+        runtime = self.pipeline.runtime
+        seeds = await SeedImporter(
+            self.solver.seeds, self.work, sources, build.folder, memory_of(self.solver),
+            runtime.clock, runtime.chance,
+        ).fetch()  # fmt: skip
+        for problem in seeds.problems:
+            self.notify(f"seeds: {problem}")
+        return seeds
 
     async def _run_engine(self, session: "Session", commit: str, left_ms: int) -> Statistics:
         """Runs the tests as they are, then the engine; keeps what fails in the bucket."""
@@ -264,6 +286,7 @@ class Fuzzer:
         return Campaign(
             session.selection.tests, session.corpus, session.crashes, left_ms,
             cores_of(self.solver), self.until_bug, self.on_progress, self.solver.findings.kinds,
+            session.seeds.dictionary,
         )  # fmt: skip
 
     async def _triage_failures(
@@ -280,6 +303,8 @@ class Fuzzer:
         keys = [finding.key for finding in [*result.found, *waiting]]
         report.findings = list(dict.fromkeys([*result.reopened, *keys]))
         report.closed = [finding.key for finding in result.closed]
+        fresh = {f.key for f in [*result.found, *waiting] if f.found_at_ms >= report.began_at_ms}
+        report.new_findings = len(fresh)
         report.untriaged = len(result.left)
         await self._sync_issues(handling.store, report)
 
@@ -308,6 +333,24 @@ class Fuzzer:
         name = f"{self.pipeline.now_ms()}-{self.pipeline.runtime.nonce()}.json"
         key = f"{statistics_prefix(self.solver.name)}/{name}"
         await self.pipeline.bucket.put(key, msgspec.json.encode(report))
+        await self._record(report)
+
+    async def _record(self, report: FuzzReport) -> None:
+        """Adds the run to the history; a run counts even if that cannot be written."""
+        count = report.statistics or Statistics()
+        try:
+            await record_run(self.pipeline, RunPoint(
+                at_ms=self.pipeline.now_ms(), commit=report.commit or "",
+                engine=str(self.solver.engine["name"]), target=target_of(self.solver),
+                healthy=report.outcome == "fuzzed", executions=count.executions,
+                seconds=count.seconds, coverage=count.coverage, corpus=report.corpus,
+                new_inputs=count.new_inputs, findings=len(report.findings),
+                new_findings=report.new_findings, closed=len(report.closed),
+                problems=report.seed_problems,
+            ))  # fmt: skip
+        except WindlassError as error:
+            self.notify(f"the statistics were not updated: {error}")
+        await forget_old_reports(self.pipeline)
 
     def _mirror(self) -> Mirror:
         return Mirror(self.solver.repository, self.work / "mirror.git")
@@ -325,6 +368,21 @@ class Session:
     corpus: Path
     crashes: Path
     fetched: frozenset[str]
+    seeds: Seeds
+
+
+def target_of(solver: Solver) -> str:
+    """Returns the name of what the engine runs: a file of the build."""
+    named = solver.engine.get("binary") or solver.binaries[0]
+    return str(named)
+
+
+async def forget_old_reports(pipeline: Pipeline) -> None:
+    """Deletes the oldest reports of runs; their names start with their time."""
+    prefix = statistics_prefix(pipeline.solver)
+    keys = [item.key async for item in pipeline.bucket.list(prefix)]
+    if len(keys) > REPORTS_KEPT:
+        await pipeline.bucket.delete(sorted(keys)[:-REPORTS_KEPT])
 
 
 def reserved_of(budget_ms: int, solver: Solver) -> int:

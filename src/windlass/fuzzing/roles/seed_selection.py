@@ -23,6 +23,13 @@ class SeedSelection(NamedTuple):
     why: str
     everything: list[Path]
 
+    def with_more(self, inputs: Sequence[Path]) -> "SeedSelection":
+        """Returns the selection with inputs from outside the repository after the tests."""
+        if not inputs:
+            return self
+        why = f"{self.why}, and {len(inputs)} from outside"
+        return SeedSelection([*self.tests, *inputs], why, [*self.everything, *inputs])
+
 
 def find_tests(sources: Path, patterns: Sequence[str]) -> dict[str, Path]:
     """Returns the files that match the patterns, by their path in the repository."""

@@ -1,0 +1,127 @@
+"""The history of runs: one state file of limited size.
+
+The newest runs are kept one by one. Older ones are added up by day, target and engine, and the
+oldest days are forgotten.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.values.times import format_moment
+from windlass.fuzzing.buckets.layout import state_key
+from windlass.fuzzing.state.documents import Codec, MalformedFile, Version
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.state_file import StateFile
+
+RUNS: Final = 500
+DAYS: Final = 1_000
+PROBLEMS: Final = 5
+LONGEST_PROBLEM: Final = 200
+
+
+class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. `coverage` is what the engine counts of it, -1 if it does not say.
+
+    `new_findings` were found by this run first, `closed` are findings that it closed.
+    """
+
+    at_ms: int
+    commit: str
+    engine: str
+    target: str
+    healthy: bool = True
+    executions: int = 0
+    seconds: float = 0.0
+    coverage: int = -1
+    corpus: int = 0
+    new_inputs: int = 0
+    findings: int = 0
+    new_findings: int = 0
+    closed: int = 0
+    problems: list[str] = []
+
+
+class DayPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one day with one target and engine."""
+
+    day: str
+    engine: str
+    target: str
+    runs: int = 0
+    executions: int = 0
+    seconds: float = 0.0
+    coverage: int = -1
+    corpus: int = 0
+    new_findings: int = 0
+    closed: int = 0
+
+    def plus(self, run: RunPoint) -> "DayPoint":
+        return msgspec.structs.replace(
+            self, runs=self.runs + 1, executions=self.executions + run.executions,
+            seconds=self.seconds + run.seconds, coverage=max(self.coverage, run.coverage),
+            corpus=run.corpus, new_findings=self.new_findings + run.new_findings,
+            closed=self.closed + run.closed,
+        )  # fmt: skip
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs and days, the oldest first."""
+
+    runs: list[RunPoint] = []
+    days: list[DayPoint] = []
+
+
+def day_of(at_ms: int) -> str:
+    return format_moment(at_ms)[:10]
+
+
+def add_run(history: History, run: RunPoint) -> History:
+    """Returns the history with a run, within its limits."""
+    problems = [text[:LONGEST_PROBLEM] for text in run.problems[:PROBLEMS]]
+    runs = [*history.runs, msgspec.structs.replace(run, problems=problems)]
+    runs.sort(key=lambda one: one.at_ms)
+    days = list(history.days)
+    for old in runs[:-RUNS]:
+        days = add_to_day(days, old)
+    return History(runs=runs[-RUNS:], days=days[-DAYS:])
+
+
+def add_to_day(days: list[DayPoint], run: RunPoint) -> list[DayPoint]:
+    """Returns the days with a run added to its own."""
+    day = day_of(run.at_ms)
+    for place in range(len(days) - 1, -1, -1):
+        one = days[place]
+        if (one.day, one.engine, one.target) == (day, run.engine, run.target):
+            return [*days[:place], one.plus(run), *days[place + 1 :]]
+    fresh = DayPoint(day=day, engine=run.engine, target=run.target).plus(run)
+    return sorted([*days, fresh], key=lambda one: one.day)
+
+
+def _decode(body: bytes, _: Mapping[str, str]) -> tuple[History, Version]:
+    try:
+        fields = msgspec.json.decode(body, type=dict[str, Any])
+        version = msgspec.convert(fields.pop("version", {}), Version)
+        return msgspec.convert(fields, History), version
+    except msgspec.MsgspecError as error:
+        raise MalformedFile(str(error)) from None
+
+
+def _encode(history: History, version: Version) -> tuple[bytes, dict[str, str]]:
+    document = {**msgspec.to_builtins(history), "version": msgspec.to_builtins(version)}
+    return msgspec.json.encode(document) + b"\n", {}
+
+
+HISTORY: Final[Codec[History]] = Codec("history.json", History(), _decode, _encode)
+
+
+def history_file(pipeline: Pipeline) -> StateFile[History]:
+    """Returns the file with a solver's history."""
+    key = state_key(pipeline.solver, HISTORY.file)
+    return StateFile(pipeline.bucket, key, HISTORY, pipeline.runtime)
+
+
+async def record_run(pipeline: Pipeline, run: RunPoint) -> None:
+    """Adds a run to the history."""
+    await history_file(pipeline).update(lambda history: add_run(history, run))
