@@ -21,7 +21,12 @@ class Bare:
 sys.meta_path.insert(0, Bare())
 """
 # Names of packages on PyPI whose module has another name, and those that are programs.
-MODULES = {"imageio-ffmpeg": "imageio_ffmpeg"}
+MODULES = {
+    "imageio-ffmpeg": "imageio_ffmpeg",
+    "opentelemetry-api": "opentelemetry",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
+    "opentelemetry-sdk": "opentelemetry",
+}
 SOLVER = """\
 name: s
 repository: /r

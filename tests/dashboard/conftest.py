@@ -15,6 +15,7 @@ from tests.dashboard.pictures import places_of
 Open = Callable[..., Page]
 
 
+@pytest.hookimpl(tryfirst=True)  # before groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Lets one process run all of them: they share a browser and a server."""
     here = Path(__file__).parent
@@ -24,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
     """A server with a worker, and something to see in every view."""
     solver = fuzz_bucket.make(tmp_path_factory.mktemp("fuzzing"))
@@ -33,14 +34,17 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests."""
+    """One Chromium for all tests of the folder.
+
+    It ends with the folder: while it runs, this process has a running loop, which other tests mind.
+    """
     with running_browser() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def places(farm: Farm) -> dict[str, Any]:
     """What stands for the braces in `VIEWS`."""
     return places_of(farm)

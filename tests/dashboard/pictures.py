@@ -11,7 +11,7 @@ from tests.dashboard import fuzz_bucket
 from tests.dashboard.farm import WIDE, Farm, running_browser, running_farm, settle, sign_in
 from tests.dashboard.views import VIEWS
 
-WORK_SECONDS = 12  # until the farm has something to show
+WORK_SECONDS = 50  # until the farm has figures over time to show
 
 
 def places_of(farm: Farm) -> dict[str, Any]:
@@ -38,7 +38,9 @@ def main(folder: Path) -> None:
         solver = fuzz_bucket.make(data / "fuzzing")
         farm = stack.enter_context(running_farm(data / "farm", "--fuzz", solver))
         demo_farm.fill(farm.client)
-        farm.wait(farm.submit("sleep", str(WORK_SECONDS), name="warm up", priority=90))
+        warm_up = farm.submit("sleep", str(WORK_SECONDS), name="warm up", priority=90)
+        while farm.http.get(f"/api/v1/jobs/{warm_up}/wait").json()["finished_at"] is None:
+            pass
         places = places_of(farm)
         with running_browser() as browser:
             for theme in ("light", "dark"):
@@ -51,6 +53,8 @@ def main(folder: Path) -> None:
                 for name, path in VIEWS.items():
                     page.goto(farm.address + path.format(**places))
                     settle(page)
+                    if name == "overview":
+                        page.locator("canvas").first.wait_for()
                     taken = page.screenshot(type="jpeg", quality=70)
                     (folder / f"{name}-{theme}.jpg").write_bytes(taken)
                 context.close()

@@ -1,8 +1,10 @@
 """Tests as a user of the plugin writes them; `test_pytest_plugin.py` runs them with pytest."""
 
 import asyncio
+import sys
 import threading
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,7 +46,8 @@ def parent() -> int:
 
 @w.task(secrets="TOKEN")
 def tell() -> str:
-    return w.current().secret("TOKEN")
+    calls.append(w.current().secret("TOKEN"))
+    return calls[-1]
 
 
 @w.task
@@ -65,6 +68,32 @@ def patient() -> int:
     calls.append("slept")
     w.sleep("1d")
     return int(first)
+
+
+@w.task(secrets="TOKEN")
+def report(lines: int) -> Path:
+    sys.stdout.write(f"writing {lines} lines with {w.current().secret('TOKEN')}\n")
+    file = w.current().scratch / "report.txt"
+    file.write_text("line\n" * lines)
+    return file
+
+
+@w.task
+def count(file: Path) -> int:
+    return len(file.read_text().splitlines())
+
+
+@w.task
+def outer() -> None:
+    sys.stdout.write("outer begins\n")
+    CURRENT[0].submit(remember_aloud).result()
+    sys.stdout.write("outer ends\n")
+
+
+@w.task
+def remember_aloud() -> None:
+    sys.stdout.write("inner\n")
+    raise ValueError("told in the log")
 
 
 CURRENT: list[Any] = []
@@ -121,7 +150,8 @@ def test_failures(windlass: Any) -> None:
 
 def test_children_secrets_and_workflows(windlass: Any) -> None:
     windlass.secrets["TOKEN"] = "s3cret"
-    assert tell.submit().result() == "s3cret"
+    assert tell.submit().result() == "***"  # as on workers
+    assert calls == ["s3cret"]
     child = parent.submit().result()
     assert windlass.job(child).result() == 2
 
@@ -148,3 +178,39 @@ def test_steps_and_sleep(windlass: Any) -> None:
     windlass.advance("1h")
     assert job.result() == 0
     assert calls == ["slept", "slept"]
+
+
+def test_logs_and_artifacts(windlass: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    windlass.secrets["TOKEN"] = "s3cret"
+    job = report.submit(3)
+    assert count.submit(job.output).result() == 3
+    assert b"".join(job.logs()) == b"writing 3 lines with ***\n"
+    assert capsys.readouterr().out == "writing 3 lines with s3cret\n"
+    assert [artifact.name for artifact in job.info().artifacts] == ["report.txt"]
+    assert job.result().read_text() == "line\n" * 3
+    words = ["sh", "-c", "cat; echo $WHO > made.txt; echo v=2 > $WINDLASS_OUTPUTS"]
+    shell = windlass.submit(
+        "shell", argv=words, stdin="hello", env={"WHO": "me"}, artifacts=["*.txt"], outputs=["v"]
+    )
+    assert shell.result() == {"v": "2"}
+    assert b"".join(shell.logs()) == b"hello"
+    assert [artifact.name for artifact in shell.info().artifacts] == ["made.txt"]
+
+
+def test_logs_of_jobs_inside_each_other(windlass: Any) -> None:
+    CURRENT[:] = [windlass]
+    job = outer.submit()
+    windlass.drain()
+    inner = windlass.jobs(state="failed")
+    said = [b"".join(windlass.job(row.id).logs()) for row in inner]
+    assert b"".join(job.logs()).startswith(b"outer begins\n")
+    assert b"inner" not in b"".join(job.logs()).split(b"Traceback")[0]
+    assert any(text.startswith(b"inner\n") and b"told in the log" in text for text in said)
+
+
+def test_schedules_start_their_slots(windlass: Any) -> None:
+    windlass.templates.put("mail", {"name": "mail", "jobs": {"send": {"run": ["true"]}}})
+    windlass.schedules.put("nightly", cron="0 3 * * *", template="mail")
+    assert windlass.advance("1d") == 1
+    assert windlass.advance("2d") == 2
+    assert [job.state for job in windlass.jobs()] == ["completed"] * 3

@@ -1,6 +1,7 @@
 """The example applications of the frameworks answer over HTTP, and their jobs run."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from functools import partial
@@ -37,6 +38,15 @@ def test_the_api_below_a_path_serves_clients_and_refuses_strangers(
         address = f"{str(app.base_url).rstrip('/')}/windlass"
         assert app.get("/windlass/api/v1/jobs").status_code == 401
         assert app.get("/api/v1/jobs").status_code == 404
+        page = app.get("/windlass/jobs", headers={"accept": "text/html"})
+        assert 'content="/windlass/"' in page.text  # the page calls the API below the path
+        script = re.search(r'src="(/windlass/assets/[^"]+)"', page.text)
+        assert script is not None
+        assert app.get(script[1]).headers["content-type"].startswith("text/javascript")
+        opened = app.post("/windlass/auth/session", json={"token": token})
+        assert opened.status_code == 201, opened.text
+        assert app.get("/windlass/api/v1/jobs").status_code == 200  # by the cookie
+        app.cookies.clear()
         with windlass.Client(address, token) as client:
             job = client.submit("shell", argv=["echo", "hi"])
             assert job.wait(timeout=30).state == "completed"

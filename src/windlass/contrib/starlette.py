@@ -16,6 +16,7 @@ from typing import Any, Final
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from windlass.dashboard.page import Page
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict
 from windlass.front import AsyncClient
@@ -34,7 +35,8 @@ class WindlassApi:
     It is the whole server: engine, loops and API, with the same tokens and rights. Workers and
     clients use the address of the path: `https://shop.example/windlass`. It answers while its
     lifespan runs: give it to `WindlassLifespan(api=...)`. The first admin token is written to
-    `admin.token` in the folder `data`. Limits of connections are those of the server around it.
+    `admin.token` in the folder `data`. Browsers get the dashboard there, unless `dashboard` is
+    False. Limits of connections are those of the server around it.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class WindlassApi:
         config: Config | None = None,
         imports: Collection[str] = (),
         names: Collection[str] = (),
+        dashboard: bool = True,
     ) -> None:
+        self._page = Page() if dashboard else None
         self.token: str | None = None  # of the admin, while it runs
         self._data = Path(data)
         self._names = names
@@ -72,7 +76,10 @@ class WindlassApi:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None:
             raise Conflict("not_running", "the API answers while its lifespan runs")
-        await self._app(_below(scope), receive, send)
+        if self._page is not None and self._page.answers(scope):
+            await self._page(scope, receive, send)
+        else:
+            await self._app(_below(scope), receive, send)
 
 
 def _below(scope: Scope) -> Scope:

@@ -18,6 +18,7 @@ from windlass.domain.config import Config
 from windlass.domain.job.forms import DURATION, milliseconds
 from windlass.domain.values.errors import Conflict
 from windlass.embedded.service import EngineService
+from windlass.embedded.virtual_attempt import Place
 from windlass.embedded.virtual_worker import VirtualWorker
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
@@ -30,6 +31,7 @@ from windlass.store.memory.store import MemoryStore
 from windlass.wire.jobs import Job
 from windlass.wire.workflows import Workflow
 from windlass.wiring.backend import Backend, make_backend
+from windlass.wiring.direct_agents import direct_gateway
 
 T = TypeVar("T")
 STEPS: Final = 20  # at least so many looks at what is due in one advance
@@ -176,7 +178,11 @@ class VirtualFleet:
             SchedulingLoop(engine), HealthLoop(engine), CleanupLoop(engine), CapabilityLoop(engine),
             CronLoop(engine, backend.schedules.runs), ReactionsLoop(engine, backend.reactions),
         )  # fmt: skip
-        self._worker = VirtualWorker(engine, self.thread.run)
+        place = Place(
+            direct_gateway(engine, backend.files), self.clock, engine.config.result_limit,
+            engine.config.log_limit,
+        )  # fmt: skip
+        self._worker = VirtualWorker(engine, place, self.thread.run)
         self.thread.run(self._worker.enrol())
         return self
 

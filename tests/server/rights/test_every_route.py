@@ -25,6 +25,21 @@ def test_every_route_has_a_row_and_every_action_a_route() -> None:
     assert set(Action) - set(ACTIONS.values()) == asked_beside
 
 
+def test_tokens_and_files_of_jobs_need_rights_of_their_own() -> None:
+    """The table below follows the routes: it would follow a route with the wrong action, too."""
+    tokens = {route: action for route, action in ACTIONS.items() if "/api/v1/tokens" in route}
+    assert len(tokens) >= 4
+    assert set(tokens.values()) == {Action.MANAGE_TOKENS}
+    files = ("/log", "/log/lines", "/log/search", "/stack", "/artifacts")
+    found = {
+        route: action
+        for route, action in ACTIONS.items()
+        if route.startswith("GET /api/v1/jobs/{job:int}/") and route.endswith(files)
+    }
+    assert len(found) == len(files)
+    assert set(found.values()) == {Action.READ_FILES}
+
+
 def test_every_route_answers_everybody_as_the_table_of_rights_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

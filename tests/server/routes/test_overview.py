@@ -8,6 +8,7 @@ import httpx
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
+from windlass.api.lists import attention
 from windlass.domain.access.roles import Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.files import LogRow, LogState
@@ -172,5 +173,29 @@ def test_attention_shows_only_what_the_caller_sees() -> None:
             kinds = {one["kind"] for one in (await get(team, ATTENTION))["items"]}
             assert kinds == {"impossible", "paused", "question", "lost_log"}
             assert (await team.get(ATTENTION, params={"namespace": "other"})).status_code == 403
+
+    run(scenario())
+
+
+def test_a_workflow_that_waits_for_a_person_offers_the_approval(monkeypatch: Any) -> None:
+    monkeypatch.setattr(attention, "SETTLED_MS", -1)
+
+    async def scenario() -> None:
+        async with counting_server() as server:
+            outside = await server.submit(job(unblock="manual"))
+            body = {"workflow": {"name": "deploy"}, "jobs": [job(name="go", unblock="manual")]}
+            assert (await server.admin.post("/api/v1/jobs", json=body)).status_code == 201
+            body = {"workflow": {"name": "held"}, "jobs": [job(name="late", after=[outside])]}
+            assert (await server.admin.post("/api/v1/jobs", json=body)).status_code == 201
+            items = (await get(server.admin, ATTENTION))["items"]
+            kinds = {one["kind"]: one for one in items}
+            assert kinds["stalled"]["title"] == "Workflow held does not move"
+            assert kinds["approval"]["title"] == "Workflow deploy waits for approval"
+            action = kinds["approval"]["help"]
+            assert action["needs"] == "unblock-jobs"
+            done = await server.admin.post(action["path"], json=action["body"])
+            assert done.status_code == 200, done.text
+            after = (await get(server.admin, ATTENTION))["items"]
+            assert "approval" not in {one["kind"] for one in after}
 
     run(scenario())

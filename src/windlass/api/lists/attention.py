@@ -8,11 +8,14 @@ from windlass.api.parse import namespace_of
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
+from windlass.domain.job.capability import MISMATCH
 from windlass.domain.job.job import QUARANTINED
+from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.watchdog import may_be_stuck
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.pools.pools import PoolState, shown_duration
-from windlass.domain.rows.records import JobRecord, Worker
+from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
+from windlass.domain.rows.views import JobFilter
 from windlass.domain.schedules.schedules import ReactionState
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
@@ -23,6 +26,8 @@ from windlass.wire.overview import AttentionItem, AttentionList, Help
 LOOKED: Final = 500  # rows of each kind
 MOST_WAITING: Final = 10_000  # ready jobs that are counted
 RECENT_MS: Final = 86_400_000  # how long a failed reaction or a lost log is told
+SETTLED_MS: Final = 60_000  # a younger workflow may be about to move
+MOST_BLOCKED: Final = 100  # jobs of one workflow that are looked at
 SEVERITIES: Final = ("error", "warning", "info")
 
 Shown = Callable[[str], bool]
@@ -101,7 +106,7 @@ class Attention:
                 kind="impossible",
                 severity="error",
                 title=f"{_many(count, 'job')} in {queue} that nobody can run",
-                reason=reason,
+                reason=reason.removeprefix(f"{MISMATCH}: "),
                 count=count,
                 exact=count < MOST_WAITING,
                 link=_link("jobs", state="queued", queue=queue, task=task),
@@ -112,22 +117,8 @@ class Attention:
     async def _stalled(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
         rows = await tx.workflows.unfinished(0, LOOKED)
         stuck = [row for row in rows if shown(row.namespace) and may_be_stuck(row.counts)]
-        old = [row for row in stuck if tx.now - row.created_at > 60_000]
-        return [
-            AttentionItem(
-                kind="stalled",
-                severity="warning",
-                title=f"Workflow {row.name or row.id} does not move",
-                reason="Only blocked jobs are left in it: they wait for an approval, or for jobs"
-                " outside of it.",
-                count=1,
-                link=f"workflows/{row.id}",
-                help=_help(
-                    "Cancel it", f"/api/v1/workflows/{row.id}/cancel", Action.CHANGE_JOBS, {}
-                ),
-            )
-            for row in old[:20]
-        ]
+        old = [row for row in stuck if tx.now - row.created_at > SETTLED_MS]
+        return [await _still(tx, row.id, row.name or str(row.id)) for row in old[:20]]
 
     async def _paused(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
         paused = [row.name for row in await tx.catalog.queues() if row.paused]
@@ -144,7 +135,7 @@ class Attention:
                 kind="paused",
                 severity="warning",
                 title=f"Queue {name} is paused",
-                reason=f"{_many(depths[name], 'job')} wait in it.",
+                reason=_waiting(depths[name]),
                 count=depths[name],
                 link=_link("jobs", state="queued", queue=name),
                 help=_help(
@@ -226,6 +217,38 @@ class Attention:
         return [r for r in found if shown(catalog.shapes[r.facts.shape].namespace)]
 
 
+async def _still(tx: ReadTx, workflow: int, name: str) -> AttentionItem:
+    """Tells about a workflow with only blocked jobs: it may be a person it waits for."""
+    blocked = JobFilter(states=(State.BLOCKED.code,), workflow=workflow)
+    page = await tx.views.jobs(blocked, 0, MOST_BLOCKED)
+    ids = sorted(record.facts.id for record in page.jobs)
+    for moment in await tx.views.moments(ids):
+        if moment.manual == BY_OPERATOR and moment.unmet == 1:
+            return AttentionItem(
+                kind="approval",
+                severity="warning",
+                title=f"Workflow {name} waits for approval",
+                reason=f"Job {moment.job} goes on when somebody accepts it.",
+                count=1,
+                link=f"workflows/{workflow}",
+                help=_help(
+                    f"Approve job {moment.job}",
+                    f"/api/v1/jobs/{moment.job}/unblock",
+                    Action.UNBLOCK_JOBS,
+                    {"accept": True},
+                ),
+            )
+    return AttentionItem(
+        kind="stalled",
+        severity="warning",
+        title=f"Workflow {name} does not move",
+        reason="Only blocked jobs are left in it: they wait for jobs outside of it.",
+        count=1,
+        link=f"workflows/{workflow}",
+        help=_help("Cancel it", f"/api/v1/workflows/{workflow}/cancel", Action.CHANGE_JOBS, {}),
+    )
+
+
 _UNWELL: Final = {
     WorkerStatus.PENDING_APPROVAL: ("info", "wait for approval", "approve", "Approve"),
     WorkerStatus.DISABLED: ("info", "are disabled", "enable", "Enable"),
@@ -305,6 +328,10 @@ def _help(label: str, path: str, needs: Action, body: Mapping[str, object] | Non
 
 def _link(view: str, **query: str) -> str:
     return f"{view}?{urlencode(query)}"
+
+
+def _waiting(count: int) -> str:
+    return "1 job waits in it." if count == 1 else f"{count} jobs wait in it."
 
 
 def _many(count: int, one: str) -> str:
