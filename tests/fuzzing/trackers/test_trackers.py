@@ -176,7 +176,7 @@ def test_servers_that_are_busy_or_broken_are_asked_again(
     async def work() -> None:
         async with running(server):
             store = await stored(world, a_finding())
-            server.script = [(429, {"Retry-After": "0"})]
+            server.script = [(503, {}), (429, {"Retry-After": "0"}), (502, {})]
             await sync_all(filer(world, server), store)
             assert (await store.get("k" * 16)).issue
             await stored(world, a_finding("1" * 16))
