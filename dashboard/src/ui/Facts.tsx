@@ -20,7 +20,7 @@ export function Facts({ items }: { items: readonly (readonly [string, ReactNode]
 /** A number with what it counts; `children` is the number, best as a link. */
 export function Figure({ label, children }: { label: string; children: ReactNode }) {
   return (
-    <div className={styles.figure}>
+    <div className={styles.figure} role="group" aria-label={label}>
       <span className={styles.number}>{children}</span>
       <span className={styles.label}>{label}</span>
     </div>

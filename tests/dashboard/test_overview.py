@@ -1,0 +1,81 @@
+"""The overview: what needs attention, numbers that lead to their jobs, earlier times, questions."""
+
+import re
+from urllib.parse import quote
+
+from playwright.sync_api import expect
+
+from examples.demo_tasks import approve_release
+from tests.dashboard.conftest import Open
+from tests.dashboard.farm import Farm, settle
+
+
+def test_what_needs_attention_has_its_reason_and_a_button_that_helps(
+    open_page: Open, farm: Farm
+) -> None:
+    farm.http.post("/api/v1/queues/held-back/pause")
+    farm.submit("true", queue="held-back")
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    item = page.get_by_role("listitem").filter(has_text="Queue held-back is paused")
+    expect(item.get_by_text("1 job waits in it.")).to_be_visible()
+    item.get_by_role("button", name="Resume it").click()
+    expect(item).to_have_count(0)
+    assert not farm.client.queues.show("held-back").paused
+
+
+def test_a_viewer_is_told_and_offered_nothing(open_page: Open, farm: Farm) -> None:
+    page = open_page("viewer")
+    page.goto(farm.address)
+    settle(page)
+    item = page.get_by_role("listitem").filter(has_text="Queue archive is paused")
+    expect(item).to_be_visible()
+    expect(item.get_by_role("button")).to_have_count(0)
+
+
+def test_numbers_lead_to_the_jobs_behind_them(open_page: Open, farm: Farm) -> None:
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    page.get_by_role("group", name="blocked").get_by_role("link").click()
+    page.wait_for_url(re.compile("/jobs.*state=blocked"))
+    settle(page)
+    rows = page.get_by_role("table", name="Jobs").locator("[aria-rowindex]")
+    expect(rows.first).to_be_visible()
+    assert all(re.search("blocked|suspended", row) for row in rows.all_inner_texts())
+
+
+def test_the_page_travels_to_an_earlier_time_and_changes_nothing_there(
+    open_page: Open, farm: Farm
+) -> None:
+    label = {"labels": {"test": "travel"}, "queue": "archive"}
+    old = farm.submit("true", name="was there", **label)
+    before = str(farm.client.job(old).info().created_at)
+    new = farm.submit("true", name="came later", **label)
+    farm.http.post(f"/api/v1/jobs/{old}/cancel")
+    page = open_page()
+    page.goto(f"{farm.address}/jobs?label=test%3Dtravel&as_of={quote(before)}")
+    settle(page)
+    rows = page.get_by_role("table", name="Jobs").locator("[aria-rowindex]")
+    expect(rows).to_have_count(1)
+    expect(rows.first.get_by_text("queued", exact=True)).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="As of")).to_be_visible()
+    expect(page.get_by_role("button", name="Actions")).to_have_count(0)
+    rows.first.get_by_role("link").first.click()
+    page.wait_for_url(re.compile(rf"/jobs/{old}\?.*as_of="))
+    settle(page)
+    expect(page.get_by_role("button", name="Cancel job")).to_have_count(0)
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.get_by_text("canceled", exact=True).first).to_be_visible()
+    assert farm.client.job(new).info().state == "queued"
+
+
+def test_a_question_is_answered_on_the_page(open_page: Open, farm: Farm) -> None:
+    asking = farm.client.submit(approve_release.options(name="a question"), "7.7")
+    page = open_page("operator")
+    page.goto(f"{farm.address}/questions")
+    question = page.get_by_role("listitem").filter(has_text="Release 7.7 to everyone?")
+    question.get_by_role("button", name="Yes").click(timeout=20_000)
+    assert asking.result(timeout=30) == "windlass-7.7.tar.gz released"
+    expect(question).to_have_count(0)
