@@ -28,7 +28,6 @@ TASKS = ("compile", "test")
 DURATIONS_MS = ((20, 400), (500, 4_000), (2_000, 12_000), (5_000, 28_000))
 PATIENCE_MS = 6_000
 TRIES = 6
-CONDITIONS = ("success()", "failure()", "always()")
 
 # Answers that tell of a state the request did not expect; no fault of anybody.
 EXPECTED = (Conflict, NotFound)
@@ -124,7 +123,7 @@ class Client:
             specs.append(
                 self._spec(
                     name=name, after=tuple(others[:cut]), after_any=tuple(others[cut:]),
-                    allow_failure=chance.random() < 0.35, **self._condition(others),
+                    allow_failure=chance.random() < 0.35,
                 )
             )  # fmt: skip
             names.append(name)
@@ -212,7 +211,7 @@ class Client:
         if chance.random() < 0.25:
             key = chance.choice(("licence", "board"))
             ties["concurrency"] = Concurrency(key, 1 if key == "licence" else chance.randint(1, 3))
-        if chance.random() < 0.1 and "run_if" not in ties:
+        if chance.random() < 0.1:
             ties["unblock"] = "manual"
         if chance.random() < 0.1:
             ties["not_before"] = self._in(self._world.between(0, 15_000))
@@ -240,13 +239,6 @@ class Client:
             f"wait {chance.choice(SIGNALS)}",
         )
         return {"steps": [chance.choice(kinds) for _ in range(chance.randint(1, 4))]}
-
-    def _condition(self, others: list[str]) -> dict[str, str]:
-        """Returns the condition of some jobs that wait for others."""
-        chance = self._world.chance
-        if not self._durable or not others or chance.random() >= self._durable:
-            return {}
-        return {"run_if": chance.choice(CONDITIONS)}
 
     def _in(self, ms: int) -> str:
         """Returns the time that long from now."""
