@@ -47,14 +47,14 @@ def use_queues(client: windlass.Client) -> None:
 
 def use_plans(client: windlass.Client) -> None:
     assert client.templates.put("t", TEMPLATE).applied
-    assert [found.name for found in client.templates.list()] == ["t"]
+    assert "t" in [found.name for found in client.templates.list()]
     assert client.templates.show("t").version == 1
     assert client.schedules.put("s", "0 3 * * *", template="t").applied
     assert client.schedules.pause("s") is True
     assert client.schedules.show("s").paused
     assert client.schedules.resume("s") is True
     assert client.schedules.run("s").state == "started"
-    assert [found.name for found in client.schedules.list()] == ["s"]
+    assert "s" in [found.name for found in client.schedules.list()]
     with pytest.raises(windlass.InvalidInput, match="overlaps"):
         client.schedules.put("s", "0 3 * * *", overlaps="skip")
     assert client.schedules.remove("s") is True

@@ -249,6 +249,11 @@ FLEET_WIDE: Final = {
     "POST /api/v1/namespaces/{name:str}/weight",
     "POST /api/v1/verify",
     "GET /metrics",
+    "GET /api/v1/fuzz",
+    "GET /api/v1/fuzz/{solver:str}",
+    "GET /api/v1/fuzz/{solver:str}/coverage",
+    "GET /api/v1/fuzz/{solver:str}/findings/{finding:str}",
+    "GET /api/v1/fuzz/{solver:str}/findings/{finding:str}/input",
 }
 
 
@@ -324,13 +329,16 @@ def test_finding_4_every_fleet_wide_route_is_marked_and_no_other() -> None:
         "DELETE /api/v1/tokens/{token:int}",
         "POST /api/v1/tokens/{token:int}/rotate",
         "GET /api/v1/audit",
+        "GET /api/v1/audit/recent",
     }
 
     rights = {route: RIGHTS[action] for route, action in ACTIONS.items()}
     assert {route for route, right in rights.items() if right.is_fleet_wide} == FLEET_WIDE
     high = (Role.OPERATOR, Role.ADMIN)
     privileged = {route for route, right in rights.items() if right.unlimited in high}
-    assert privileged | {"GET /metrics"} == FLEET_WIDE | limited_by_what_they_touch
+    read_by_all = {route for route in FLEET_WIDE if rights[route].unlimited is Role.VIEWER}
+    assert read_by_all == {"GET /metrics"} | {one for one in FLEET_WIDE if "/fuzz" in one}
+    assert privileged | read_by_all == FLEET_WIDE | limited_by_what_they_touch
 
 
 def test_finding_4_an_operator_of_a_namespace_approves_no_worker_by_enrolling_it() -> None:

@@ -91,6 +91,25 @@ async def test_a_signal_continues_all_who_wait_for_it_in_its_namespace_once(rig:
     )
 
 
+@pytest.mark.parametrize("wait_ms", [None, HOUR])
+async def test_a_signal_reaches_a_job_that_was_blocked_again_while_it_waited(
+    rig: Rig, wait_ms: int | None
+) -> None:
+    made = await rig.submit_all({"name": "first"}, {"after_any": ("first",)})
+    agent = await rig.agent()
+    await agent.finish(await agent.take_one(), "failed")
+    await rig.engine.settled()
+    await suspend(rig, agent, wait_ms=wait_ms)
+    await rig.engine.jobs.retry(made.ids[0], actor="ann")
+    await rig.engine.settled()
+    assert await rig.state(made.ids[1]) == "blocked"
+    await rig.engine.steps.send(DEFAULT, "go", 1, "k", None)
+    await agent.finish(await agent.take_one())
+    await rig.engine.settled()
+    assert await rig.state(made.ids[1]) == "queued"
+    assert (await again(rig, agent, wait_ms)).value == b"1"
+
+
 async def test_the_order_of_sending_and_waiting_does_not_matter(rig: Rig) -> None:
     steps = rig.engine.steps
     await steps.send(DEFAULT, "go", "too early", "0", None)

@@ -1,5 +1,7 @@
 """`run_if`: jobs that run or are skipped because of how others ended."""
 
+import asyncio
+
 import pytest
 
 from tests.engine.support.flows import finish_all, state_of, submit_flow
@@ -89,6 +91,24 @@ async def test_jobs_that_ended_before_decide_at_once_and_so_does_a_long_wait(rig
     assert await newest_states(rig, made.known_workflow) == {
         "test": "completed", "good": "completed"
     }  # fmt: skip
+
+
+async def test_one_that_ended_before_and_is_retried_meanwhile_is_waited_for_by_nobody(
+    rig: Rig,
+) -> None:
+    ended = await rig.submit()
+    agent = await rig.agent()
+    await finish_all(agent, frozenset([ended]))
+    made = await rig.submit_all(
+        {"name": "other"}, {"after": (ended, "other"), "run_if": "failure()"}
+    )
+    await rig.engine.jobs.retry(ended, actor="ann")
+    other = next(job for job in await agent.take(100) if job.job == made.ids[0])
+    await agent.finish(other)
+    async with asyncio.timeout(20):  # or the decision is put off again and again
+        await rig.engine.settled()
+    assert await rig.state(made.ids[1]) == "queued"  # the end of then counts
+    assert (await rig.snapshot()).cascades == ()
 
 
 async def test_a_crash_before_the_decision_loses_nothing(rig: Rig) -> None:

@@ -116,7 +116,7 @@ def test_misfits_in_the_address_name_their_field() -> None:
                 assert error["code"] == "invalid_input", target
                 assert error["field"], target
             for target in (
-                "/api/v1/jobs/x", "/nothing", "/api/v1/nothing", "/",
+                "/api/v1/jobs/x", "/nothing.js", "/api/v1/nothing",
                 "/api/v1/jobs/1/artifacts/%00",
             ):  # fmt: skip
                 reply = await server.admin.get(target)

@@ -20,7 +20,7 @@ FIELDS = {
     "id", "name", "namespace", "state", "counts", "jobs", "priority", "key", "submitted_by",
     "created_at", "finished_at", "run", "fail_fast", "labels", "template", "parameters", "reason",
 }  # fmt: skip
-BESIDE = {"on_success", "on_failure", "on_end", "supersedes"}
+BESIDE = {"on_success", "on_failure", "on_end", "supersedes", "outputs"}
 
 
 async def _make(server: RunningServer, *jobs: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.indices import pick
 from windlass.engine.claim import gates
+from windlass.engine.steps import record, resume
 from windlass.simulator import simulate
 from windlass.simulator.actors.agent import Agent
 from windlass.simulator.actors.jobs import Traits
@@ -48,10 +50,14 @@ LOSSY = Scenario(
 )
 
 
-def break_with_lost_replies() -> set[str]:
+# Most jobs have steps and waits.
+DURABLE = msgspec.structs.replace(LOSSY, durable=0.8)
+
+
+def break_with_lost_replies(scenario: Scenario = LOSSY) -> set[str]:
     """Runs seeds until one breaks an invariant; returns which it broke."""
     for seed in SEEDS:
-        found = {violation.invariant for violation in run_scenario(seed, LOSSY).violations}
+        found = {violation.invariant for violation in run_scenario(seed, scenario).violations}
         if found:
             return found
     return set()
@@ -108,6 +114,7 @@ def plant(
 
 def test_without_a_bug_nothing_is_found(tmp_path: Path) -> None:
     assert break_with_lost_replies() == set()
+    assert break_with_lost_replies(DURABLE) == set()
     assert break_with_a_long_pause(tmp_path) == set()
 
 
@@ -156,3 +163,23 @@ def test_processors_that_two_processes_hold_are_found(monkeypatch: pytest.Monkey
     broken = (simulate(seed).violations for seed in range(1, 30))
     found = next((violations for violations in broken if violations), [])
     assert {violation.invariant for violation in found} == {"S13"}
+
+
+def test_a_signal_that_resumes_nobody_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def forget(*_: object) -> int:
+        """Resumes nobody."""
+        return 0
+
+    monkeypatch.setattr(resume, "resume", forget)
+    assert "L7" in break_with_lost_replies(DURABLE)
+
+
+def test_a_signal_that_ends_a_second_wait_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    take = record._take_signal
+
+    async def take_any(work: Any, row: Any, name: str, created_at: int) -> Any:
+        """Forgets what the job had before."""
+        return await take(work, row._replace(signal=0), name, created_at)
+
+    monkeypatch.setattr(record, "_take_signal", take_any)
+    assert "steps" in break_with_lost_replies(DURABLE)

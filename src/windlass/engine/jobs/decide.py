@@ -1,6 +1,6 @@
 """Decides about a job whose last condition was met: when it counts from, and whether it runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -41,8 +41,8 @@ async def decide(work: Work, job: int) -> None:
     if wait is None or not wait.decides or not await work.tx.places.meet({job: 1}, False):
         return  # One of the others was retried meanwhile: its end leads here again.
     spec = decode_spec((await work.tx.jobs.specs([job]))[job])
-    needs = await newest_of(work.tx, [ref for ref in spec.after_any if isinstance(ref, int)])
-    if any(fact.is_open for fact in needs.values()):
+    needs = await _needs(work.tx, job, spec)
+    if needs is None:
         await hold_back(work, wait)  # The cascade that lets it wait for the new job comes first.
         return
     condition = spec.run_if or ""
@@ -51,6 +51,47 @@ async def decide(work: Work, job: int) -> None:
         await _release(work, facts, wait._replace(unmet=0, manual=0))
         return
     await _skip(work, facts, f"Its condition does not hold: {condition}")
+
+
+async def _needs(tx: ReadTx, job: int, spec: JobSpec) -> dict[int, JobFacts] | None:
+    """Returns the jobs that this one waited for: the newest of each that has ended.
+
+    None: one was retried, and a cascade is about to let this job wait for the new one. That
+    concerns dependents only. A job that was made when the other had ended already is none: for
+    it, the end of then counts.
+    """
+    found = await newest_of(tx, [ref for ref in spec.after_any if isinstance(ref, int)])
+    for ref in [ref for ref, fact in found.items() if fact.is_open]:
+        chain = await _chain(tx, ref)
+        if await _is_dependent(tx, job, [fact.id for fact in chain]):
+            return None
+        ended = [fact for fact in chain if not fact.is_open]
+        if not ended:
+            return None
+        found[ref] = ended[-1]
+    return found
+
+
+async def _chain(tx: ReadTx, job: int) -> list[JobFacts]:
+    """Returns a job and those that superseded it, one after another."""
+    chain: list[JobFacts] = []
+    ahead: int | None = job
+    while ahead:
+        fact = (await tx.jobs.read([ahead])).get(ahead)
+        if fact is None:
+            break
+        chain.append(fact)
+        ahead = fact.superseded_by
+    return chain
+
+
+async def _is_dependent(tx: ReadTx, job: int, of: Sequence[int]) -> bool:
+    chunk = 0
+    while found := await tx.jobs.dependents(of, chunk):
+        if any(edge >> 1 == job for edges in found.values() for edge in edges):
+            return True
+        chunk += 1
+    return False
 
 
 async def _release(work: Work, facts: JobFacts, wait: Wait) -> None:

@@ -50,6 +50,7 @@ from windlass.ports.store import ReadTx
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
+SUSPENDED = State.SUSPENDED.code
 NOT_STARTED = (State.ABORTED.code, State.SKIPPED.code)  # because of how others ended
 COMPLETED = State.COMPLETED.code
 
@@ -425,7 +426,9 @@ async def _block_again(work: Work, facts: list[JobFacts]) -> None:
             "A dependency was retried",
         )  # fmt: skip
         manual = DECIDES if fact.flags & CONDITIONAL else 0
-        wait = Wait(fact.id, 1, manual, gone.due_at, fact.age_from, gone.ticket)
+        # One that was suspended is queued afterwards: its function asks for its waits again.
+        not_before = None if gone.state == SUSPENDED else gone.due_at
+        wait = Wait(fact.id, 1, manual, not_before, fact.age_from, gone.ticket)
         await work.tx.places.add_waits([wait])
         if gone.was_ready and fact.limit:
             work.slots.refill(fact.limit)

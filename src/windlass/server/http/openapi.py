@@ -8,7 +8,7 @@ import msgspec
 
 from windlass.domain.access.actions import RIGHTS, Right
 from windlass.server.http.binding import Parameter, Signature, signature_of
-from windlass.server.http.replies import JSON, Complete, Reply, Stream
+from windlass.server.http.replies import JSON, NO_CONTENT, Complete, Reply, Stream
 from windlass.server.http.router import PLACEHOLDER
 from windlass.server.http.routes import Route
 
@@ -97,10 +97,7 @@ def _operation(route: Route, signature: Signature, schemas: dict[Any, Any]) -> d
             *(_parameter("query", p, schemas) for p in signature.query),
         ],
         "responses": {
-            str(route.status): {
-                "description": "It was done.",
-                "content": {media_type: {"schema": schema}},
-            },
+            str(route.status): _done(route, {media_type: {"schema": schema}}),
             "default": _REFUSED,
         },
     }
@@ -110,6 +107,11 @@ def _operation(route: Route, signature: Signature, schemas: dict[Any, Any]) -> d
     if RIGHTS[route.needs].is_open:
         operation["security"] = []
     return operation
+
+
+def _done(route: Route, content: dict[str, Any]) -> dict[str, Any]:
+    done: dict[str, Any] = {"description": "It was done."}
+    return done if route.status == NO_CONTENT else {**done, "content": content}
 
 
 def _needs(right: Right) -> str:

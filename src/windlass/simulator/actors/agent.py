@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextvars import Context
 from pathlib import Path
 
+from windlass.simulator.actors.durable import Memory
 from windlass.simulator.actors.gateway import NoFiles, NoSocket, SimulatedGateway
 from windlass.simulator.actors.jobs import TASKS, FaultyStarter, SimulatedExecutor, Traits
 from windlass.simulator.actors.processes import ProcessRegistry, SimulatedKeeper
@@ -71,12 +72,14 @@ class SimulatedMachine:
         self.epoch = max(self.epoch, reply.epoch)
         self.keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
-            Records(world.clock), NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock,
-            reply.worker, reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
-            Secrets(), NoSocket(), self._index_use, Modes(),
+            Records(world.clock), NoFiles(agent.gateway), self.keeper,
+            Scratch(SCRATCH, _remove), world.clock, reply.worker, reply.incarnation,
+            reply.log_limit, reply.term_grace_ms, deadline, Secrets(),
+            NoSocket(), self._index_use, Modes(),
         )  # fmt: skip
         executors = {
-            task: SimulatedExecutor(task, world, agent.traits, self._die_soon) for task in TASKS
+            task: SimulatedExecutor(task, world, agent.traits, agent.memory, self._die_soon)
+            for task in TASKS
         }
         return FaultyStarter(world, AttemptStarter(context, executors), agent.traits)
 
@@ -106,15 +109,16 @@ class Agent:
 
     def __init__(
         self, world: World, network: Network, servers: list[Server], registry: ProcessRegistry,
-        traits: Traits,
+        traits: Traits, memory: Memory | None = None,
     ) -> None:  # fmt: skip
         self.traits = traits
+        self.memory = memory or Memory(world)
         self.worker = 0
         self.newest = 0  # the newest incarnation that its state directory records
         self.stopped: Stopped | None = None  # what its state directory says of the last stop
         self._world = world
         self._registry = registry
-        self._gateway = SimulatedGateway(world, network, servers, traits.name)
+        self.gateway = SimulatedGateway(world, network, servers, traits.name)
         self._machine = SimulatedMachine(self, world, registry)
         self._core: AgentCore | None = None
 
@@ -127,7 +131,7 @@ class Agent:
         machine = self._machine = SimulatedMachine(self, self._world, self._registry)
         machine.proven = takeover
         world = self._world
-        ports = Ports(self._gateway, world.clock, SeededChance(world.chance), world.loop.time)
+        ports = Ports(self.gateway, world.clock, SeededChance(world.chance), world.loop.time)
         core = AgentCore(ports, machine, self.traits.slots, DRAIN_LIMIT_MS, self.traits.careful)
         self._core = core
         task = machine.context.run(world.loop.create_task, core.run())

@@ -17,6 +17,7 @@ from windlass.domain.values.errors import (
 from windlass.domain.values.times import format_moment
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
+from windlass.simulator.actors.durable import SIGNALS
 from windlass.simulator.actors.server import Server
 from windlass.simulator.world.network import Network
 from windlass.simulator.world.stores import Stores
@@ -27,6 +28,7 @@ TASKS = ("compile", "test")
 DURATIONS_MS = ((20, 400), (500, 4_000), (2_000, 12_000), (5_000, 28_000))
 PATIENCE_MS = 6_000
 TRIES = 6
+CONDITIONS = ("success()", "failure()", "always()")
 
 # Answers that tell of a state the request did not expect; no fault of anybody.
 EXPECTED = (Conflict, NotFound)
@@ -37,7 +39,7 @@ class Client:
 
     def __init__(
         self, world: World, network: Network, servers: list[Server], stores: Stores, name: str,
-        jobs: int,
+        jobs: int, durable: float = 0.0,
     ) -> None:  # fmt: skip
         self.name = name
         self.acknowledged: list[int] = []
@@ -47,6 +49,7 @@ class Client:
         self._servers = servers
         self._stores = stores
         self._left = jobs
+        self._durable = durable  # how many of its jobs have steps, and conditions
         self._keys: dict[str, int] = {}
         self._keyed: dict[str, JobSpec] = {}
         self._numbered = 0
@@ -59,6 +62,8 @@ class Client:
             self._pause, self._limit, self._cancel_workflow, self._retry_workflow,
             self._retry_workflow,
         ]  # fmt: skip
+        if self._durable:
+            actions += [self.send] * 3
         while self._world.loop.time() < until:
             submitting = self._left > 0 and self._world.chance.random() < 0.6
             choices = actions[:4] if submitting else actions[4:]
@@ -119,7 +124,7 @@ class Client:
             specs.append(
                 self._spec(
                     name=name, after=tuple(others[:cut]), after_any=tuple(others[cut:]),
-                    allow_failure=chance.random() < 0.35,
+                    allow_failure=chance.random() < 0.35, **self._condition(others),
                 )
             )  # fmt: skip
             names.append(name)
@@ -207,7 +212,7 @@ class Client:
         if chance.random() < 0.25:
             key = chance.choice(("licence", "board"))
             ties["concurrency"] = Concurrency(key, 1 if key == "licence" else chance.randint(1, 3))
-        if chance.random() < 0.1:
+        if chance.random() < 0.1 and "run_if" not in ties:
             ties["unblock"] = "manual"
         if chance.random() < 0.1:
             ties["not_before"] = self._in(self._world.between(0, 15_000))
@@ -221,8 +226,27 @@ class Client:
             ties["requires"] = ("gpu == true",)
         self._place(ties)
         self._limit_time(ties)
-        args = {"ms": self._duration(), "poison": chance.random() < 0.02}
+        args = {"ms": self._duration(), "poison": chance.random() < 0.02, **self._steps()}
         return JobSpec(task=chance.choice(TASKS), queue=chance.choice(QUEUES), args=args, **ties)
+
+    def _steps(self) -> dict[str, list[str]]:
+        """Returns the steps of some jobs: results that are stored, sleeps and signals."""
+        chance = self._world.chance
+        if not self._durable or chance.random() >= self._durable:
+            return {}
+        kinds = (
+            "call",
+            f"sleep {self._world.between(0, 20_000)}",
+            f"wait {chance.choice(SIGNALS)}",
+        )
+        return {"steps": [chance.choice(kinds) for _ in range(chance.randint(1, 4))]}
+
+    def _condition(self, others: list[str]) -> dict[str, str]:
+        """Returns the condition of some jobs that wait for others."""
+        chance = self._world.chance
+        if not self._durable or not others or chance.random() >= self._durable:
+            return {}
+        return {"run_if": chance.choice(CONDITIONS)}
 
     def _in(self, ms: int) -> str:
         """Returns the time that long from now."""
@@ -267,6 +291,17 @@ class Client:
         fitting = [row.facts.id for row in await self._jobs() if row.facts.state in codes]
         known = fitting or self.acknowledged or [1]
         return self._world.chance.choice(known)
+
+    async def send(self) -> None:
+        """Sends a signal, until it is acknowledged."""
+        name = self._world.chance.choice(SIGNALS)
+        self._numbered += 1
+        key = f"{self.name} {self._numbered}"
+        for _ in range(TRIES):
+            if await self.ask(
+                lambda engine: engine.steps.send("default", name, f"{name} {key}", key, self.name)
+            ):
+                return
 
     async def _cancel(self) -> None:
         jobs = [await self._some_job(None) for _ in range(self._world.between(1, 2))]

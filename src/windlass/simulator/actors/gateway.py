@@ -3,16 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
+from windlass.api.steps.attempt import AttemptSteps
 from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
+from windlass.ports.gateway import Holder
 from windlass.simulator.actors.server import Server
 from windlass.simulator.world.network import Network, Request
 from windlass.simulator.world.world import World
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
+from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.worker.agent.direct import enrol_with
 from windlass.worker.attempt.job_socket import Submit
 
 ENROL_PATIENCE_MS = 2_500
+STEP_PATIENCE_MS = 3_000
 SYNC_PATIENCE_MS = 60_000  # the sync loop gives up long before
 TEMPORARY = ("store_unavailable", "overloaded", "unreachable")
 
@@ -52,6 +56,13 @@ class SimulatedGateway:
             self._world.faults["lease_lost"] += len(reply.lost)
         return reply
 
+    async def step(self, holder: Holder, request: StepRequest) -> StepReply:
+        """Stores a step of a function, or begins what it waits for, at some server."""
+        reply: StepReply = await self._ask(
+            lambda engine: AttemptSteps(engine).step(holder, request), STEP_PATIENCE_MS
+        )
+        return reply
+
     async def leave(self, worker: int, incarnation: int) -> None:
         """Says that this incarnation has ended."""
         await self._ask(lambda engine: engine.workers.leave(worker, incarnation), ENROL_PATIENCE_MS)
@@ -62,13 +73,16 @@ class SimulatedGateway:
 
 
 class NoFiles:
-    """Implements `AttemptGateway` for simulated jobs, which write nothing."""
+    """Implements `AttemptGateway` for simulated jobs, which write nothing but their steps."""
+
+    def __init__(self, gateway: SimulatedGateway) -> None:
+        self.step = gateway.step
 
     async def _refuse(self, *_: Any, **__: Any) -> Any:
         raise Unreachable("simulated: jobs have no files")
 
     append_log = end_log = progress = measured = _refuse
-    put_artifact = get_artifact = submit = step = stack = _refuse
+    put_artifact = get_artifact = submit = stack = _refuse
 
 
 class NoSocket:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from windlass.ports.executor import JobContext, Result
+from windlass.simulator.actors.durable import DurableFunction, Memory
 from windlass.simulator.world.world import World
 from windlass.wire.sync import Assignment, Released
 from windlass.worker.attempt.starter import AttemptStarter
@@ -35,6 +36,7 @@ class Plan(Struct):
 
     ms: int = 1_000
     poison: bool = False
+    steps: list[str] = []
 
 
 class _PlannedSpec(Struct):
@@ -47,8 +49,11 @@ _read_plan = msgspec.json.Decoder(_PlannedSpec).decode
 class SimulatedExecutor:
     """Implements `Executor`: runs one process for as long as the job's plan says."""
 
-    def __init__(self, task: str, world: World, traits: Traits, die: Callable[[], None]) -> None:
+    def __init__(
+        self, task: str, world: World, traits: Traits, memory: Memory, die: Callable[[], None]
+    ) -> None:
         self.task = task
+        self._memory = memory
         self._world = world
         self._traits = traits
         self._die = die
@@ -57,6 +62,10 @@ class SimulatedExecutor:
         """Runs the process to its end."""
         world, traits = self._world, self._traits
         plan = msgspec.convert(context.args, Plan)
+        if plan.steps:
+            early = await DurableFunction(world, self._memory, context).run(plan.steps)
+            if early is not None:
+                return early
         outcome = draw_outcome(traits, world.chance)
         ms = plan.ms if context.timeout_ms else FORGOTTEN * plan.ms
         process = await context.spawn(["simulated", str(ms)])

@@ -28,6 +28,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     partitions: int
     outage: bool  # no server for longer than a lease
     slow_operator: bool  # what waits for one is blocked for more than an hour
+    durable: float = 0.0  # how many jobs have steps and waits, or conditions
 
 
 def draw(seed: int, jobs: int | None = None) -> Scenario:
@@ -52,6 +53,7 @@ def draw(seed: int, jobs: int | None = None) -> Scenario:
         partitions=chance.choice((0, 0, 1, 2)),
         outage=chance.random() < 0.15,
         slow_operator=chance.random() < 0.02,
+        durable=chance.choice((0.0, 0.3, 0.6)),
     )
 
 

@@ -15,12 +15,14 @@ from pathlib import Path
 import structlog
 from msgspec import Struct
 
+from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.engine.engine import Engine
 from windlass.engine.verify import Violation, verify
 from windlass.ports.store import Snapshot
 from windlass.simulator.actors.agent import Agent
 from windlass.simulator.actors.client import QUEUES, Client
+from windlass.simulator.actors.durable import Memory
 from windlass.simulator.actors.processes import ProcessRegistry
 from windlass.simulator.actors.server import Server
 from windlass.simulator.run.checks import find_leftovers, find_missing, hash_log
@@ -110,13 +112,13 @@ class _Run:
             )
             for number in range(1, scenario.engines + 1)
         ]  # fmt: skip
-        processes = ProcessRegistry(world)
+        processes, memory = ProcessRegistry(world), Memory(world)
         self._agents = [
-            Agent(world, network, servers, processes, traits) for traits in scenario.workers
+            Agent(world, network, servers, processes, traits, memory) for traits in scenario.workers
         ]
         share = -(-scenario.jobs // scenario.clients)
         self._clients = [
-            Client(world, network, servers, stores, f"client-{number}", share)
+            Client(world, network, servers, stores, f"client-{number}", share, scenario.durable)
             for number in range(1, scenario.clients + 1)
         ]
         self._operator = Client(world, network, servers, stores, "operator", 0)
@@ -162,6 +164,8 @@ class _Run:
             if not any(row.facts.is_open for row in snapshot.jobs) and not snapshot.cascades:
                 return
             await self._operate(snapshot)
+            if any(row.state == State.SUSPENDED.code for row in snapshot.due):
+                await self._operator.send()
             await self._world.clock.sleep_ms(LOOK_MS)
 
     async def _operate(self, snapshot: Snapshot) -> None:
