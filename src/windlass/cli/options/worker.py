@@ -110,6 +110,9 @@ class Offers:
         The user ids of jobs with isolation, if the worker is root.
     share
         A directory that jobs in a sandbox can read, beside those of the system. Repeatable.
+    hide
+        A directory that jobs must not read, beside the data directory of a server here. Repeatable.
+        Also WINDLASS_HIDE, with colons between directories.
     trust_jobs
         With isolation process, let jobs do all that this user can: use sudo and other setuid
         programs, signal the worker, open its token and the data directory.
@@ -131,6 +134,7 @@ class Offers:
     container_engine: Engine = "auto"
     uids: str = DEFAULT_RANGE
     share: Many = None
+    hide: Many = None
     trust_jobs: Flag = False
     limit: Many = None
 
@@ -163,6 +167,7 @@ class Offers:
             container_engine=self.container_engine,
             uids=self.uids,
             shares=tuple(Path(path) for path in self.share or ()),
+            hides=tuple(Path(path) for path in self.hide or ()),
             trusts_jobs=self.trust_jobs,
             limits=read_limits(self.limit, "--limit") if self.limit else None,
             pins=self.pin_cpus,

@@ -1,11 +1,35 @@
 """The commands of the guide to workflows run, on the files it shows."""
 
+import re
 from pathlib import Path
 
 from tests.cli.guide import carry_out
 from tests.cli.program import Program
 
 
-def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
-    assert carry_out("workflows.md", up, tmp_path)
-    assert list(tmp_path.glob("*.yaml"))
+def test_the_commands_of_the_guide_do_what_it_says(up: Program, tmp_path: Path) -> None:
+    said = iter(carry_out("workflows.md", up, tmp_path))
+
+    def find(mark: str) -> str:
+        return next(output for output in said if mark in output)
+
+    diamond = find("workflow diamond")
+    assert re.search(r"failed +lint .*allowed to fail", diamond)
+    assert re.search(r"completed +test +2 ", diamond)
+    conditions = find("workflow release")
+    planned, _, ran = conditions.partition("nothing was submitted")
+    assert "test[linux]" in planned
+    assert "check" not in planned
+    assert "test[windows]" not in planned
+    for job in ("check", "test[linux]", "test[windows]"):
+        assert re.search(rf"{re.escape(job)} \d+: completed", ran)
+    rollback = find("workflow rollback")
+    assert dict(re.findall(r"^(\w+) \d+: (\w+)", rollback, re.MULTILINE)) == {
+        "deploy": "failed", "check": "aborted", "rollback": "completed", "tell": "completed",
+        "praise": "skipped", "clean": "completed",
+    }  # fmt: skip
+    assert re.search(r'outputs +{"version": ?"1.2"}', find("workflow outputs"))
+    assert "build[3.13,debian]" in find("digraph")
+    assert "workflow greet-nobody" in find("greet-nobody")
+    planner = find("workflow planner")
+    assert planner.count(": completed") == 6  # the planner, its three parts, the report, all

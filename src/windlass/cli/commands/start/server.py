@@ -1,6 +1,7 @@
 """`windlass server`."""
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from windlass.cli.commands.start.local_server import (
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
 from windlass.cli.options.flags import Many
+from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import Imports
 from windlass.cli.output.text import BOLD_GREEN, say
@@ -91,6 +93,7 @@ def server(
         store, blobs, settings.config, imports, data=directory, log_level=level,
         sign_in=settings.sign_in, fuzz=tuple(fuzz or ()),
     )  # fmt: skip
+    hide_from_jobs(folders_of(directory, store, blobs), os.environ)
     uvloop.run(_serve(directory, options, where, tuple(allowed_host or ()), not no_dashboard))
 
 

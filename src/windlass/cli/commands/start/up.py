@@ -20,6 +20,7 @@ from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
 from windlass.cli.options.flags import Flag, Many
+from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import (
     APP_VARIABLE,
@@ -108,6 +109,7 @@ def up(
         fuzz=tuple(fuzz or ()),
     )
     _pass_on(variables, modules or (), apps or ())
+    hide_from_jobs(folders_of(directory, options.store, options.blobs), os.environ)
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:

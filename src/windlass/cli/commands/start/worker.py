@@ -26,6 +26,7 @@ from windlass.cli.options.configuration import DEFAULT, OPTIONS, load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
 from windlass.cli.options.flags import Flag
+from windlass.cli.options.hidden_folders import folders_of, hidden_folders
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import NO_VARIABLES, NOTHING, Code, JobVariables, Offers
 from windlass.cli.output.errors import explain_untrusted
@@ -98,7 +99,7 @@ def worker(
     options = offers.options(named, place, held.get(CODE), {**os.environ, **held}, variables)
     options = replace(
         options, keeps_token=KEEPS_NO_TOKEN not in held, drain_limit_ms=_own_drain_limit(core),
-        hides=(data_directory(at.data),),
+        hides=_hidden(data_directory(at.data), options.hides, address, blobs),
     )  # fmt: skip
     if address is None or blobs is None:
         own = own_certificate(client_cert, client_key)
@@ -109,6 +110,14 @@ def worker(
         if KEEPS_NO_TOKEN in held:
             end_to_start_again()
         start_again(held, address)
+
+
+def _hidden(
+    data: Path, named: tuple[Path, ...], store: str | None, blobs: str | None
+) -> tuple[Path, ...]:
+    """Returns the folders that jobs must not read."""
+    own = folders_of(data, store or "", blobs or "")
+    return (*own, *hidden_folders(os.environ), *named)
 
 
 def _run(work: Coroutine[Any, Any, bool], reload: bool) -> bool:
