@@ -19,7 +19,7 @@ from benchmarks.peers import pgqueuer_peer
 from benchmarks.raw import postgres_bare
 from benchmarks.raw.compare import expect_equal_databases
 from benchmarks.report import Row, rate_row
-from benchmarks.server_cpu import postmaster, server_cpu_seconds
+from benchmarks.sections.server_cpu import postmaster, server_cpu_seconds
 from benchmarks.stores import prepare_postgres
 from tests.support.postgres import PostgresServer, start_postgres
 

@@ -25,9 +25,8 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.pools.pools import describe_pool, parse_pool
 from windlass.domain.schedules.cron import Cron
 from windlass.domain.schedules.webhooks import check_url, may_reach
-from windlass.domain.values.addresses import is_loopback
+from windlass.domain.values.addresses import is_loopback, parse_networks
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.networks import parse_networks
 from windlass.domain.values.option_values import read_text
 from windlass.domain.values.quantities import (
     format_duration,

@@ -22,8 +22,8 @@ from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.fleet.workers import Enrolled
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
+from windlass.engine.loops.running.ticker import Ticker
 from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.engine.loops.ticker import Ticker
 from windlass.store.postgres.store import PostgresStore
 from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
 

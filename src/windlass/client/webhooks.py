@@ -14,8 +14,8 @@ from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from windlass.domain.schedules.webhooks import is_numeric, may_reach, sign
+from windlass.domain.values.addresses import Network
 from windlass.domain.values.errors import causes_of
-from windlass.domain.values.networks import Network
 from windlass.ports.clock import Clock
 from windlass.ports.webhooks import Delivered, Delivery
 

@@ -14,8 +14,8 @@ from windlass.domain.access.policy import AccessPolicy, check_policy
 from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
+from windlass.domain.values.addresses import parse_networks
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.networks import parse_networks
 from windlass.domain.values.options import Option, check_fields, describe_fields, doc, shown_ms
 
 # The time between the keeper's deadline for killing its jobs and the end of the lease.

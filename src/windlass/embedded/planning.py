@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from windlass.api.planning import EnginePlanning
+from windlass.api.schedules.planning import EnginePlanning
 from windlass.wire.schedules import (
     ReactionInfo,
     Schedule,

@@ -14,9 +14,9 @@ from windlass.api.events import moment_since
 from windlass.api.jobs import Jobs
 from windlass.api.lists.orders import parse_place, parse_sort
 from windlass.api.parse import job_filter
-from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
 from windlass.api.rights import Rights
+from windlass.api.schedules.planning import EnginePlanning
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.client.service import WHOLE_LOG, LogChoice, find_worker, fresh_key

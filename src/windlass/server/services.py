@@ -7,9 +7,9 @@ from typing import NamedTuple
 from windlass.api.fleet.services import FleetServices
 from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
-from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
 from windlass.api.rights import Rights
+from windlass.api.schedules.planning import EnginePlanning
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.domain.access.roles import Identity

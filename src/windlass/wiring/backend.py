@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windlass.api.jobs import Jobs
-from windlass.api.planner import WirePlanner
 from windlass.api.queries import Queries
+from windlass.api.schedules.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
 from windlass.domain.rows.event_levels import Level
-from windlass.domain.values.networks import parse_networks
+from windlass.domain.values.addresses import parse_networks
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.engine.fleet.epochs import note_settings
@@ -25,11 +25,11 @@ from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.inbox import InboxLoop
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
+from windlass.engine.loops.running.standby import LoopGroup, Standby
+from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.series import SeriesLoop
-from windlass.engine.loops.standby import LoopGroup, Standby
 from windlass.engine.loops.statistics import StatisticsLoop
-from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules

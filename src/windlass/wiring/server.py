@@ -22,8 +22,8 @@ from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.history.event_lines import EventLines, WorkerNames
 from windlass.engine.loops.pools import PoolsLoop
-from windlass.engine.loops.standby import ServerHeartbeat
-from windlass.engine.loops.ticker import Loop, Ticker
+from windlass.engine.loops.running.standby import ServerHeartbeat
+from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.loops.token_uses import TokenUses
 from windlass.engine.pools.pools import Pools
 from windlass.ports.clock import Clock

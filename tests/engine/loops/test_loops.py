@@ -10,7 +10,7 @@ from windlass.domain.config import Config
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.loops import cleanup, health, scheduling
-from windlass.engine.loops.ticker import Ticker
+from windlass.engine.loops.running.ticker import Ticker
 
 
 async def test_a_round_with_nothing_to_do_says_so(rig: Rig) -> None:

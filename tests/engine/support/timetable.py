@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.engine.support.rig import Rig
-from windlass.api.planner import WirePlanner
+from windlass.api.schedules.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, RunState, ScheduleRow
-from windlass.domain.values.networks import parse_networks
+from windlass.domain.values.addresses import parse_networks
 from windlass.domain.values.times import parse_moment
 from windlass.engine.engine import Engine
 from windlass.engine.loops import cron

@@ -8,7 +8,7 @@ import msgspec
 
 from windlass.api.errors import Forbidden
 from windlass.api.jobs import Jobs
-from windlass.api.planning import EnginePlanning
+from windlass.api.schedules.planning import EnginePlanning
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity

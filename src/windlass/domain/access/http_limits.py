@@ -4,8 +4,8 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
+from windlass.domain.values.addresses import parse_networks
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.networks import parse_networks
 from windlass.domain.values.options import doc
 
 LEAST_HEADERS: Final = 1024  # bytes; a token and the headers of any client need some

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from windlass.domain.values.addresses import Address, Network, is_in
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.networks import Address, Network, is_in
 
 URL_LIMIT: Final = 2_000
 TRIES: Final = 12

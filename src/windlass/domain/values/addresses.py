@@ -1,7 +1,13 @@
-"""Addresses: whether only this machine can reach one, and how messages show that of a store."""
+"""Addresses and networks as options name them, and how messages show the address of a store."""
 
 import ipaddress
+from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from windlass.domain.values.errors import InvalidInput
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def is_loopback(host: str) -> bool:
@@ -18,6 +24,22 @@ def is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def parse_networks(texts: Sequence[str], field: str) -> tuple[Network, ...]:
+    """Parses the networks of an option."""
+    networks: list[Network] = []
+    for text in (texts,) if isinstance(texts, str) else texts:
+        try:
+            networks.append(ipaddress.ip_network(text))
+        except ValueError:
+            raise InvalidInput(field, "a list of networks such as 10.1.0.0/16", text) from None
+    return tuple(networks)
+
+
+def is_in(address: Address, networks: Sequence[Network]) -> bool:
+    """Returns True if one of the networks contains the address."""
+    return any(address.version == net.version and address in net for net in networks)
 
 
 def without_password(address: str) -> str:

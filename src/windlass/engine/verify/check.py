@@ -9,9 +9,8 @@ from windlass.engine.verify.compare import compare
 from windlass.engine.verify.counts import check_counts
 from windlass.engine.verify.findings import Findings, Violation
 from windlass.engine.verify.known import SnapshotIndex
-from windlass.engine.verify.order import check_order
 from windlass.engine.verify.placement import check_indices
-from windlass.engine.verify.places import check_places, check_suspects, check_suspended
+from windlass.engine.verify.places import check_order, check_places, check_suspects, check_suspended
 from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check

@@ -1,4 +1,7 @@
-"""Checks that each open job is in exactly one place, with a ticket that agrees with it."""
+"""Checks that each open job is in exactly one place, with a ticket that agrees with it.
+
+Also that none is ranked behind a job that waits for it.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -113,3 +116,22 @@ def _check_ticket(ticket: Ticket, facts: JobFacts, place: str, found: Findings) 
         if has != should:
             message = f"its ticket in {place} says {name} {has}, the job {should}"
             found.add("S20", message, ticket.job)
+
+
+def check_order(known: SnapshotIndex, found: Findings) -> None:
+    """S20: the rank of an open job is at least as good as that of all jobs it blocks.
+
+    Open cascades may still change ranks, so then nothing is checked.
+    """
+    if known.snapshot.cascades:
+        return
+    for job, edges in known.snapshot.dependents:
+        row = known.jobs.get(job)
+        if row is None or not row.facts.is_open:
+            continue
+        for edge in edges:
+            waiting = known.jobs.get(edge >> 1)
+            if waiting is None or not waiting.facts.is_open or waiting.facts.rank >= row.facts.rank:
+                continue
+            found.add("S20", f"is ranked behind job {edge >> 1}, which waits for it", job)
+            break

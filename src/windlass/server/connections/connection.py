@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Any, Final, cast
 
 from windlass.domain.access.http_limits import HttpLimits
-from windlass.domain.values.networks import is_in, parse_networks
+from windlass.domain.values.addresses import is_in, parse_networks
 from windlass.server.connections.census import Census, Owner
 from windlass.server.connections.corking import Corked
 from windlass.server.connections.guarded_http import GuardedHttp

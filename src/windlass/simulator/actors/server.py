@@ -9,9 +9,9 @@ from windlass.engine.engine import Engine
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
+from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.statistics import StatisticsLoop
-from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.ports.store import Store
 from windlass.simulator.world.clock import SeededChance
 from windlass.simulator.world.faulty_store import FaultyStore, StoreFaults

@@ -1,7 +1,8 @@
 """Templates and schedules, with the rights of one caller."""
 
 from windlass.api.parse import namespace_of
-from windlass.api.render_schedules import (
+from windlass.api.rights import Rights
+from windlass.api.schedules.render import (
     reference,
     show_reaction,
     show_run,
@@ -9,7 +10,6 @@ from windlass.api.render_schedules import (
     show_template,
     wanted_of,
 )
-from windlass.api.rights import Rights
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import sees
 from windlass.domain.access.roles import Identity

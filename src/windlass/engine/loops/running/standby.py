@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from windlass.engine.engine import Engine
-from windlass.engine.loops.ticker import Loop, Ticker
+from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.transaction.counters import Counters
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Clock
