@@ -20,7 +20,8 @@ from windlass.fuzzing.coverage.coverage_map import (
     same_name,
 )
 from windlass.fuzzing.coverage.functions import functions_in
-from windlass.fuzzing.coverage.mapper import CoverageBuild, MappedTest, Mapper
+from windlass.fuzzing.coverage.mapper import MappedTest, Mapper
+from windlass.fuzzing.coverage.tools import CoverageBuild
 from windlass.fuzzing.processes.runner import Limits
 from windlass.fuzzing.roles.coverage import parse_shard
 from windlass.fuzzing.roles.seed_selection import select_tests

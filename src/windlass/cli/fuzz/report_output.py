@@ -1,11 +1,17 @@
 """Prints the reports of builders and fuzzers."""
 
+from typing import Final
+
 from windlass.cli.fuzz.app import set_workflow_outputs
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.times import format_moment
+from windlass.fuzzing.reach.html_store import ReportInfo
 from windlass.fuzzing.roles.builder import BuildReport
 from windlass.fuzzing.roles.fuzzer import FuzzReport
+
+SHORT: Final = 12
 
 
 def say_built(report: BuildReport, solver: str) -> None:
@@ -54,12 +60,27 @@ def say_fuzzed(report: FuzzReport, solver: str) -> None:
         say("  the build is marked as bad and left the schedule")
     if report.untriaged:
         say(f"  {count_of(report.untriaged, 'input')} will be looked into in the next run")
+    if (reached := report.reached) is not None and reached.line_count:
+        say(
+            f"  reached for the first time: {count_of(reached.function_count, 'function')}, "
+            f"{count_of(reached.line_count, 'line')}"
+        )
     for key in report.findings:
         say(f"  found {key}: windlass fuzz findings show {solver} {key}")
     for key in report.closed:
         say(f"  fixed {key}")
     for address in report.issues:
         say(f"  issue {address}")
+
+
+def about_report(report: ReportInfo) -> str:
+    """Describes a coverage report in a line."""
+    part = "" if report.complete else "; not all inputs ran in time"
+    return (
+        f"coverage report of {report.commit[:SHORT]}, {format_moment(report.made_at_ms)}: "
+        f"{report.functions} of {report.all_functions} functions, {report.lines} of "
+        f"{report.all_lines} lines{part}"
+    )
 
 
 def count_of(number: int, thing: str) -> str:

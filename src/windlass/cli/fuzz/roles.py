@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from cyclopts import Parameter
@@ -22,19 +23,27 @@ from windlass.cli.fuzz.app import (
 )
 from windlass.cli.fuzz.plan_output import say_build_plan, say_coverage_plan, say_fuzz_plan
 from windlass.cli.fuzz.progress import Progress
-from windlass.cli.fuzz.report_output import count_of, print_fuzzed, say_built, say_fuzzed
+from windlass.cli.fuzz.report_output import (
+    about_report,
+    count_of,
+    print_fuzzed,
+    say_built,
+    say_fuzzed,
+)
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import Conflict
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.layout import KINDS, Kind
+from windlass.fuzzing.coverage.html import INDEX
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.builder import Builder, BuildReport
 from windlass.fuzzing.roles.coverage import (
     CoveragePlan,
     CoverageReport,
     CoverageRole,
+    HtmlResult,
     parse_shard,
 )
 from windlass.fuzzing.roles.engine_factory import cores_of
@@ -181,6 +190,13 @@ def coverage(
     shard: Annotated[
         str, Parameter(help="Map a part of the tests, such as 2/4; the last part merges all parts.")
     ] = "1/1",
+    html: Annotated[
+        Path | None,
+        Parameter(
+            metavar="DIR",
+            help="Only make the HTML report of what tests and corpus reach, and write it here too.",
+        ),
+    ] = None,
     location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
@@ -188,6 +204,9 @@ def coverage(
     """Map which tests reach which functions, with the newest coverage build."""
 
     part = parse_shard(shard)
+    if html is not None and not dry_run:
+        _make_html(solver, commit, html.absolute(), location, json)
+        return
 
     async def step(context: FuzzContext) -> CoverageReport:
         progress = Progress(context.pipeline.runtime.clock, json)
@@ -218,6 +237,26 @@ def coverage(
         say(f"  without coverage: {trouble}")
     if report.missing:
         say(f"  the map still needs the parts {', '.join(report.missing)}")
+    if report.html is not None:
+        say(f"  {about_report(report.html)}")
+
+
+def _make_html(solver: str, commit: str | None, into: Path, location: Location, json: bool) -> None:
+    async def step(context: FuzzContext) -> HtmlResult:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "coverage") as folder:
+            role = CoverageRole(
+                context.solver, context.pipeline, folder, progress.notify,
+                cores=cores_of(context.solver),
+            )  # fmt: skip
+            return await stop_on_sigterm(role.make_html(commit, into))
+
+    made = run_step(solver, location, step)
+    if json:
+        print_json(made)
+    else:
+        say(about_report(made.report))
+        say(str(into / INDEX))
 
 
 @fuzz.command(name="run")

@@ -62,6 +62,16 @@ def coverage_key(solver: str) -> str:
     return f"{solver_prefix(solver)}/coverage/map.json.gz"
 
 
+def report_prefix(solver: str) -> str:
+    """Returns the folder of the newest HTML coverage report."""
+    return f"{solver_prefix(solver)}/coverage-report"
+
+
+def reached_prefix(solver: str) -> str:
+    """Returns the folder of what each commit's fuzzing reached first."""
+    return f"{solver_prefix(solver)}/reached"
+
+
 def findings_prefix(solver: str) -> str:
     return f"{solver_prefix(solver)}/findings"
 

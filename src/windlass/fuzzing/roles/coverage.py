@@ -9,42 +9,33 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.builds.archive import unpack
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
-from windlass.fuzzing.config.settings import convert_settings
+from windlass.fuzzing.config.coverage_settings import CoverageOptions, coverage_options
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, decode, encode
-from windlass.fuzzing.coverage.mapper import CoverageBuild, MappedTest, Mapper
+from windlass.fuzzing.coverage.mapper import MappedTest, Mapper
+from windlass.fuzzing.coverage.tools import CoverageBuild
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.processes.runner import Limits, tail
+from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
+from windlass.fuzzing.reach.measurement import measurement_of
+from windlass.fuzzing.roles.corpus import Corpus
 from windlass.fuzzing.roles.engine_factory import fresh_folder
 from windlass.fuzzing.roles.seed_selection import find_tests
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 
+REPORT_MS: Final = 30 * 60_000  # for running all inputs of the HTML report
 TROUBLES: Final = 20  # how many tests without coverage the report lists
-
-
-class CoverageOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The options under `coverage` in the solver file.
-
-    `argv` runs one test with the coverage build (default: the engine's `argv`, or its `binary`
-    with one input), `binary` is the program that llvm-cov reads, and `timeout` applies to each
-    test.
-    """
-
-    argv: list[str] = []
-    binary: str = ""
-    timeout: str = "60s"
 
 
 class CoverageReport(msgspec.Struct, kw_only=True):
@@ -57,6 +48,14 @@ class CoverageReport(msgspec.Struct, kw_only=True):
     missing: list[str] = []
     troubles: list[str] = []
     crashed: list[str] = []
+    html: ReportInfo | None = None
+
+
+class HtmlResult(msgspec.Struct, kw_only=True):
+    """The HTML report that was made, and the folder that it was also written to."""
+
+    report: ReportInfo
+    folder: str = ""
 
 
 class CoveragePlan(msgspec.Struct, kw_only=True):
@@ -112,7 +111,58 @@ class CoverageRole:
             raise WindlassError(f"no test wrote any coverage: {'; '.join(troubles[:3])}")
         report = await self._write(found, len(tests), shard, troubles)
         report.crashed = mapper.crashed
+        if report.merged and options.html:
+            report.html = await self._try_report(mirror, commit, build, report)
         return report
+
+    async def make_html(self, commit: str | None = None, into: Path | None = None) -> HtmlResult:
+        """Makes the HTML report from tests and corpus, and stores it, without mapping tests."""
+        mirror = Mirror(self.solver.repository, self.work / "mirror.git")
+        await mirror.fetch()
+        builds = BuildCache(self.pipeline, self.work / "builds")
+        commit = await self._commit(mirror, builds, commit)
+        build = await builds.fetch(commit, "coverage") or await self._make(mirror, commit)
+        info = await self._report(mirror, commit, build, into)
+        return HtmlResult(report=info, folder="" if into is None else str(into))
+
+    async def _try_report(
+        self, mirror: Mirror, commit: str, build: LocalBuild, report: CoverageReport
+    ) -> ReportInfo | None:
+        """Makes the report; the map is there even if that fails."""
+        try:
+            return await self._report(mirror, commit, build)
+        except WindlassError as error:
+            report.troubles.append(f"no HTML report: {error}")
+            return None
+
+    async def _report(
+        self, mirror: Mirror, commit: str, build: LocalBuild, into: Path | None = None
+    ) -> ReportInfo:
+        sources = self.work / "checkout" / "tests"
+        await mirror.checkout(commit, sources)
+        corpus = fresh_folder(self.work / "corpus")
+        await Corpus(self.pipeline).fetch(corpus)
+        inputs = [*find_tests(sources, self.solver.tests).values(), *sorted(corpus.iterdir())]
+        self.notify(f"{commit[:12]}: HTML report of {len(inputs)} inputs")
+        folder = fresh_folder(self.work / "report")
+        clock = self.pipeline.runtime.clock
+        measurement = measurement_of(self.solver, build, folder, clock, self.cores)
+        complete = await measurement.add(inputs, clock.now_ms() + REPORT_MS)
+        reach = await measurement.read()
+        share = reach.share()
+        if not share.functions:
+            raise WindlassError("no input wrote any coverage")
+        pages = fresh_folder(self.work / "pages")
+        tool = await measurement.make_html(reach, sources, pages)
+        info = ReportInfo(
+            id=f"{clock.now_ms()}-{self.pipeline.runtime.nonce()}", commit=commit,
+            made_at_ms=clock.now_ms(), tool=tool, inputs=len(inputs), complete=complete,
+            functions=share.functions, all_functions=share.all_functions, lines=share.lines,
+            all_lines=share.all_lines,
+        )  # fmt: skip
+        if into is not None:
+            shutil.copytree(pages, into, dirs_exist_ok=True)
+        return await HtmlStore(self.pipeline).save(pages, info)
 
     async def _keep_crashed(self, commit: str, tests: Sequence[Path]) -> None:
         """Leaves tests that crash to the next fuzzer's run, which triages them."""
@@ -142,7 +192,7 @@ class CoverageRole:
             in_bucket=await self.pipeline.has_build(commit, ("coverage",)),
             tests=len(await self._tests(mirror, commit, shard)),
             shard=f"{shard[0]}/{shard[1]}", cores=self.cores,
-            timeout_ms=parse_duration_ms(options.timeout, "coverage.timeout"),
+            timeout_ms=options.timeout_ms,
             replaces_map=await self.pipeline.bucket.exists(key), writes=[*own, key],
         )  # fmt: skip
 
@@ -184,12 +234,9 @@ class CoverageRole:
         return LocalBuild(folder, unpack(archive, folder))
 
     def _mapper(self, build: LocalBuild, options: CoverageOptions) -> Mapper:
-        binary = options.binary or self.solver.binaries[0]
-        timeout = parse_duration_ms(options.timeout, "coverage.timeout")
-        return Mapper(
-            CoverageBuild(build.folder, Path(build.metadata.root), binary), self.work / "mapping",
-            self.pipeline.runtime.clock, Limits(timeout, memory=self.solver.memory_bytes),
-        )  # fmt: skip
+        limits = Limits(options.timeout_ms, memory=self.solver.memory_bytes)
+        made = CoverageBuild(build.folder, Path(build.metadata.root), options.binary)
+        return Mapper(made, self.work / "mapping", self.pipeline.runtime.clock, limits)
 
     async def _write(
         self, found: CoverageMap, tests: int, shard: tuple[int, int], troubles: list[str]
@@ -225,22 +272,6 @@ class CoverageRole:
         return f"{folder}/shards/{commit}/{number}-of-{count}.json.gz"
 
 
-def coverage_options(solver: Solver) -> CoverageOptions:
-    """Returns the options, with the engine's command as the default."""
-    options = convert_settings(dict(solver.coverage), CoverageOptions, "coverage")
-    own: Any = solver.engine.get("argv")
-    target: Any = solver.engine.get("binary")
-    if not options.argv and isinstance(own, list):
-        options.argv = [str(word) for word in own]
-    elif isinstance(target, str):
-        options.argv = options.argv or ["{binaries}/" + target, "{input}"]
-        options.binary = options.binary or target
-    if not options.argv:
-        message = "coverage.argv is missing: the command that runs one test"
-        raise InvalidSetting("coverage.argv", message)
-    return options
-
-
 def parse_shard(text: str) -> tuple[int, int]:
     """Parses `2/4`, the second of four shards."""
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
@@ -252,15 +283,4 @@ def parse_shard(text: str) -> tuple[int, int]:
 def _commands(
     tests: Mapping[str, Path], options: CoverageOptions, binaries: Path
 ) -> Sequence[MappedTest]:
-    return [
-        MappedTest(
-            name,
-            [
-                word.replace("{binaries}", str(binaries))
-                .replace("{input}", str(path))
-                .replace("@@", str(path))
-                for word in options.argv
-            ],
-        )
-        for name, path in tests.items()
-    ]
+    return [MappedTest(name, options.command(binaries, path)) for name, path in tests.items()]

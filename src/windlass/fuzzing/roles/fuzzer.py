@@ -28,6 +28,7 @@ from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.processes.disk_space import report_disk_full
+from windlass.fuzzing.reach.run_measure import RunMeasure, RunReach
 from windlass.fuzzing.roles.corpus import Corpus, prune
 from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder, memory_of
 from windlass.fuzzing.roles.findings_run import FindingsRun
@@ -48,6 +49,8 @@ from windlass.ports.clock import Clock
 RESERVE: Final = 10  # a tenth of the budget is reserved for triage
 LEAST_RESERVED_MS: Final = 5_000
 LEAST_MS: Final = 1_000
+MEASURING: Final = 20  # a part of the budget is for measuring what was reached, and at most
+MEASURING_MS: Final = 10 * 60_000
 PRUNE_MS: Final = 5 * 60_000
 TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as they are
 TESTS_TO_TRY: Final = 5
@@ -57,7 +60,10 @@ REPORTS_KEPT: Final = 1_000
 
 
 class FuzzReport(msgspec.Struct, kw_only=True):
-    """The result of a fuzzer's run, also stored in the bucket."""
+    """The result of a fuzzer's run, also stored in the bucket.
+
+    `reached` is what it reached that nothing had before, None if that is not known.
+    """
 
     outcome: Literal["fuzzed", "nothing", "unhealthy"]
     commit: str | None = None
@@ -77,6 +83,7 @@ class FuzzReport(msgspec.Struct, kw_only=True):
     seed_problems: list[str] = []
     began_at_ms: int = 0
     new_findings: int = 0
+    reached: RunReach | None = None
 
 
 @dataclass(slots=True)
@@ -155,7 +162,8 @@ class Fuzzer:
         budget = self.budget_ms or self.solver.budget_ms
         setup_ms = self.pipeline.now_ms() - began
         reserved = reserved_of(budget, self.solver)
-        left = max(budget - setup_ms - reserved, LEAST_MS)
+        measuring = min(budget // MEASURING, MEASURING_MS)
+        left = max(budget - setup_ms - reserved - measuring, LEAST_MS)
         statistics = await self._run_engine(session, commit, left)
         report = FuzzReport(
             outcome="fuzzed", commit=commit, tests=len(session.selection.tests),
@@ -166,8 +174,23 @@ class Fuzzer:
         if report.why:
             report.outcome = "unhealthy"
         await self._triage_failures(session, commit, report, self.pipeline.now_ms() + reserved)
+        report.reached = await self._measure(session, commit, measuring)
         await self._save_results(session, report)
         return report
+
+    async def _measure(self, session: "Session", commit: str, length_ms: int) -> RunReach | None:
+        """Says what the new inputs reach that tests and corpus did not before."""
+        folder = fresh_folder(self.work / "reach")
+        try:
+            return await RunMeasure(
+                self.solver, self.pipeline, session.builds, folder, cores_of(self.solver)
+            ).run(
+                commit, target_of(self.solver), session.selection.everything, session.corpus,
+                session.fetched, length_ms,
+            )  # fmt: skip
+        except WindlassError as error:
+            self.notify(f"not known what the run reached: {error}")
+            return None
 
     async def classify(self, commit: str, path: Path) -> Verdict:
         """Runs one input with the build of a commit."""
@@ -337,7 +360,7 @@ class Fuzzer:
 
     async def _record(self, report: FuzzReport) -> None:
         """Adds the run to the history; a run counts even if that cannot be written."""
-        count = report.statistics or Statistics()
+        count, reached = report.statistics or Statistics(), report.reached
         try:
             await record_run(self.pipeline, RunPoint(
                 at_ms=self.pipeline.now_ms(), commit=report.commit or "",
@@ -346,6 +369,8 @@ class Fuzzer:
                 seconds=count.seconds, coverage=count.coverage, corpus=report.corpus,
                 new_inputs=count.new_inputs, findings=len(report.findings),
                 new_findings=report.new_findings, closed=len(report.closed),
+                new_functions=-1 if reached is None else reached.function_count,
+                new_lines=-1 if reached is None else reached.line_count,
                 problems=report.seed_problems,
             ))  # fmt: skip
         except WindlassError as error:

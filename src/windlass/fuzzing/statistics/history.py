@@ -25,6 +25,7 @@ class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `coverage` is what the engine counts of it, -1 if it does not say.
 
     `new_findings` were found by this run first, `closed` are findings that it closed.
+    `new_functions` and `new_lines` were reached by this run first, -1 if that is not known.
     """
 
     at_ms: int
@@ -40,6 +41,8 @@ class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
     findings: int = 0
     new_findings: int = 0
     closed: int = 0
+    new_functions: int = -1
+    new_lines: int = -1
     problems: list[str] = []
 
 

@@ -32,7 +32,8 @@ class CommitSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     `gained` is how much more coverage its runs reached than all runs before its first one,
     None if that is not known. Builds differ, so it is exact only if the engine numbers what
-    it covers alike in both.
+    it covers alike in both. `new_functions` and `new_lines` were reached by its runs first,
+    None if no run could tell; they are measured with one build, so they are exact.
     """
 
     commit: str
@@ -44,6 +45,8 @@ class CommitSummary(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     coverage: int
     gained: int | None
+    new_functions: int | None
+    new_lines: int | None
     new_inputs: int
     new_findings: int
     closed: int
@@ -93,12 +96,19 @@ def by_commit(runs: Sequence[RunPoint]) -> list[CommitSummary]:
                 executions=sum(run.executions for run in group),
                 seconds=sum(run.seconds for run in group), coverage=reached,
                 gained=max(reached - before, 0) if known else None,
+                new_functions=_sum_known([run.new_functions for run in group]),
+                new_lines=_sum_known([run.new_lines for run in group]),
                 new_inputs=sum(run.new_inputs for run in group),
                 new_findings=sum(run.new_findings for run in group),
                 closed=sum(run.closed for run in group), last_at_ms=group[-1].at_ms,
             )
         )  # fmt: skip
     return found
+
+
+def _sum_known(counts: Sequence[int]) -> int | None:
+    known = [count for count in counts if count >= 0]
+    return sum(known) if known else None
 
 
 def _series(days: Iterable[DayPoint]) -> list[Series]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Final
 
+import msgspec
 from cyclopts import Parameter
 
 from windlass.cli.fuzz.app import (
@@ -14,18 +15,30 @@ from windlass.cli.fuzz.app import (
     run_step,
     warn,
 )
+from windlass.cli.fuzz.report_output import about_report, count_of
 from windlass.cli.fuzz.stats.sparklines import WIDEST, sparkline
 from windlass.cli.options.flags import Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.times import format_moment
+from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
+from windlass.fuzzing.reach.records import ReachRecords, TargetReach
+from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.statistics.history import DayPoint, history_file
 from windlass.fuzzing.statistics.summary import CommitSummary, Series, Summary, summarise
 
 SHORT: Final = 12
 SHOWN: Final = 10  # commits
+FUNCTIONS: Final = 30  # of a commit
 
 Figure = Callable[[DayPoint], float | None]
+
+
+class Statistics(Summary, frozen=True, kw_only=True):
+    """The summary, what the named commits' runs reached first, and the coverage report."""
+
+    reached: dict[str, dict[str, TargetReach]] = msgspec.field(default_factory=dict)
+    report: ReportInfo | None = None
 
 
 @fuzz.command
@@ -41,9 +54,10 @@ def stats(
 ) -> None:
     """Show executions, coverage, corpus and findings over time, and what each commit added."""
 
-    async def step(context: FuzzContext) -> Summary:
+    async def step(context: FuzzContext) -> Statistics:
         history = await history_file(context.pipeline).read()
-        return summarise(context.solver.name, history, commit)
+        found = summarise(context.solver.name, history, commit)
+        return await _with_reach(context.pipeline, found, commit)
 
     found = run_step(solver, location, step, reading=True)
     if json:
@@ -57,9 +71,38 @@ def stats(
         _show(one)
     if found.commits:
         columns = ("commit", "last run", "target", "runs", "executions", "coverage", "gained",
-                   "inputs", "findings", "fixed")  # fmt: skip
+                   "functions", "lines", "inputs", "findings", "fixed")  # fmt: skip
         newest = sorted(found.commits, key=lambda one: one.last_at_ms)[-SHOWN:]
         print_table(columns, [_row(one) for one in reversed(newest)], "no runs")
+    for name, targets in found.reached.items():
+        for target, reached in targets.items():
+            _show_reached(name, target, reached)
+    if found.report is not None:
+        say(about_report(found.report))
+
+
+async def _with_reach(pipeline: Pipeline, found: Summary, commit: str) -> Statistics:
+    """Adds the coverage report, and with a commit the functions that its runs reached first."""
+    named = sorted({one.commit for one in found.commits}) if commit else []
+    records = ReachRecords(pipeline)
+    reached = {name: (await records.get(name)).targets for name in named[:SHOWN]}
+    return Statistics(
+        **msgspec.structs.asdict(found), reached={n: r for n, r in reached.items() if r},
+        report=await HtmlStore(pipeline).info(),
+    )  # fmt: skip
+
+
+def _show_reached(commit: str, target: str, reached: TargetReach) -> None:
+    functions, lines = reached.function_count, reached.line_count
+    say("")
+    say(
+        f"{commit[:SHORT]} reached first with {target}: {count_of(functions, 'function')}, "
+        f"{count_of(lines, 'line')}"
+    )
+    for name in reached.functions[:FUNCTIONS]:
+        say(f"  {name}")
+    if functions > FUNCTIONS:
+        say(f"  and {functions - FUNCTIONS} more (--json lists them)")
 
 
 def _show(series: Series) -> None:
@@ -82,10 +125,14 @@ def _show(series: Series) -> None:
 
 def _row(one: CommitSummary) -> tuple[object, ...]:
     runs = f"{one.runs} ({one.unhealthy} unhealthy)" if one.unhealthy else str(one.runs)
-    gained = "" if one.gained is None else f"+{one.gained}"
+    gained, functions, lines = (
+        "" if count is None else f"+{count}"
+        for count in (one.gained, one.new_functions, one.new_lines)
+    )
     return (
         one.commit[:SHORT], format_moment(one.last_at_ms), one.target, runs, one.executions,
-        _number(_known(one.coverage)), gained, one.new_inputs, one.new_findings, one.closed,
+        _number(_known(one.coverage)), gained, functions, lines, one.new_inputs, one.new_findings,
+        one.closed,
     )  # fmt: skip
 
 
