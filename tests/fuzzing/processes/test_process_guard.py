@@ -10,8 +10,10 @@ from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from tests.support.waiting import until
 
-# The script itself, a child in its group, and one that has left for a session of its own.
+# It ends at once until it is told to stay: a builder tries a new build, too. Then there are
+# the script itself, a child in its group, and one that has left for a session of its own.
 FAMILY = """#!/bin/sh
+[ -e {mark}.stay ] || exit 0
 sleep 600 &
 echo $! > {mark}.child
 setsid sh -c 'trap "" TERM; echo $$ > {mark}.away; while true; do sleep 600; done' &
@@ -40,10 +42,14 @@ def test_what_it_runs_ends_when_it_is_killed(tmp_path: Path, role: str) -> None:
     world = World(tmp_path, cores=1, more="input_timeout: 10m")
     mark = tmp_path / "pid"
     script = FAMILY.format(mark=mark)
+    stay = mark.with_name(f"{mark.name}.stay")
     if role == "builder":
+        stay.touch()
         run(world.enqueue(world.commit("hangs", build_sh=script)))
     else:
         run(world.build_and_schedule(world.commit("hangs", solver_sh=script)))
+        assert not list(tmp_path.glob("pid.*")), "the builder's own trial has left no pids"
+        stay.touch()
     killed = Commands(world).start(role, "scripted")
     pids = run(written_pids(mark))
     assert not any(map(gone, pids))

@@ -15,6 +15,7 @@ from tests.support.waiting import until
 from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
 from windlass.fuzzing.buckets.layout import build_key, build_log_key
 from windlass.fuzzing.processes.disk_space import DiskFull
+from windlass.fuzzing.roles import run_health
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.status import read_status
 from windlass.fuzzing.state.documents import BuildQueue
@@ -271,3 +272,13 @@ def test_a_new_build_that_answers_no_test_raises_an_alarm(tmp_path: Path) -> Non
     assert queue_of(world).built == (good, refuses, crashes)
     (sick,) = run(read_status(world.pipeline)).unhealthy
     assert (sick.commit, sick.runs) == (refuses, 0)
+
+
+def test_a_builder_does_not_wait_for_an_input_as_long_as_its_solver_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_health, "TRIAL_OF_ONE_MS", 300)
+    world = World(tmp_path, more="input_timeout: 10m")
+    run(world.enqueue(world.commit("slow", solver_sh="#!/bin/sh\nexec sleep 600\n")))
+    report = run(world.build())
+    assert (report.outcome, report.alarm) == ("built", "")

@@ -17,6 +17,7 @@ from windlass.fuzzing.state.pipeline import Pipeline
 
 TESTS_TO_TRY: Final = 5
 TRIAL_MS: Final = 60_000
+TRIAL_OF_ONE_MS: Final = 12_000  # a solver may allow an input hours; a builder does not wait
 
 
 def sickness_of(count: Statistics, settings: HealthSettings) -> str:
@@ -65,18 +66,22 @@ async def record_health(
 async def alarm_about(
     commit: str, solver: Solver, pipeline: Pipeline, mirror: Mirror, work: Path
 ) -> str:
-    """Runs some tests with the build of a commit; says if it starts none or answers none."""
+    """Runs some tests with the build of a commit; says if it starts none or answers none.
+
+    A test that is slower than the trial, but not than its solver allows, says nothing.
+    """
     sources = work / "checkout"
     await mirror.checkout(commit, sources)
     tests = list(find_tests(sources, solver.tests).values())[:TESTS_TO_TRY]
     build = await BuildCache(pipeline, fresh_folder(work / "builds")).fetch(commit)
     if not tests or build is None:
         return ""
-    engine = EngineFactory(solver, pipeline, work).engine(build.folder)
+    patience = min(TRIAL_OF_ONE_MS / solver.input_timeout_ms, 1.0)
+    engine = EngineFactory(solver, pipeline, work).engine(build.folder, patience)
     clock = pipeline.runtime.clock
     crashes = fresh_folder(work / "crashes")
     count = await SeedRuns(engine, crashes, (), clock, clock.now_ms() + TRIAL_MS).run(tests, 1)
-    if count.tests_fine or count.bugs:
+    if count.tests_fine or count.bugs or (patience < 1 and count.timeouts):
         return ""
     return f"the new build answers none of the {count.tests} tests that were tried"
 
