@@ -1,8 +1,9 @@
 """A server in the test's own loop, on a free port of this machine, spoken to by HTTP."""
 
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any
+from typing import Any, Final
 
 import httpx
 
@@ -23,6 +24,8 @@ from windlass.wiring.server import running_services
 
 JSON = {"Content-Type": "application/json"}
 RAW = {"Content-Type": "application/octet-stream"}
+# For clients that only make plain calls: to load the authorities of the machine takes them long.
+NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class FakeWorker:
@@ -71,7 +74,7 @@ class RunningServer:
         self.address = address
         self._stack = stack
         self._made = 0
-        self.admin = httpx.AsyncClient()
+        self.admin: httpx.AsyncClient
 
     async def token(self, role: Role, *namespaces: str) -> str:
         """The secret of a new token; an earlier server on the same store may have named some."""
@@ -84,7 +87,9 @@ class RunningServer:
     async def http(self, token: str | None) -> httpx.AsyncClient:
         """A client that presents this token; it is closed with the server."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        client = httpx.AsyncClient(base_url=self.address, headers=headers, timeout=30)
+        client = httpx.AsyncClient(
+            base_url=self.address, headers=headers, timeout=30, verify=NO_TLS
+        )
         return await self._stack.enter_async_context(client)
 
     async def role(self, role: Role, *namespaces: str) -> httpx.AsyncClient:
@@ -145,14 +150,16 @@ async def running_server(
     options = ServerOptions(
         store, blobs, config or Config(), sign_in=sign_in or SignIn(), fuzz=fuzz
     )
-    async with running_services(options) as services:
+    # Each is closed also if what follows fails: a later test would be told of a socket left open.
+    async with AsyncExitStack() as outer:
+        outer.callback(bound.close)
+        services = await outer.enter_async_context(running_services(options))
         serving = start_serving(services, listen, bound)
+        outer.push_async_callback(serving.stop)
         async with AsyncExitStack() as stack:
             server = RunningServer(services, serving, address_of(listen, bound), stack)
-            await server.admin.aclose()
             server.admin = await server.role(Role.ADMIN)
             yield server
-        await serving.stop()
 
 
 def error_of(reply: httpx.Response) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import mimetypes
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -36,7 +37,7 @@ class Files:
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
         self._read_at = 0.0
-        self._files: dict[str, File] = {}
+        self._files: Mapping[str, File] = {}
         self._indexes: dict[str, File] = {}  # by prefix
         self._look()
 
@@ -61,7 +62,7 @@ class Files:
         if built_at == self._read_at and self._files:
             return
         self._read_at = built_at
-        self._files = _read(self._folder) if built_at else {}
+        self._files = _read(self._folder, built_at) if built_at else {}
         self._indexes.clear()
 
     def _make_index(self, base: str) -> File:
@@ -74,7 +75,9 @@ class Files:
         return _file(body, "text/html", {"gzip": gzip.compress(body, mtime=0)})
 
 
-def _read(folder: Path) -> dict[str, File]:
+@lru_cache(maxsize=1)  # servers of one process share them
+def _read(folder: Path, built_at: float) -> Mapping[str, File]:
+    del built_at  # what was read before a build does not count
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return {
         path.relative_to(folder).as_posix(): _with_forms(path, folder)

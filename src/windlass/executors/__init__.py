@@ -8,7 +8,7 @@ submit; for marked functions their signature does the same.
 """
 
 from collections.abc import Callable, Iterable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ import structlog
 from windlass.domain.tasks.built_in import KINDS
 from windlass.ports.executor import Executor
 from windlass.ports.tasks import TaskKind
+from windlass.tasks.installed import installed
 from windlass.tasks.task import PYTHON, Task
 
 GROUP: Final = "windlass.tasks"
@@ -33,7 +34,7 @@ def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
 
     import_modules(imports)
     kinds = {kind.name: kind for kind in KINDS}
-    for point in entry_points(group=GROUP):
+    for point in installed(GROUP):
         kind = getattr(_load(point), "kind", None)
         if kind is not None:
             kinds[point.name] = kind
@@ -62,7 +63,7 @@ def load_executors(
     for task, make in BUILT_IN.items():
         if wanted is None or task in wanted:
             executors[task] = make() if task != PYTHON else _python(modules, tuple(allowed))
-    for point in entry_points(group=GROUP):
+    for point in installed(GROUP):
         brought = _load(point) if wanted is None or point.name in wanted else None
         marks = isinstance(brought, ModuleType | Task)
         if brought is not None and not marks:

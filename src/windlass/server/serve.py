@@ -22,6 +22,7 @@ GRACE_SECONDS = 10  # for requests that have work to do; those that wait are ans
 UNREAD_SECONDS = 1  # after a stop, for clients that do not read what was sent
 BACKLOG = 2_048
 NEVER_SECONDS: Final = 10**6
+TICK_SECONDS: Final = 0.1  # as uvicorn counts on
 LOOK_SECONDS: Final = 1.0  # between two looks at connections and certificates
 
 # What anybody can make uvicorn log, and what we do on purpose.
@@ -134,7 +135,7 @@ class Serving:
 
     async def stop(self) -> None:
         """Accepts nothing more, answers open requests, and stops."""
-        self._server.should_exit = True
+        self._server.end()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         if self._looking is not None:
@@ -159,7 +160,22 @@ class _QuietServer(uvicorn.Server):
         super().__init__(config)
         self._reception = reception
         self._stop_waiting = stop_waiting
+        self._ending = asyncio.Event()
         logging.getLogger("uvicorn.error").addFilter(_is_news)
+
+    def end(self) -> None:
+        """Begins to stop, without the pause until uvicorn would look."""
+        self.should_exit = True
+        self._ending.set()
+
+    async def main_loop(self) -> None:
+        """Does what uvicorn does at each look, until this is to end."""
+        looks = 0
+        while not await self.on_tick(looks):
+            looks += 1
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self._ending.wait()
 
     def capture_signals(self) -> Any:
         return contextlib.nullcontext()

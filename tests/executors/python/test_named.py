@@ -103,7 +103,7 @@ def test_an_entry_point_names_a_function_or_its_module(
     monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     point = EntryPoint("thumbs.make", value, executors.GROUP)
-    monkeypatch.setattr(executors, "entry_points", lambda group: [point])
+    monkeypatch.setattr(executors, "installed", lambda group: [point])
     assert {"thumbs.make", "thumbs.wait", "python"} <= set(load_executors())
     assert "thumbs.make" in load_kinds()
 

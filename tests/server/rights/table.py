@@ -1,5 +1,6 @@
 """Calls every route as everybody, and compares the answers with the declared rights."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -81,7 +82,10 @@ async def call_all(world: World) -> list[Cell]:
         refused = [who for who in world.callers if wanted[who.title] != DONE]
         served = [who for who in world.callers if wanted[who.title] == DONE]
         newest, _ = await world.changes_by_callers(newest)
-        cells += [await _call(world, row, who, wanted[who.title]) for who in refused]
+        # Together: some are told only after a wait that it was in vain.
+        cells += await asyncio.gather(
+            *(_call(world, row, who, wanted[who.title]) for who in refused)
+        )
         newest, changes = await world.changes_by_callers(newest)
         assert changes == [], f"{row.title} was refused"
         cells += [await _call(world, row, who, DONE) for who in served]

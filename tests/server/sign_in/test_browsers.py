@@ -7,7 +7,7 @@ import httpx
 from tests.server.sign_in.browser import sign_in
 from tests.server.sign_in.conftest import Setting
 from tests.support.running import run
-from tests.support.running_server import RunningServer, error_of
+from tests.support.running_server import NO_TLS, RunningServer, error_of
 from windlass.domain.access.roles import Role
 from windlass.server.sign_in import code_flow
 
@@ -15,7 +15,7 @@ COOKIE = "windlass_session"
 
 
 def new_browser() -> httpx.AsyncClient:
-    return httpx.AsyncClient(timeout=30)
+    return httpx.AsyncClient(verify=NO_TLS, timeout=30)
 
 
 async def signed_in(server: RunningServer, browser: httpx.AsyncClient, name: str) -> httpx.Response:
@@ -116,7 +116,7 @@ def test_a_callback_counts_once_and_only_in_the_browser_that_began(setting: Sett
             for change in ({"state": "x" * 43}, {"state": ""}, {"iss": "https://evil.example"}):
                 query = {name: values[0] for name, values in asked.items()} | change
                 jar = {"windlass_sign_in": cookie}
-                async with httpx.AsyncClient(cookies=jar) as again:
+                async with httpx.AsyncClient(verify=NO_TLS, cookies=jar) as again:
                     forged = await again.get(f"{server.address}/auth/callback", params=query)
                     assert forged.status_code == 401, change
             # The last one used the state up, also for the browser that it belongs to.
@@ -132,7 +132,7 @@ def test_a_token_with_another_nonce_does_not_count(setting: Setting) -> None:
             back = await sign_in(browser, server.address, "alice")
             state, _, verifier, to = browser.cookies["windlass_sign_in"].split(".", 3)
             jar = {"windlass_sign_in": f"{state}.{'n' * 43}.{verifier}.{to}"}
-            async with httpx.AsyncClient(cookies=jar) as swapped:
+            async with httpx.AsyncClient(verify=NO_TLS, cookies=jar) as swapped:
                 reply = await swapped.get(back.headers["Location"])
             assert reply.status_code == 401
             assert "nonce" in error_of(reply)["message"]
@@ -146,7 +146,7 @@ def test_a_code_without_its_verifier_is_worthless(setting: Setting) -> None:
             back = await sign_in(browser, server.address, "alice")
             state, nonce, _, to = browser.cookies["windlass_sign_in"].split(".", 3)
             jar = {"windlass_sign_in": f"{state}.{nonce}.{'v' * 43}.{to}"}
-            async with httpx.AsyncClient(cookies=jar) as thief:
+            async with httpx.AsyncClient(verify=NO_TLS, cookies=jar) as thief:
                 reply = await thief.get(back.headers["Location"])
             assert reply.status_code == 401
             assert "refused the sign-in: invalid_grant" in error_of(reply)["message"]
@@ -163,7 +163,7 @@ def test_nobody_is_sent_to_another_site(setting: Setting) -> None:
             back = await sign_in(browser, server.address, "alice")
             state, nonce, verifier, _ = browser.cookies["windlass_sign_in"].split(".", 3)
             jar = {"windlass_sign_in": f"{state}.{nonce}.{verifier}.//evil.example"}
-            async with httpx.AsyncClient(cookies=jar) as other:
+            async with httpx.AsyncClient(verify=NO_TLS, cookies=jar) as other:
                 reply = await other.get(back.headers["Location"])
             assert (reply.status_code, reply.headers["Location"]) == (302, "/")
 

@@ -10,7 +10,7 @@ import pytest
 from tests.server.sign_in.browser import sign_in
 from tests.server.sign_in.conftest import Setting
 from tests.support.running import run
-from tests.support.running_server import RunningServer, error_of
+from tests.support.running_server import NO_TLS, RunningServer, error_of
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.config import Config
 from windlass.domain.values.errors import TooManyRequests
@@ -24,7 +24,7 @@ PROXY = Config(http=HttpLimits(trusted_proxies=("127.0.0.1",), sign_ins_per_minu
 
 async def _begun(server: RunningServer) -> str:
     """The state that the server gives to anybody who begins."""
-    async with httpx.AsyncClient() as browser:
+    async with httpx.AsyncClient(verify=NO_TLS) as browser:
         reply = await browser.get(f"{server.address}/auth/login")
         assert reply.status_code == 302, reply.text
         (state,) = parse_qs(urlsplit(reply.headers["Location"]).query)["state"]
@@ -38,7 +38,7 @@ async def _call_back(server: RunningServer, state: str, **headers: str) -> int:
     The provider is stopped: 503 says that the server has tried to ask it, 401 that it has not.
     """
     jar = {COOKIE: f"{state}.{'n' * 43}.{'v' * 43}./"}
-    async with httpx.AsyncClient(cookies=jar, headers=headers) as stranger:
+    async with httpx.AsyncClient(verify=NO_TLS, cookies=jar, headers=headers) as stranger:
         query = {"code": "made-up", "state": state}
         reply = await stranger.get(f"{server.address}/auth/callback", params=query)
         assert reply.status_code in (401, 429, 503), reply.text
@@ -84,7 +84,7 @@ def test_a_state_of_another_store_does_not_count(setting: Setting) -> None:
 def test_another_server_of_the_store_finishes_a_sign_in(setting: Setting, tmp_path: Path) -> None:
     async def scenario() -> None:
         store = f"sqlite://{tmp_path}/windlass.db"
-        async with httpx.AsyncClient(timeout=30) as browser:
+        async with httpx.AsyncClient(verify=NO_TLS, timeout=30) as browser:
             async with setting.server(store) as server:
                 back = await sign_in(browser, server.address, "alice")
             async with setting.server(store):
@@ -97,7 +97,7 @@ def test_another_server_of_the_store_finishes_a_sign_in(setting: Setting, tmp_pa
 def test_an_address_signs_in_only_so_often_and_others_are_served(setting: Setting) -> None:
     async def scenario() -> None:
         async with setting.server(config=PROXY) as server:
-            async with httpx.AsyncClient(base_url=server.address) as client:
+            async with httpx.AsyncClient(verify=NO_TLS, base_url=server.address) as client:
 
                 async def login(address: str) -> httpx.Response:
                     return await client.get("/auth/login", headers={"X-Forwarded-For": address})

@@ -13,7 +13,7 @@ import pytest
 from tests.server.sign_in.conftest import Setting
 from tests.support.identity_provider.server import new_key
 from tests.support.running import run
-from tests.support.running_server import error_of
+from tests.support.running_server import NO_TLS, error_of
 from windlass.server.http import token_watch
 
 
@@ -200,5 +200,5 @@ def test_a_stream_ends_when_its_signed_token_expires(
 
 
 async def _whoami(address: str, token: str) -> httpx.Response:
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(verify=NO_TLS, base_url=address) as client:
         return await client.get("/api/v1/whoami", headers={"Authorization": f"Bearer {token}"})

@@ -7,7 +7,6 @@ everything else: time, findings, corpus, statistics.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
@@ -25,6 +24,7 @@ from windlass.fuzzing.engines.signature import Signature, Source
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import MIB
 from windlass.ports.clock import Chance, Clock
+from windlass.tasks.installed import installed
 
 GROUP: Final = "windlass.fuzz_engines"
 
@@ -146,12 +146,12 @@ class Engine(Protocol):
 
 def engine_names() -> list[str]:
     """Returns the names of the installed engines."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
+    return sorted({entry.name for entry in installed(GROUP)})
 
 
 def make_engine(name: str, target: Target) -> Engine:
     """Creates the engine with this name for a build."""
-    for entry in entry_points(group=GROUP, name=name):
+    for entry in installed(GROUP).select(name=name):
         engine: Engine = entry.load()(target)
         return engine
     raise _unknown_engine(name)
@@ -169,7 +169,7 @@ def check_engine(options: Mapping[str, Any]) -> None:
     An engine of another package names its options in `options_type`, or is not checked.
     """
     name = str(options["name"])
-    entries = entry_points(group=GROUP, name=name)
+    entries = installed(GROUP).select(name=name)
     for entry in entries:
         kind = getattr(entry.load(), "options_type", None)
         if kind is not None:

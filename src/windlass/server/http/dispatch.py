@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 import structlog
@@ -222,13 +222,19 @@ class Dispatcher:
 
 
 def _bound(route: Route, body_limit: int) -> _Bound:
-    # Identity providers add parameters of their own, and workers may be newer than the server.
-    of_others = route.path.startswith("/auth/") or RIGHTS[route.needs].limited is Role.WORKER
-    binder = Binder(signature_of(route), strict=not of_others)
+    binder = _binder(route)
     which = (route.method, route.path)
     is_large = route.raw_body or which in BULK
     limit = route.body_limit or (body_limit if is_large else body_limit // 8)
     return _Bound(route, binder, binder.takes_body, limit, which in COSTLY)
+
+
+@cache
+def _binder(route: Route) -> Binder:
+    """Returns what makes the arguments of a route; the same one in all servers of a process."""
+    # Identity providers add parameters of their own, and workers may be newer than the server.
+    of_others = route.path.startswith("/auth/") or RIGHTS[route.needs].limited is Role.WORKER
+    return Binder(signature_of(route), strict=not of_others)
 
 
 def _failed(error: WindlassError) -> Complete:
