@@ -34,7 +34,7 @@ def shown() -> dict[str, set[str]]:
     return found
 
 
-NOT_STAGED = {"windlass_attempts_lost_total", "windlass_pool_wanted_workers"}
+NOT_STAGED = {"windlass_attempts_lost_total"}
 
 
 @pytest.mark.parametrize("where", queries())

@@ -13,6 +13,7 @@ from tests.support.debian import find_program, missing_reason
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.roles import Role
+from windlass.engine.loops.pools import PoolsLoop
 from windlass.server.metrics.catalogue import CATALOGUE, MOST_QUEUES
 from windlass.server.metrics.series import largest
 from windlass.wire.sync import Finished
@@ -21,7 +22,8 @@ SERIES = re.compile(r"^(\w+)(?:\{(.*)\})? \S+$")
 LABEL = re.compile(r'(\w+)="')
 POOL = {"name": "spare", "provider": "command", "options": {
     "launch": ["true"], "list": ["true"], "terminate": ["true"]},
-    "max_seconds_per_month": 3600}  # fmt: skip
+    "max_seconds_per_month": 3600, "min_workers": 2, "max_workers": 2,
+    "enabled": False}  # fmt: skip
 
 
 def _full(descriptor: int) -> None:
@@ -50,6 +52,7 @@ async def busy(server: RunningServer) -> None:
     await server.admin.post("/api/v1/queues/batch/pause")
     reply = await server.admin.put("/api/v1/pools/spare", json=POOL)
     assert reply.status_code < 300, reply.text
+    await PoolsLoop(server.services.pools).run_once(await server.services.engine.now())
     await server.services.feed.run_once(0)
 
 
@@ -79,10 +82,7 @@ def page() -> str:
     return run(scenario())
 
 
-ELSEWHERE = {
-    "windlass_attempts_lost_total": "tests/engine/history",
-    "windlass_pool_wanted_workers": "only with an address for workers",
-}
+ELSEWHERE = {"windlass_attempts_lost_total": "tests/engine/history"}
 
 
 def test_every_metric_of_the_catalogue_is_shown_with_its_labels(page: str) -> None:
@@ -108,6 +108,7 @@ def test_the_store_is_counted_by_queue_and_state(page: str) -> None:
     assert 'windlass_workers{status="online"} 1.0' in lines
     assert 'windlass_worker_slots{status="online"} 4.0' in lines
     assert 'windlass_pool_budget_seconds{pool="spare"} 3600.0' in lines
+    assert 'windlass_pool_wanted_workers{pool="spare"} 2.0' in lines
     assert "windlass_leases 1.0" in lines
     assert "windlass_store_ready 1.0" in lines
     assert "windlass_event_lag_events 0.0" in lines

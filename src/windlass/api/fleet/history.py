@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.api.events import moment_since
+from windlass.api.fleet.pool_figures import read_past, show_figures, show_reasons
 from windlass.api.fleet.spells import Spell, machines_of, read_data, sizes_of, spells_of
 from windlass.api.queries import Shapes
 from windlass.domain.access.actions import Action
@@ -101,7 +102,8 @@ class Histories:
         seen = await self._window(since, until, MOST_SEARCHED)
 
         async def read(tx: ReadTx) -> PoolHistory:
-            row = next((pool for pool in await tx.pools.all() if pool.name == name), None)
+            pools = await tx.pools.all()
+            row = next((pool for pool in pools if pool.name == name), None)
             if row is None:
                 raise NotFound("pool", name)
             found = await tx.views.pool_events(seen.after, seen.until, MOST_EVENTS)
@@ -116,11 +118,15 @@ class Histories:
                 if one.requested_at is None or one.requested_at <= seen.end
             ]
             sizes = sizes_of(machines, begin, seen.end)
+            detail = self._engine.config.series_detail_ms
+            past = await read_past(tx, name, seen.begin, seen.end, detail, len(pools))
             return PoolHistory(
                 begin=format_moment(seen.begin),
                 end=format_moment(seen.end),
                 complete_from=format_moment(begin),
                 more=more,
+                figures=show_figures(past, machines, begin),
+                reasons=show_reasons(past),
                 sizes=[
                     PoolSize(at=format_moment(one.at), machines=one.machines, ready=one.ready)
                     for one in sizes[-MOST_SIZES:]

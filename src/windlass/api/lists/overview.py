@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from windlass.api.lists.past import PastPoint, depths_at, depths_now, find_point
+from windlass.api.lists.slots import Span, span_of
 from windlass.api.parse import namespace_of
 from windlass.domain.access.may import sees
 from windlass.domain.access.roles import Identity
@@ -12,8 +13,6 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.series import (
     HOUR,
-    MINUTE,
-    TEN_MINUTES,
     Figures,
     SeriesKind,
     SeriesRow,
@@ -29,22 +28,8 @@ from windlass.engine.history.series import Depths, Pair, read_current
 from windlass.ports.store import ReadTx
 from windlass.wire.overview import Overview, QueueFigures
 
-MOST_SLOTS: Final = 1_000
-MOST_ROWS: Final = 30_000  # that one answer may read
 BUSIEST: Final = 12  # queues that are shown each by itself
 _RUNNING: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
-
-
-class Span(NamedTuple):
-    """Slots of one length: the start of the first, and the end of the last."""
-
-    start: int
-    end: int
-    step: int
-
-    @property
-    def slots(self) -> list[int]:
-        return list(range(self.start, self.end, self.step))
 
 
 class _Fleet(NamedTuple):
@@ -99,7 +84,8 @@ class Overviews:
             if point is None
             else await depths_at(tx, self._engine.catalog, point)
         )
-        span = self._span(start, end, tx.now, len(depths))
+        detail = self._engine.config.series_detail_ms
+        span = span_of(start, end, tx.now, detail, len(depths))
         # A slot that goes on after the moment that is looked at would tell about its future.
         until = span.end if point is None else slot_of(point.at, span.step)
         rows = await tx.series.between(SeriesKind.WORK, span.step, span.start, until)
@@ -123,23 +109,6 @@ class Overviews:
             workers=fleet.workers,
             pools=fleet.pools,
         )
-
-    def _span(self, start: int, end: int, now: int, pairs: int) -> Span:
-        """Returns slots that are kept, few enough, and not too many for so many queues."""
-        if start >= end:
-            raise InvalidInput("since", "before until", format_moment(start))
-        detail = self._engine.config.series_detail_ms
-        wanted = MINUTE if end - start <= 2 * HOUR else TEN_MINUTES
-        wanted = HOUR if end - start > 36 * HOUR else wanted
-        kept = MINUTE if now - start <= detail else TEN_MINUTES
-        kept = HOUR if now - start > 7 * detail else kept
-        step = max(wanted, kept)
-        while step < HOUR and (end - start) // step * max(1, pairs) > MOST_ROWS:
-            step = TEN_MINUTES if step == MINUTE else HOUR
-        if (end - start) // step > MOST_SLOTS:
-            days = MOST_SLOTS * HOUR // 86_400_000
-            raise InvalidInput("since", f"at most {days} days before until", format_moment(start))
-        return Span(slot_of(start, step), slot_of(end - 1, step) + step, step)
 
     async def _fleet(self, tx: ReadTx, span: Span, until: int, point: PastPoint | None) -> _Fleet:
         workers: dict[str, dict[int, int]] = {}

@@ -28,6 +28,7 @@ class PoolNow(NamedTuple):
     starting: int = 0  # of them, on their way
     leaving: int = 0  # still there, but taking no more jobs
     used_ms: int = 0
+    used_micros: int = 0
     failures: int = 0
     next_at: int = 0
     started_at: int = 0
@@ -51,7 +52,7 @@ class Verdict(NamedTuple):
 
     pool: str
     start: int
-    wanted: int  # what the formula asks for, before limits
+    wanted: int  # how many more the formula asks for, before limits
     work_ms: int
     jobs: int
     slots: int
@@ -59,6 +60,12 @@ class Verdict(NamedTuple):
     after_ms: int
     target_ms: int
     reason: str
+    serving: int = 0  # what it has already
+
+    @property
+    def size(self) -> int:
+        """Returns how many workers it should have in all, before limits."""
+        return self.serving + self.wanted
 
 
 def size(fleet: Fleet) -> list[Verdict]:
@@ -108,7 +115,7 @@ def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], n
     reason = limit or _reason(one, wanted, latency, mine, behind)
     return Verdict(
         pool.name, start, wanted, work, jobs, scale.slots(work), latency, after,
-        pool.target_latency_ms, reason,
+        pool.target_latency_ms, reason, one.serving,
     )  # fmt: skip
 
 

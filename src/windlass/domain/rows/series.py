@@ -35,6 +35,7 @@ class SeriesKind(IntEnum):
     MARK = 4  # the last event of a slot and the time of its end; `Mark`
     TOTAL = 5  # jobs of a namespace and queue by state, now; step and time are 0
     GONE = 6  # the shape, as its name, of a job, its time, that was deleted before it was counted
+    PLAN = 7  # what the pools loop decided for a pool, the row's name; `PlanFigures`
 
 
 class SeriesRow(NamedTuple):
@@ -120,6 +121,33 @@ class Spread(msgspec.Struct, array_like=True):
         return self.high
 
 
+class PlanFigures(msgspec.Struct, frozen=True, array_like=True):
+    """What a pool had and wanted in one slot: the most it wanted, and the rest as it was last.
+
+    `latency_ms` is the longest of the slot, -1 if no worker could run the work. Time and money
+    are those of the month so far; a `budget_ms` of 0 means no limit.
+    """
+
+    wanted: int
+    machines: int
+    ready: int
+    most: int
+    latency_ms: int
+    target_ms: int
+    used_ms: int
+    used_micros: int
+    budget_ms: int
+    reason: str
+
+    def after(self, earlier: "PlanFigures") -> "PlanFigures":
+        """Returns the figures of a slot of which the earlier part is known."""
+        return msgspec.structs.replace(
+            self,
+            wanted=max(self.wanted, earlier.wanted),
+            latency_ms=max(self.latency_ms, earlier.latency_ms),
+        )
+
+
 class Figures(msgspec.Struct, array_like=True):
     """What happened to the jobs of a namespace and queue in one slot.
 
@@ -200,6 +228,7 @@ def shift(depth: dict[int, int], frm: int, to: int, by: int = 1) -> None:
 
 _counts: Final = msgspec.json.Decoder(dict[int, int]).decode
 _figures: Final = msgspec.json.Decoder(Figures).decode
+_plan: Final = msgspec.json.Decoder(PlanFigures).decode
 _mark: Final = msgspec.json.Decoder(Mark).decode
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -214,13 +243,18 @@ def read_figures(row: SeriesRow) -> Figures:
     return _figures(row.body)
 
 
+def read_plan(row: SeriesRow) -> PlanFigures:
+    """Returns what a pool had and wanted, of a row."""
+    return _plan(row.body)
+
+
 def read_mark(row: SeriesRow) -> Mark:
     """Returns the mark of a row."""
     return _mark(row.body)
 
 
-def as_series(key: SeriesKey, body: Figures | Mark | Mapping[int, int]) -> SeriesRow:
+def as_series(key: SeriesKey, body: Figures | PlanFigures | Mark | Mapping[int, int]) -> SeriesRow:
     """Returns figures, a mark or counts as a store keeps them."""
-    if isinstance(body, Figures | Mark):
+    if isinstance(body, Figures | PlanFigures | Mark):
         return SeriesRow(*key, _encode(body).decode())
     return SeriesRow(*key, _encode({n: body[n] for n in sorted(body) if body[n]}).decode())

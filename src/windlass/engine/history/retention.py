@@ -30,6 +30,10 @@ NEWEST: Final = 2**62  # above all ids
 SESSION_KEPT_MS: Final = 7 * 86_400_000  # how long a session is listed after its end
 LOG_GRACE_MS: Final = 600_000  # how long the rest of a log may arrive after its attempt
 
+_TRIMMED: Final = (
+    SeriesKind.WORK, SeriesKind.WORKERS, SeriesKind.POOL, SeriesKind.PLAN, SeriesKind.MARK,
+)  # fmt: skip
+
 
 class Walk(NamedTuple):
     """How many rows a step removed or changed, and where the next one continues, if any."""
@@ -241,7 +245,7 @@ async def trim_series(work: Work) -> int:
     done = 0
     for step, keep_ms in keep.items():
         if keep_ms:
-            for kind in (SeriesKind.WORK, SeriesKind.WORKERS, SeriesKind.POOL, SeriesKind.MARK):
+            for kind in _TRIMMED:
                 done += await work.tx.series.trim(kind, step, now - keep_ms, count)
     return done
 

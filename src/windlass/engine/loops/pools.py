@@ -77,7 +77,7 @@ class PoolsLoop:
         before = await self.tend(installation)
         verdicts = await self.decide()
         after = await self.tend(installation) if any(v.start for v in verdicts) else PoolsReport()
-        self._engine.counters.wanted = {verdict.pool: verdict.wanted for verdict in verdicts}
+        self._engine.counters.wanted = {verdict.pool: verdict.size for verdict in verdicts}
         self._engine.counters.ran(self.name, now)
         return PoolsReport(
             pools=len(verdicts),

@@ -68,9 +68,10 @@ async def take_snapshot(work: Work, survey: Survey) -> FleetSnapshot:
     for member in living:
         members.setdefault(member.pool, []).append(member)
     pools = [_know(row, members.get(row.id, ())) for row in await tx.pools.all()]
-    used: dict[str, int] = {}
+    used: dict[str, tuple[int, int]] = {}
     for cost in await tx.pools.costs(month_of(work.now)):
-        used[cost.pool] = used.get(cost.pool, 0) + cost.ms
+        ms, micros = used.get(cost.pool, (0, 0))
+        used[cost.pool] = ms + cost.ms, micros + cost.micros
     found = sort_workers(work, workers, pools)
     targets = Targets(work, pools, found, survey.waiting, survey.running)
     longest = {known.pool.name: _longest(known, work, load, survey) for known in pools}
@@ -92,18 +93,23 @@ def _know(row: PoolRow, members: Sequence[PoolWorkerRow]) -> KnownPool:
 
 
 def _pool_now(
-    config: Config, known: KnownPool, used: Mapping[str, int], longest: Mapping[str, int]
+    config: Config,
+    known: KnownPool,
+    used: Mapping[str, tuple[int, int]],
+    longest: Mapping[str, int],
 ) -> PoolNow:
     row, pool = known.row, known.pool
     if row.state == PoolState.DELETING:
         pool = msgspec.structs.replace(pool, enabled=False)
     serving = known.count(SERVING)
+    used_ms, used_micros = used.get(pool.name, (0, 0))
     return PoolNow(
         pool,
         serving=serving,
         starting=known.count((Lifecycle.REQUESTED, Lifecycle.STARTING)),
         leaving=known.count(LIVING) - serving,
-        used_ms=used.get(pool.name, 0),
+        used_ms=used_ms,
+        used_micros=used_micros,
         failures=row.failures,
         next_at=row.next_at,
         started_at=row.started_at,

@@ -22,6 +22,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.engine.claim.preemption import tell_to_stop
 from windlass.engine.fleet.workers import remove, set_status
+from windlass.engine.pools.figures import note_plans
 from windlass.engine.pools.snapshot import FleetSnapshot, Survey, take_snapshot
 from windlass.engine.pools.targets import KnownPool
 from windlass.engine.pools.transitions import ACTOR, failed, move, say
@@ -50,6 +51,7 @@ async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verd
     await _send_away(work, seen)
     await _take_back(work, seen)
     await _end_pools(work, seen)
+    await note_plans(work, seen.fleet, verdicts)
     return verdicts
 
 

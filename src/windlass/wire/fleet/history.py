@@ -77,17 +77,51 @@ class PoolChange(msgspec.Struct, frozen=True, kw_only=True):
     actor: str | None
 
 
+class PoolFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool over time, in slots of `step` seconds; None where nothing is known.
+
+    `wanted` is the most it wanted in a slot, before limits, and `latency_seconds` the longest it
+    expected; None also if no worker could run the work. Seconds and money of machines are those of
+    the month so far, `budget_seconds` what a month may take; None means no limit. `started` and
+    `ended` count machines.
+    """
+
+    step: int
+    times: list[int]
+    machines: list[int | None]
+    ready: list[int | None]
+    wanted: list[int | None]
+    most: list[int | None]
+    latency_seconds: list[float | None]
+    target_seconds: list[float | None]
+    used_seconds: list[float | None]
+    used_money: list[float | None]
+    budget_seconds: list[float | None]
+    started: list[int | None]
+    ended: list[int | None]
+
+
+class PoolReason(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a pool did what it did, from a time on."""
+
+    at: str
+    reason: str
+
+
 class PoolHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What a pool did between two times.
 
     Machines come by request, changes newest first. `sizes` begins with the size at `from`. With
-    `more` there are others, which were left out: those before `complete_from`.
+    `more` there are others, which were left out: those before `complete_from`. `reasons` are those
+    of the plan, newest first.
     """
 
     begin: str = msgspec.field(name="from")
     end: str = msgspec.field(name="to")
     complete_from: str
     more: bool
+    figures: PoolFigures
+    reasons: list[PoolReason]
     sizes: list[PoolSize]
     machines: list[PoolMachine]
     changes: list[PoolChange]
