@@ -4485,16 +4485,51 @@ export interface components {
          * @description What a pool did between two times.
          *
          *         Machines come by request, changes newest first. `sizes` begins with the size at `from`. With
-         *         `more` there are others, which were left out: those before `complete_from`.
+         *         `more` there are others, which were left out: those before `complete_from`. `reasons` are those
+         *         of the plan, newest first.
          */
         PoolHistory: {
             from: string;
             to: string;
             complete_from: string;
             more: boolean;
+            figures: components["schemas"]["PoolFigures"];
+            reasons: components["schemas"]["PoolReason"][];
             sizes: components["schemas"]["PoolSize"][];
             machines: components["schemas"]["PoolMachine"][];
             changes: components["schemas"]["PoolChange"][];
+        };
+        /**
+         * PoolFigures
+         * @description A pool over time, in slots of `step` seconds; None where nothing is known.
+         *
+         *         `wanted` is the most it wanted in a slot, before limits, and `latency_seconds` the longest it
+         *         expected; None also if no worker could run the work. Seconds and money of machines are those of
+         *         the month so far, `budget_seconds` what a month may take; None means no limit. `started` and
+         *         `ended` count machines.
+         */
+        PoolFigures: {
+            step: number;
+            times: number[];
+            machines: (number | null)[];
+            ready: (number | null)[];
+            wanted: (number | null)[];
+            most: (number | null)[];
+            latency_seconds: (number | null)[];
+            target_seconds: (number | null)[];
+            used_seconds: (number | null)[];
+            used_money: (number | null)[];
+            budget_seconds: (number | null)[];
+            started: (number | null)[];
+            ended: (number | null)[];
+        };
+        /**
+         * PoolReason
+         * @description Why a pool did what it did, from a time on.
+         */
+        PoolReason: {
+            at: string;
+            reason: string;
         };
         /**
          * PoolSize
