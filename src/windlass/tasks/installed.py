@@ -10,10 +10,10 @@ def installed(group: str) -> EntryPoints:
 
     A process reads them once for each search path: it takes a file of every package.
     """
-    return _read(tuple(sys.path)).select(group=group)
+    return _read(group, tuple(sys.path))
 
 
-@lru_cache(maxsize=4)
-def _read(path: tuple[str, ...]) -> EntryPoints:
+@lru_cache(maxsize=16)
+def _read(group: str, path: tuple[str, ...]) -> EntryPoints:
     del path  # what is found depends on it
-    return entry_points()
+    return entry_points(group=group)

@@ -88,7 +88,8 @@ CATALOGUE: Final = (
         ("db_pool_in_use", "Database connections: in_use.", ""),
         ("db_pool_waits", "Database connections: waits.", ""),
         ("pool_wanted_workers",
-         "How many workers a pool should have, before limits; shown by the server that sizes the pools.", "pool"),
+         "How many workers a pool should have, before limits; the server that sizes pools has it.",
+         "pool"),
         ("build_info", "1; the labels say what runs.", "version python store"),
     ),
     *_metrics(
