@@ -36,7 +36,7 @@ async def test_a_job_nobody_can_run_is_rejected_after_the_grace(rig: Rig) -> Non
     assert await pass_rounds(rig, loop, MINUTE) == 1
     assert await rig.states(job, plain, behind) == ["rejected", "queued", "aborted"]
     reason = (await rig.record(job)).reason
-    assert reason == "capability_mismatch: the only known worker needs gpus ≥ 1, has 0"
+    assert reason == "capability_mismatch: the only known worker: needs gpus ≥ 1, has 0"
 
 
 async def test_a_job_for_a_busy_worker_waits_and_holds_nobody_back(rig: Rig) -> None:

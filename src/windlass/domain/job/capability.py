@@ -42,4 +42,4 @@ def describe(best: tuple[Mismatch, ...] | None, workers: int) -> str:
     if best is None:
         return f"{MISMATCH}: no worker is known"
     among = "the only known worker" if workers == 1 else f"the nearest of {workers} known workers"
-    return f"{MISMATCH}: {among} {'; '.join(mismatch.text for mismatch in best)}"
+    return f"{MISMATCH}: {among}: {'; '.join(mismatch.text for mismatch in best)}"

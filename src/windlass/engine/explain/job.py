@@ -313,8 +313,8 @@ def _nobody(
     if found.key == MISSING:
         return f"a worker with {found.needs}: {_tried(groups)}"
     if workers == 1:
-        return f"a worker that can run it: {name} {found.text}"
-    among = f"none of {workers:,} can; the nearest is {name}, which {found.text}"
+        return f"a worker that can run it: {name}: {found.text}"
+    among = f"none of {workers:,} can; the nearest is {name}: {found.text}"
     return f"a worker that can run it: {among}"
 
 

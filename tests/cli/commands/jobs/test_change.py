@@ -105,7 +105,7 @@ def test_an_impossible_job_is_rejected_at_once_if_asked(up: Program) -> None:
     number = up.text("submit", "--requires", "gpus>=64", "--capability-grace", "0", "--", "true")
     shown = up.json("show", number)
     assert shown["state"] == "rejected"
-    assert shown["reason"].startswith("capability_mismatch: the only known worker needs gpus ≥ 64")
+    assert shown["reason"].startswith("capability_mismatch: the only known worker: needs gpus ≥ 64")
 
 
 def test_operators_say_what_else_a_machine_can_run(up: Program) -> None:
