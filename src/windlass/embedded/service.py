@@ -30,7 +30,7 @@ from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Upload
-from windlass.engine.files.follow_log import follow_growing
+from windlass.engine.files.follow_log import follow_growing, settle
 from windlass.tracing.current import sending
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.files import Uploaded
@@ -169,6 +169,8 @@ class EngineService:
     ) -> AsyncIterator[bytes]:
         backend = (await self._api()).backend
         files, attempt, offset = backend.files, choice.attempt, 0
+        if not follow:
+            await settle(backend.engine, files, job, attempt)
         if choice.tail is not None or choice.since is not None:
             since = choice.since
             at = None if since is None else moment_since(since, await backend.engine.now())

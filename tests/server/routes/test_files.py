@@ -135,6 +135,27 @@ def test_a_followed_log_comes_as_it_grows_and_ends_with_the_job() -> None:
     run(scenario())
 
 
+def test_the_last_output_of_a_job_that_has_ended_is_waited_for() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            await worker.gateway.append_log(holder, 0, b"one\n")
+            path = f"/api/v1/jobs/{holder.job}/log"
+            assert (await server.admin.get(path)).content == b"one\n"  # it runs: read as it is
+            await _finish(worker, holder)
+            readings = [
+                asyncio.ensure_future(server.admin.get(path, params=choice))
+                for choice in ({}, {"tail": 1})
+            ]
+            done, _ = await asyncio.wait(readings, timeout=0.3)
+            assert not done
+            await worker.gateway.append_log(holder, 4, b"two\n")
+            await worker.gateway.end_log(holder, 8, "committed")
+            assert [(await reading).content for reading in readings] == [b"one\ntwo\n", b"two\n"]
+
+    run(scenario())
+
+
 def test_a_client_reads_a_log_of_any_length_in_parts() -> None:
     async def scenario() -> None:
         async with running_server() as server:

@@ -14,6 +14,7 @@ EXTRAS: Final = {
     "django": "django",
     "fastapi": "fastapi",
     "flask": "flask",
+    "gcovr": "coverage",
     "imageio_ffmpeg": "demo",
     "joserfc": "oidc",
     "kubernetes": "kubernetes",

@@ -1,6 +1,7 @@
 """Follows a job's log as it grows, across its attempts."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
@@ -13,6 +14,7 @@ from windlass.engine.files.logs import LogReading
 READ_LIMIT: Final = 8 * 1024 * 1024
 FOLLOW_MS: Final = 500
 RECHECK_MS: Final = 100
+SETTLE_MS: Final = 2_000  # how long a reader waits for the last output of a job that has ended
 
 
 class LogPosition(NamedTuple):
@@ -84,6 +86,19 @@ async def next_part(
             await files.follow_log(job, attempt, offset, min(left_ms, FOLLOW_MS))
         else:  # It has not begun, or another attempt may come.
             await engine.jobs.wait_ended(job, min(left_ms, RECHECK_MS))
+
+
+async def settle(engine: Engine, files: Files, job: int, attempt: int | None) -> None:
+    """Waits for the rest of the log if the job has ended: its last output may come after its end.
+
+    Waits at most `SETTLE_MS`. The log of an open job is read as it is.
+    """
+    row = await files.log(job, attempt)
+    if row.state != LogState.STREAMING or engine.is_stopping:
+        return
+    facts = (await engine.store.read(lambda tx: tx.jobs.read([job])))[job]
+    if not facts.is_open:
+        await files.follow_log(job, attempt, sys.maxsize, SETTLE_MS)
 
 
 async def log_is_over(

@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from windlass.domain.values.extras import EXTRAS, MissingExtra
 from windlass.fuzzing.coverage.reach import Reach
 from windlass.fuzzing.coverage.tools import CoverageTools
 from windlass.fuzzing.errors import InvalidSetting
@@ -107,8 +108,7 @@ async def _gcovr(
 ) -> None:
     """Gives gcovr what we read ourselves: it cannot map the paths of the build to others."""
     if find_spec("gcovr") is None:
-        message = "gcovr is not installed; run pip install 'windlass[coverage]'"
-        raise InvalidSetting("coverage tool", message, "gcovr")
+        raise MissingExtra("gcovr", EXTRAS["gcovr"])
     gcovr = [sys.executable, "-m", "gcovr"]
     empty = made.parent / "empty"
     empty.mkdir()

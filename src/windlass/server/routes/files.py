@@ -21,6 +21,7 @@ from windlass.engine.files.follow_log import (
     follow_growing,
     log_is_over,
     next_part,
+    settle,
 )
 from windlass.engine.files.logs import LARGEST, LogQuery, LogReading
 from windlass.server.http.call import Call
@@ -65,7 +66,8 @@ async def log(
     """Streams a job's log from `offset`; with `follow`, until it ends.
 
     Instead of an offset, `tail` starts with the last lines, and `since` with what came since a
-    time or so long ago. `timestamps` puts before each line when the server received it.
+    time or so long ago. `timestamps` puts before each line when the server received it. Without
+    `follow`, it waits up to two seconds for the last output of a job that has just ended.
 
     With `wait`, it returns the next part as soon as there is one, or nothing when so many seconds
     have passed. `offset` then counts in attempt `offset_attempt`: if a newer attempt has begun,
@@ -73,6 +75,8 @@ async def log(
     """
     services = call.services
     await services.queries.check_visible([job], call.who)
+    if not follow and wait is None:
+        await settle(services.engine, services.files, job, attempt)
     if tail is not None or since is not None:
         since_ms = None if since is None else moment_since(since, await services.engine.now())
         offset = await services.files.log_start(job, attempt, tail, since_ms)
