@@ -47,7 +47,7 @@ def paint_log(lines: int) -> int:
 @windlass.task
 def resize(album: str) -> Path:
     """A result that is a file: it is kept as an artifact."""
-    made = Path(f"{album}.svg")
+    made = windlass.current().scratch / f"{album}.svg"
     made.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>\n')
     return made
 

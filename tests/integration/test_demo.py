@@ -75,6 +75,7 @@ def test_the_demo_stays_with_something_in_every_view_and_leaves_nothing(
     ):
         assert line in said, (line, said)
     assert list(temporary.iterdir()) == []
+    assert list(ROOT.glob("*.svg")) == []  # what jobs make goes to their scratch directories
     assert list(workers_below(temporary)) == []
 
 

@@ -263,6 +263,8 @@ PAGES: Final = {
 
 def main() -> None:
     """Writes the pages to the directory in the first argument."""
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        sys.exit("usage: python -m windlass.cli.reference DIRECTORY")
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     for name, make in PAGES.items():
