@@ -1,10 +1,10 @@
-"""The engine under 300 seeds: crashes, zombies, lost and doubled messages, failing stores."""
+"""The engine under 200 seeds: crashes, zombies, lost and doubled messages, failing stores."""
 
 import pytest
 
 from windlass.simulator import simulate
 
-SEEDS = 300
+SEEDS = 200
 CHUNK = 10
 
 LATER = [pytest.param(n, marks=pytest.mark.slow) for n in range(1 + CHUNK, SEEDS, CHUNK)]
