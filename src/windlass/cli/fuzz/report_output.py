@@ -21,6 +21,8 @@ def say_built(report: BuildReport, solver: str) -> None:
     name = f"{report.commit}: " if report.commit else ""
     if report.outcome == "built":
         say(f"{name}built in {format_duration(report.took_ms)}")
+        for combination, why in report.broken.items():
+            say(f"  {combination} could not be built: {why}")
         if report.alarm:
             say(f"  {report.alarm}")
     elif report.outcome == "failed":

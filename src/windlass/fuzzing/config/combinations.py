@@ -48,6 +48,22 @@ def combination_names(solver: Solver) -> tuple[str, ...]:
     return tuple(one.name for one in combinations_of(solver) if one.name)
 
 
+def for_coverage(solver: Solver) -> Solver:
+    """Returns the solver as it is for the coverage build, which all combinations share.
+
+    It makes the files of `binaries`, those with `{target}` once for each target.
+    """
+    if solver.matrix is None:
+        return solver
+    targets = dict.fromkeys(one.names.target for one in combinations_of(solver))
+    binaries = [
+        _filled(name, {"target": target, "sanitizer": "coverage", "engine": "coverage"})
+        for target in targets
+        for name in solver.binaries
+    ]
+    return msgspec.structs.replace(solver, binaries=tuple(dict.fromkeys(binaries)))
+
+
 def _combination(solver: Solver, chosen: Chosen) -> Combination:
     names, own = chosen
     words = {"target": names.target, "sanitizer": names.sanitizer, "engine": names.engine}

@@ -120,9 +120,8 @@ def choose_combinations(matrix: MatrixSettings) -> tuple[Chosen, ...]:
     if not any(axes):
         message = "matrix is empty: list targets, sanitizers or engines, or leave it out"
         raise InvalidSetting("matrix", message)
-    for row in (matrix.exclude, matrix.include):
-        if len(row) > MANY:
-            raise InvalidInput("matrix", f"at most {MANY} rows", len(row))
+    if len(matrix.exclude) + len(matrix.include) > MANY:
+        raise InvalidInput("matrix", f"at most {MANY} rows", "more")
     excluded = [_excluded(row, axes) for row in matrix.exclude]
     left = {names: one for names, one in _product(axes) if not _matches(names, excluded)}
     for number, row in enumerate(matrix.include):

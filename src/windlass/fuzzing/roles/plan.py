@@ -228,7 +228,8 @@ class Planner:
     def _dry_run_pipeline(self) -> tuple[DryRunBucket, Pipeline]:
         """Returns the same state on a bucket that discards writes."""
         dry = DryRunBucket(self.pipeline.bucket)
-        return dry, Pipeline(dry, self.pipeline.solver, self.pipeline.runtime, self.pipeline.holder)
+        known = self.pipeline
+        return dry, Pipeline(dry, known.solver, known.runtime, known.holder, known.matrix)
 
     def _mirror(self) -> Mirror:
         return Mirror(self.solver.repository, self.work / "mirror.git")

@@ -42,12 +42,13 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit whose last runs did nothing."""
+    """A commit, or one combination of it, that was not built or whose last runs did nothing."""
 
     commit: str
     runs: int
     why: str
     at: str
+    combination: str = ""
 
 
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +80,7 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
     key = coverage_key(pipeline.solver)
     folder = key.rpartition("/")[0]
     unreadable: list[str] = []
+    health = await pipeline.health.read()
     mapped = [item async for item in pipeline.bucket.list(folder) if item.key == key]
     return PipelineStatus(
         solver=pipeline.solver,
@@ -109,7 +111,17 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
         coverage_bytes=mapped[0].size if mapped else 0,
         unhealthy=[
             UnhealthyCommit(commit=c, runs=bad.runs, why=bad.why, at=format_moment(bad.at_ms))
-            for c, bad in (await pipeline.health.read()).commits.items()
+            for c, bad in health.commits.items()
+        ]
+        + [
+            UnhealthyCommit(
+                commit=key.partition("/")[0],
+                combination=key.partition("/")[2],
+                runs=bad.runs,
+                why=bad.why,
+                at=format_moment(bad.at_ms),
+            )
+            for key, bad in health.combinations.items()
         ],
         untriaged=sum(map(len, (await Untriaged(pipeline).commits()).values())),
     )

@@ -134,8 +134,8 @@ def _row(one: CommitSummary) -> tuple[object, ...]:
     )
     return (
         one.commit[:SHORT], format_moment(one.last_at_ms), one.combination or one.target, runs,
-        one.executions, _number(_known(one.coverage)), gained, functions, lines, one.new_inputs, one.new_findings,
-        one.closed,
+        one.executions, _number(_known(one.coverage)), gained, functions, lines, one.new_inputs,
+        one.new_findings, one.closed,
     )  # fmt: skip
 
 
