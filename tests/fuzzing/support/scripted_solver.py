@@ -68,7 +68,7 @@ class World:
         self.git("init", "--quiet", "--initial-branch=main")
         runtime = Runtime(self.clock, RealChance(), RealSecrets())
         self.bucket = DirectoryBucket(self.folder / "bucket")
-        matrix = combination_names(self.solver)
+        matrix = combination_names(self.solver) if "matrix:" in self.more else ()
         self.pipeline = Pipeline(self.bucket, "scripted", runtime, "test", matrix)
 
     @property

@@ -22,8 +22,8 @@ from windlass.cli.output.text import say
 from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.bundle import pack_finding
+from windlass.fuzzing.findings.evidence import inputs_of
 from windlass.fuzzing.findings.report import input_name
-from windlass.fuzzing.findings.sightings import inputs_of
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.fuzzer import Fuzzer

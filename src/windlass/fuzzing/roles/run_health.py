@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from windlass.fuzzing.builds.build_cache import BuildCache
-from windlass.fuzzing.config.combinations import Combination
+from windlass.fuzzing.config.combinations import Combination, combinations_of
 from windlass.fuzzing.config.finding_settings import HealthSettings
+from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.roles.seed_runs import SeedRuns
@@ -78,6 +79,28 @@ async def record_combination(pipeline: Pipeline, commit: str, name: str, why: st
 
     if why or key in (await pipeline.health.read()).combinations:
         await pipeline.health.update(change)
+
+
+async def combinations_ready(
+    solver: Solver, pipeline: Pipeline, commit: str
+) -> tuple[list[Combination], dict[str, str]]:
+    """Returns the combinations of a commit that can run, and why others cannot.
+
+    A combination whose last runs did nothing gets no more time for this commit.
+    """
+    known = combinations_of(solver)
+    if solver.matrix is None:
+        return list(known), {}
+    made = await pipeline.built(commit)
+    health = (await pipeline.health.read()).combinations
+    reasons: dict[str, str] = {}
+    for one in known:
+        bad = health.get(health_key(commit, one.name))
+        if one.name not in made.built:
+            reasons[one.name] = made.failed.get(one.name, "it was not built")
+        elif bad is not None and bad.runs >= one.solver.health.runs:
+            reasons[one.name] = f"its last {bad.runs} runs did nothing: {bad.why}"
+    return [one for one in known if one.name not in reasons], reasons
 
 
 async def record_builds(pipeline: Pipeline, commit: str, made: BuiltCombinations) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.findings.untriaged import Untriaged
+from windlass.fuzzing.findings.untriaged import count_untriaged
 from windlass.fuzzing.state.documents import Lease
 from windlass.fuzzing.state.leases import is_live
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -123,7 +123,7 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
             )
             for key, bad in health.combinations.items()
         ],
-        untriaged=sum(map(len, (await Untriaged(pipeline).commits()).values())),
+        untriaged=await count_untriaged(pipeline),
     )
 
 
