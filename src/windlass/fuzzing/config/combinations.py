@@ -48,6 +48,14 @@ def combination_names(solver: Solver) -> tuple[str, ...]:
     return tuple(one.name for one in combinations_of(solver) if one.name)
 
 
+def one_of_each_target(solver: Solver) -> list[Combination]:
+    """Returns the first combination of each target: the coverage build has no sanitizers."""
+    first: dict[str, Combination] = {}
+    for one in combinations_of(solver):
+        first.setdefault(one.names.target, one)
+    return list(first.values())
+
+
 def for_coverage(solver: Solver) -> Solver:
     """Returns the solver as it is for the coverage build, which all combinations share.
 

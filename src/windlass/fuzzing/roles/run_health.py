@@ -99,7 +99,8 @@ async def combinations_ready(
         if one.name not in made.built:
             reasons[one.name] = made.failed.get(one.name, "it was not built")
         elif bad is not None and bad.runs >= one.solver.health.runs:
-            reasons[one.name] = f"its last {bad.runs} runs did nothing: {bad.why}"
+            times = "run" if bad.runs == 1 else f"{bad.runs} runs"
+            reasons[one.name] = f"its last {times} did nothing: {bad.why}"
     return [one for one in known if one.name not in reasons], reasons
 
 

@@ -6,8 +6,10 @@ import msgspec
 
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.untriaged import count_untriaged
+from windlass.fuzzing.roles.combinations.next_shares import NextRun, next_run
 from windlass.fuzzing.state.documents import Lease
 from windlass.fuzzing.state.leases import is_live
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -52,7 +54,10 @@ class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one solver; `unreadable` lists errors about findings that cannot be read."""
+    """The state of one solver; `unreadable` lists errors about findings that cannot be read.
+
+    `next_run` is what the next run gives to each combination of a matrix.
+    """
 
     solver: str
     bucket: str
@@ -69,10 +74,11 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     coverage_bytes: int
     unhealthy: list[UnhealthyCommit] = []
     untriaged: int = 0
+    next_run: NextRun | None = None
 
 
-async def read_status(pipeline: Pipeline) -> PipelineStatus:
-    """Reads everything once."""
+async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> PipelineStatus:
+    """Reads everything once; with the solver file also what the next run of its matrix does."""
     state = await pipeline.state.read()
     queue = await pipeline.queue.read()
     schedule = await pipeline.schedule.read()
@@ -124,6 +130,7 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
             for key, bad in health.combinations.items()
         ],
         untriaged=await count_untriaged(pipeline),
+        next_run=None if solver is None else await next_run(solver, pipeline),
     )
 
 
