@@ -270,8 +270,9 @@ async def forget_old_reports(pipeline: Pipeline) -> None:
 
 
 def reserved_of(budget_ms: int, solver: Solver) -> int:
-    """Returns how much of a budget is reserved for triage."""
-    return min(max(budget_ms // RESERVE, LEAST_RESERVED_MS), solver.findings.triage_ms)
+    """Returns how much of a budget is reserved for triage; each combination has its own."""
+    least = LEAST_RESERVED_MS * len(combinations_of(solver))
+    return min(max(budget_ms // RESERVE, least), solver.findings.triage_ms)
 
 
 def limits_of(budget_ms: int, solver: Solver) -> RunLimits:
