@@ -184,9 +184,22 @@ def test_status_says_what_the_next_run_gives_to_whom_and_why(tmp_path: Path) -> 
     }
     assert after["one-strict"]["ms"] == max(one["ms"] for one in after.values())
     assert "1 new finding" in after["one-strict"]["why"]
+    report = run(world.fuzz(budget_ms=3_000))
+    given = {one.combination: one.given_ms for one in report.combinations}
+    for name, planned in after.items():
+        assert abs(100 * given[name] / sum(given.values()) - planned["percent"]) <= 1, "as planned"
     code, said, _ = fuzz.run("status", "scripted")
     assert (code, "next run" in said) == (0, True)
-    assert "points per hour in its last run (1 new finding)" in said
+    assert "points per hour in its last 2 runs (1 new finding)" in said
+
+
+def test_old_commits_are_no_longer_red(tmp_path: Path) -> None:
+    world = a_world(tmp_path)
+    commit = a_commit(world, "dead", DEAD)
+    run(world.build_and_schedule(commit))
+    assert [one.combination for one in run(read_status(world.pipeline)).unhealthy] == ["one-plain"]
+    run(world.pipeline.schedule.update(lambda _: ()))
+    assert run(read_status(world.pipeline)).unhealthy == []
 
 
 def test_commands_know_the_combinations(tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
     folder = key.rpartition("/")[0]
     unreadable: list[str] = []
     health = await pipeline.health.read()
+    current = {*queue.queue, *queue.built, *queue.failed, *(entry.hash for entry in schedule)}
     mapped = [item async for item in pipeline.bucket.list(folder) if item.key == key]
     return PipelineStatus(
         solver=pipeline.solver,
@@ -128,6 +129,7 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
                 at=format_moment(bad.at_ms),
             )
             for key, bad in health.combinations.items()
+            if key.partition("/")[0] in current
         ],
         untriaged=await count_untriaged(pipeline),
         next_run=None if solver is None else await next_run(solver, pipeline),
