@@ -19,6 +19,7 @@ import msgspec
 from windlass.domain.values.errors import NotFound, StoreUnavailable, TooManyRequests, WindlassError
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.config.combinations import combination_names
 from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.coverage import coverage_map
 from windlass.fuzzing.findings.report import input_name, render
@@ -167,7 +168,10 @@ def _in_thread(source: _Source, read: Read[T]) -> T:
 
 
 async def _open(source: _Source, read: Read[T]) -> T:
-    pipeline = await open_pipeline(source.bucket, source.solver.name, dry_run=True, reading=True)
+    pipeline = await open_pipeline(
+        source.bucket, source.solver.name, dry_run=True, reading=True,
+        matrix=combination_names(source.solver),
+    )  # fmt: skip
     try:
         async with asyncio.timeout(LONGEST_S):
             return await read(pipeline)

@@ -25,6 +25,18 @@ def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
     assert "fuzz-toy-coverage.yml" in actions
 
 
+def test_every_command_of_the_guide_about_the_matrix_runs(up: Program, tmp_path: Path) -> None:
+    places = {"WINDLASS_FUZZ_WORK": "work", "WINDLASS_FUZZ_BUCKET": "bucket"}
+    whole = {name: str(tmp_path / folder) for name, folder in places.items()}
+    said = carry_out_in_one_shell("fuzzing-matrix.md", up, tmp_path, **whole)
+    _, commit, time, findings = said
+    assert "last-undefined: " in commit
+    assert "next run" in time
+    assert "new finding" in time
+    assert "count-address (count with command): 1 runs" in time
+    assert findings.count("heap-buffer-overflow") == 1
+
+
 def test_the_places_that_the_guide_shows_can_be_read() -> None:
     blocks = BLOCK.finditer((GUIDES / "fuzzing.md").read_text())
     fleet, actions = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.histories import bookkeeping, dating, failures
+from tests.fuzzing.histories import bookkeeping, dating, failures, matrix
 from tests.fuzzing.histories.planted import Expected, History, PlantedWorld
 from tests.support.forms import LONG
 from tests.support.running import run
@@ -36,6 +36,19 @@ def test_what_was_planted_is_what_is_known(history: History, tmp_path: Path) -> 
         assert len({one.group or one.key for one in found}) == len(history.expected)
 
 
+@pytest.mark.parametrize("history", matrix.HISTORIES, ids=lambda history: history.name)
+def test_what_was_planted_in_a_matrix_is_what_is_known(
+    history: matrix.MatrixHistory, tmp_path: Path
+) -> None:
+    world = matrix.MatrixWorld(tmp_path, history)
+    run(world.run())
+    found = run(world.findings())
+    assert len(found) == len(history.expected), [f.title for f in found]
+    for expected in history.expected:
+        (one,) = [f for f in found if any(expected.words in name for name in f.names)]
+        check(world, one, expected)
+
+
 def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
     since = [world.name_of(origin.first_bad) for origin in one.origins]
     newest = one.origins[-1]
@@ -48,5 +61,5 @@ def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
 
 
 def test_there_are_enough_histories_and_each_has_its_name() -> None:
-    names = [history.name for history in ALL]
+    names = [history.name for history in (*ALL, *matrix.HISTORIES)]
     assert len(set(names)) == len(names) >= 25

@@ -8,6 +8,7 @@ from typing import Any
 
 from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.fuzzing.buckets.directory import DirectoryBucket
+from windlass.fuzzing.config.combinations import combination_names
 from windlass.fuzzing.config.solver_file import Solver, parse_solver
 from windlass.fuzzing.roles.builder import Builder, BuildReport
 from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport
@@ -67,7 +68,8 @@ class World:
         self.git("init", "--quiet", "--initial-branch=main")
         runtime = Runtime(self.clock, RealChance(), RealSecrets())
         self.bucket = DirectoryBucket(self.folder / "bucket")
-        self.pipeline = Pipeline(self.bucket, "scripted", runtime, "test")
+        matrix = combination_names(self.solver) if "matrix:" in self.more else ()
+        self.pipeline = Pipeline(self.bucket, "scripted", runtime, "test", matrix)
 
     @property
     def description(self) -> str:

@@ -14,8 +14,9 @@ from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import errors
 from windlass.cli.output.escaping import escape
 from windlass.client.settings import data_directory
+from windlass.fuzzing.config.combinations import combination_names
 from windlass.fuzzing.config.solver_file import Solver, load_named
-from windlass.fuzzing.engines.engine import check_engine
+from windlass.fuzzing.engines.engine import check_engines
 from windlass.fuzzing.processes.workspace import default_root
 from windlass.fuzzing.sources.mirror import check_repository
 from windlass.fuzzing.state.open import open_pipeline
@@ -116,11 +117,13 @@ async def open_context(
     """Opens everything that a step needs, and closes it at the end."""
     solver = load_named(name)
     if not reading:
-        check_engine(solver.engine)
+        check_engines(solver)
     if dry_run:
         await check_repository(solver.repository, solver.branch)
     url = location.bucket_of(solver)
-    pipeline = await open_pipeline(url, solver.name, dry_run=dry_run, reading=reading)
+    pipeline = await open_pipeline(
+        url, solver.name, dry_run=dry_run, reading=reading, matrix=combination_names(solver)
+    )
     try:
         yield FuzzContext(solver, pipeline, location.work_root())
     finally:

@@ -25,7 +25,7 @@ from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.config.solver_file import Solver, load_named
-from windlass.fuzzing.engines.engine import check_engine
+from windlass.fuzzing.engines.engine import check_engines
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.change_check import ChangeCheck, CheckReport
 from windlass.fuzzing.state.open import holder_name, open_bucket, real_runtime
@@ -54,7 +54,7 @@ def check(
     file and the inputs. It reads the bucket if there is one, and writes nothing there.
     """
     described = load_named(solver)
-    check_engine(described.engine)
+    check_engines(described)
     output.mkdir(parents=True, exist_ok=True)
     report = asyncio.run(_check(described, location, base, head, budget, output, json))
     set_workflow_outputs(outcome=report.outcome, base=report.base, head=report.head)

@@ -284,9 +284,12 @@ async def _reproduce(
     if copy is not None:
         _copy(path, copy)
     name = commit or found.found_in
-    verdict = await Fuzzer(context.solver, context.pipeline, folder).classify(name, path)
+    verdict = await Fuzzer(context.solver, context.pipeline, folder).classify(
+        name, path, found.combination
+    )
     return {
         "finding": found.key, "commit": name, "title": found.title,
+        "combination": found.combination,
         "shown": verdict.kind == "bug" or verdict.kind == found.kind,
         "verdict": verdict.kind, "output": verdict.output,
     }  # fmt: skip

@@ -21,11 +21,16 @@ def say_build_plan(plan: BuildPlan) -> None:
     if plan.commit is not None:
         tried = f"try {plan.attempt} of {plan.attempts}"
         lines.append(("lease", f"{format_duration(plan.lease_ms)}, renewed while it runs; {tried}"))
+        for name, argv in plan.combinations.items():
+            lines.append(("combination", f"{name}: {shlex.join(argv)}"))
         for kind, argv in plan.commands.items():
+            if kind == "production" and plan.combinations:
+                continue
             present = "replaces the one in the bucket" if plan.in_bucket[kind] else "not built yet"
             lines.append((kind, f"{shlex.join(argv)} ({present})"))
         lines.append(("limits", f"{format_duration(plan.timeout_ms)} for each build"))
-        lines.append(("afterwards", "move to built if both succeed, else to failed"))
+        needed = "coverage and one combination" if plan.combinations else "both"
+        lines.append(("afterwards", f"move to built if {needed} succeed, else to failed"))
     _say_rest(lines, plan.writes)
 
 
@@ -69,8 +74,19 @@ def _fuzzing(plan: FuzzPlan) -> list[Line]:
         ("tests", f"{plan.tests} ({plan.chosen_by})" + (f": {names}" if names else "")),
         ("corpus", f"{plan.corpus} inputs from earlier runs"),
         ("budget", f"{format_duration(plan.budget_ms)}, {reserved} of it for triage"),
+        *_shares(plan),
         ("findings", f"{plan.rechecks} open ones, rechecked with this build{filed}"),
         ("afterwards", f"fuzz_count {count}; {after}: {plan.rule}"),
+    ]
+
+
+def _shares(plan: FuzzPlan) -> list[Line]:
+    """Returns what each combination of a matrix gets."""
+    if plan.next_run is None:
+        return []
+    return [
+        ("combination", f"{one.combination}: {one.percent} % ({one.why})")
+        for one in plan.next_run.shares
     ]
 
 

@@ -9,6 +9,7 @@ from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.reach.html_store import ReportInfo
 from windlass.fuzzing.roles.builder import BuildReport
+from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.fuzzer import FuzzReport
 
 SHORT: Final = 12
@@ -21,6 +22,8 @@ def say_built(report: BuildReport, solver: str) -> None:
     name = f"{report.commit}: " if report.commit else ""
     if report.outcome == "built":
         say(f"{name}built in {format_duration(report.took_ms)}")
+        for combination, why in report.broken.items():
+            say(f"  {combination} could not be built: {why}")
         if report.alarm:
             say(f"  {report.alarm}")
     elif report.outcome == "failed":
@@ -54,6 +57,8 @@ def say_fuzzed(report: FuzzReport, solver: str) -> None:
         f"{count_of(report.tests, 'test')}, {count_of(len(report.findings), 'finding')}, "
         f"corpus of {report.corpus}"
     )
+    for one in report.combinations:
+        say(f"  {_about_combination(one)}")
     if report.outcome == "unhealthy":
         say(f"  this run does not count: {report.why}")
     if report.marked_bad:
@@ -71,6 +76,17 @@ def say_fuzzed(report: FuzzReport, solver: str) -> None:
         say(f"  fixed {key}")
     for address in report.issues:
         say(f"  issue {address}")
+
+
+def _about_combination(one: CombinationReport) -> str:
+    count = one.statistics
+    if one.outcome == "skipped" or count is None:
+        return f"{one.combination}: did not run: {one.why}"
+    said = (
+        f"{one.combination}: {count_of(count.executions, 'execution')} in {count.seconds:.0f} s, "
+        f"{count_of(len(one.findings), 'finding')}"
+    )
+    return f"{said}; unhealthy: {one.why}" if one.why else said
 
 
 def about_report(report: ReportInfo) -> str:

@@ -22,8 +22,8 @@ from windlass.cli.output.text import say
 from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.bundle import pack_finding
+from windlass.fuzzing.findings.evidence import inputs_of
 from windlass.fuzzing.findings.report import input_name
-from windlass.fuzzing.findings.sightings import inputs_of
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.fuzzer import Fuzzer
@@ -69,7 +69,7 @@ def _with_files(
         found = await store.get(key)
         with workspace(context.work, context.solver.name, "findings") as folder:
             role = Fuzzer(context.solver, context.pipeline, folder)
-            build = await role.fetch_build(commit or found.found_in)
+            build = await role.fetch_build(commit or found.found_in, found.combination)
             inputs: dict[str, Path] = {}
             for number, one in enumerate(sorted(inputs_of(found), key=lambda i: i.size)):
                 name = input_name(found) if one.name == found.input else f"{number}-{one.name}"

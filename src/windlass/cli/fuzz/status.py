@@ -22,7 +22,7 @@ from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.text import print_json
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
-from windlass.fuzzing.roles.status import ActiveLease, PipelineStatus, read_status
+from windlass.fuzzing.roles.status import ActiveLease, PipelineStatus, UnhealthyCommit, read_status
 
 SHORT = 12
 SHOWN = 10  # commits or findings per list
@@ -39,7 +39,8 @@ def status(
     """Show queued, built, failed and scheduled commits, findings and coverage."""
 
     async def step(context: FuzzContext) -> tuple[PipelineStatus, int]:
-        return await read_status(context.pipeline), context.pipeline.now_ms()
+        found = await read_status(context.pipeline, context.solver)
+        return found, context.pipeline.now_ms()
 
     found, now_ms = run_step(solver, location, step, reading=True)
     if json:
@@ -65,6 +66,7 @@ def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     yield _row("coverage", _coverage(found, now_ms))
     yield from _waiting(found, now_ms)
     yield from _scheduled(found, now_ms)
+    yield from _next_run(found)
     yield from _findings(found)
     yield from _alarms(found, now_ms)
 
@@ -126,6 +128,20 @@ def _scheduled(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     yield from _block("schedule", lines)
 
 
+def _next_run(found: PipelineStatus) -> Iterator[Text]:
+    """Lists what the next run gives to each combination of the matrix, and why."""
+    if found.next_run is None:
+        return
+    widest = max(len(one.combination) for one in found.next_run.shares)
+    lines = []
+    for one in found.next_run.shares:
+        given = f"{one.percent:>3} %  {format_duration(one.ms // 1000 * 1000):<9}  "
+        line = Text(f"{one.combination:<{widest}}  {given if one.ms else 'does not run    '}")
+        line.append(escape_line(one.why), style="dim" if one.ms else "bold red")
+        lines.append(line)
+    yield from _block("next run", lines)
+
+
 def _findings(found: PipelineStatus) -> Iterator[Text]:
     open_context = [finding for finding in found.findings if finding.state == "open"]
     lines = []
@@ -143,7 +159,7 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     lines = [
         Text(
             escape_line(
-                f"{bad.commit[:SHORT]}  {bad.why} ({_in_a_row(bad.runs)}{_ago(bad.at, now_ms)})"
+                f"{_unhealthy(bad)}  {bad.why} ({_in_a_row(bad.runs)}{_ago(bad.at, now_ms)})"
             ),
             style="bold red",
         )
@@ -153,6 +169,10 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     if found.untriaged:
         waiting = f"{found.untriaged} inputs that broke a build wait for the next run"
         yield _row("untriaged", Text(waiting, style="yellow"))
+
+
+def _unhealthy(bad: UnhealthyCommit) -> str:
+    return f"{bad.commit[:SHORT]} {bad.combination}".strip()
 
 
 def _in_a_row(runs: int) -> str:

@@ -26,6 +26,7 @@ from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import build_log_key, check_commit
+from windlass.fuzzing.config.fleet_schedules import builds_ms
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.build_steps import BuildSteps
@@ -58,7 +59,7 @@ def next_commit(
         steps = build_steps(context)
         if wanted is not None:
             await steps.add(wanted)
-        length = _length(lease, 2 * context.solver.build.timeout_ms + 600_000)
+        length = _length(lease, builds_ms(context.solver) + 600_000)
         taken = await steps.take(length, wanted)
         for gone in taken.given_up:
             warn(f"{gone} failed: its builds crashed too often")

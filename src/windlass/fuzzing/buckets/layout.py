@@ -47,9 +47,21 @@ def builds_prefix(solver: str) -> str:
     return f"{solver_prefix(solver)}/builds"
 
 
-def build_key(solver: str, kind: Kind, commit: str) -> str:
+def kind_prefix(solver: str, kind: Kind, combination: str = "") -> str:
+    """Returns the folder of the builds of a kind; each combination of a matrix has its own."""
+    if kind == "production" and combination:
+        return f"{builds_prefix(solver)}/matrix/{check_name(combination, 'combination')}"
+    return f"{builds_prefix(solver)}/{kind}"
+
+
+def build_key(solver: str, kind: Kind, commit: str, combination: str = "") -> str:
     """Returns the key of the archive with a commit's binaries."""
-    return f"{builds_prefix(solver)}/{kind}/{check_commit(commit)}.tar.gz"
+    return f"{kind_prefix(solver, kind, combination)}/{check_commit(commit)}.tar.gz"
+
+
+def combinations_key(solver: str, commit: str) -> str:
+    """Returns the key of the list of combinations that were built of a commit."""
+    return f"{builds_prefix(solver)}/combinations/{check_commit(commit)}.json"
 
 
 def build_log_key(solver: str, commit: str) -> str:
@@ -76,13 +88,18 @@ def findings_prefix(solver: str) -> str:
     return f"{solver_prefix(solver)}/findings"
 
 
-def untriaged_prefix(solver: str) -> str:
+def untriaged_prefix(solver: str, combination: str = "") -> str:
     """Returns the folder of inputs that broke a build and were not looked into yet."""
-    return f"{solver_prefix(solver)}/untriaged"
+    return _below(f"{solver_prefix(solver)}/untriaged", combination)
 
 
-def corpus_prefix(solver: str) -> str:
-    return f"{solver_prefix(solver)}/corpus"
+def corpus_prefix(solver: str, shared: str = "") -> str:
+    """Returns the folder of inputs; `shared` names the target and format that share them."""
+    return _below(f"{solver_prefix(solver)}/corpus", shared)
+
+
+def _below(folder: str, name: str) -> str:
+    return f"{folder}/{check_name(name, 'combination')}" if name else folder
 
 
 def statistics_prefix(solver: str) -> str:

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from windlass.fuzzing.buckets.layout import Kind, build_key, builds_prefix
+from windlass.fuzzing.buckets.layout import Kind, build_key, kind_prefix
 from windlass.fuzzing.builds.archive import BuildMetadata, unpack
 from windlass.fuzzing.processes.disk_space import report_disk_full
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -20,11 +20,12 @@ class LocalBuild(NamedTuple):
 
 
 class BuildCache:
-    """The builds of one solver; fetches each of them at most once per run."""
+    """The builds of one combination of a solver; fetches each of them at most once per run."""
 
-    def __init__(self, pipeline: Pipeline, folder: Path) -> None:
+    def __init__(self, pipeline: Pipeline, folder: Path, combination: str = "") -> None:
         self._pipeline = pipeline
-        self._folder = folder
+        self._folder = folder / combination if combination else folder
+        self._combination = combination
         self._fetched: dict[tuple[Kind, str], LocalBuild] = {}
         self._listed: dict[Kind, list[str]] = {}
 
@@ -32,7 +33,7 @@ class BuildCache:
         """Returns the commits that have a build of this kind; asks the bucket once."""
         if kind in self._listed:
             return self._listed[kind]
-        prefix = f"{builds_prefix(self._pipeline.solver)}/{kind}"
+        prefix = kind_prefix(self._pipeline.solver, kind, self._combination)
         found = [item.key async for item in self._pipeline.bucket.list(prefix)]
         names = [key.rpartition("/")[2] for key in found]
         ours = [name.removesuffix(ENDING) for name in names if name.endswith(ENDING)]
@@ -49,7 +50,7 @@ class BuildCache:
         archive = target.with_name(f"{commit}{ENDING}")
         with report_disk_full(self._folder):
             if not await self._pipeline.bucket.download(
-                build_key(self._pipeline.solver, kind, commit), archive
+                build_key(self._pipeline.solver, kind, commit, self._combination), archive
             ):
                 return None
         try:

@@ -31,14 +31,15 @@ class BuildRunner:
     folder: Path
     clock: Clock
 
-    async def build(self, commit: str, kind: Kind, log: Path) -> Path:
+    async def build(self, commit: str, kind: Kind, log: Path, combination: str = "") -> Path:
         """Makes a build and returns its archive; appends the script's output to `log`."""
         sources = self.folder / "checkout" / kind
+        which = f"{kind}-{combination}" if combination else kind
         with report_disk_full(self.folder):
             await self.mirror.checkout(commit, sources)
-            _append(log, f"== {kind} build of {commit}\n")
+            _append(log, f"== {which} build of {commit}\n")
         await self._run_script(commit, kind, sources, log)
-        archive = self.folder / "archives" / f"{commit}-{kind}.tar.gz"
+        archive = self.folder / "archives" / f"{commit}-{which}.tar.gz"
         archive.parent.mkdir(parents=True, exist_ok=True)
         metadata = BuildMetadata(
             commit=commit, kind=kind, root=str(sources), built_at_ms=self.clock.now_ms()

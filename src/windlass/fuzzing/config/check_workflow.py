@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import yaml
 
+from windlass.fuzzing.config.combinations import combinations_of
 from windlass.fuzzing.config.solver_file import Solver
 
 MINUTES: Final = 60
@@ -66,7 +67,8 @@ def check_workflow(
         "jobs": {
             "check": {
                 "runs-on": solver.role_settings("builder").runs_on,
-                "timeout-minutes": MINUTES + solver.build.timeout_ms // 30_000,
+                "timeout-minutes": MINUTES
+                + 2 * len(combinations_of(solver)) * solver.build.timeout_ms // 60_000,
                 "steps": steps,
             }
         },

@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from windlass.domain.job.job import JobSpec
+from windlass.fuzzing.config.combinations import combinations_of
 from windlass.fuzzing.config.solver_file import ROLES, STANDARD_INPUT, Role, Solver
 from windlass.wire.schedules import ScheduleRequest
 
@@ -76,10 +77,15 @@ def timeout_ms(solver: Solver, role: Role) -> int:
     if role == "manager":
         return MANAGER_MS
     if role == "builder":
-        return 2 * solver.build.timeout_ms + MARGIN_MS
+        return builds_ms(solver) + MARGIN_MS
     if role == "fuzzer":
         return solver.budget_ms + MARGIN_MS
     return COVERAGE_MS
+
+
+def builds_ms(solver: Solver) -> int:
+    """Returns how long all builds of a commit may take."""
+    return (len(combinations_of(solver)) + 1) * solver.build.timeout_ms
 
 
 def _overlap(role: Role) -> Literal["skip", "allow"]:

@@ -10,6 +10,7 @@ import yaml
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_duration
 from windlass.fuzzing.config.check_workflow import check_script, check_workflow
+from windlass.fuzzing.config.combinations import combinations_of
 from windlass.fuzzing.config.fleet_schedules import timeout_ms
 from windlass.fuzzing.config.solver_file import ROLES, Role, Solver
 
@@ -35,8 +36,7 @@ def workflows_of(solver: Solver, bucket: str, path: str) -> dict[str, str]:
 
 def plain_check(solver: Solver, path: str) -> dict[str, str]:
     """Returns the name and content of the script that checks changes in other CI."""
-    extras = EXTRAS.get(str(solver.engine["name"]), "fuzz")
-    return {f"fuzz-{solver.name}-check.sh": check_script(solver, path, extras)}
+    return {f"fuzz-{solver.name}-check.sh": check_script(solver, path, _extras(solver))}
 
 
 class _Writer:
@@ -113,7 +113,7 @@ class _Writer:
 
     def _builder(self) -> dict[str, Any]:
         """Runs both builds in parallel, then marks the commit as built or failed."""
-        minutes = self._solver.build.timeout_ms // MINUTE_MS + STEP_MINUTES
+        builds = {"coverage": 1, "production": len(combinations_of(self._solver))}
         # A cancelled build is neither built nor failed: its lease expires and it starts again.
         failed = (
             "needs.build-production.result == 'failure' || needs.build-coverage.result == 'failure'"
@@ -123,7 +123,8 @@ class _Writer:
             command = f'windlass fuzz builder make {self._path} "$COMMIT" --kind {kind}'
             step = Step(f"Check out, build and upload ({kind})", command, _from_needs("next"))
             jobs[f"build-{kind}"] = self._job(
-                "builder", minutes, step, needs=["next"], works=True,
+                "builder", builds[kind] * self._solver.build.timeout_ms // MINUTE_MS + STEP_MINUTES,
+                step, needs=["next"], works=True,
                 condition="needs.next.outputs.commit != ''",
             )  # fmt: skip
         both = ["next", "build-production", "build-coverage"]
@@ -194,7 +195,7 @@ class _Writer:
         return {"uses": "actions/checkout@v4"} | ({"with": {"fetch-depth": 0}} if own else {})
 
     def _install(self) -> list[dict[str, Any]]:
-        extras = EXTRAS.get(str(self._solver.engine["name"]), "fuzz")
+        extras = _extras(self._solver)
         return [
             {"uses": "actions/setup-python@v5", "with": {"python-version": "3.12"}},
             {"name": "Install Windlass", "run": f"pip install 'windlass[{extras}]'"},
@@ -202,9 +203,18 @@ class _Writer:
 
     def _set_up(self, role: Role) -> list[dict[str, Any]]:
         """Installs the engine's packages and runs the solver file's `setup` lines."""
-        packages = PACKAGES.get(str(self._solver.engine["name"]))
-        lines = [*([packages] if packages else []), *self._solver.role_settings(role).setup]
+        packages = [PACKAGES[name] for name in _engines(self._solver) if name in PACKAGES]
+        lines = [*packages, *self._solver.role_settings(role).setup]
         return [{"name": "Set up", "run": "\n".join(lines)}] if lines else []
+
+
+def _engines(solver: Solver) -> list[str]:
+    """Returns the names of the engines of all combinations."""
+    return list(dict.fromkeys(one.engine for one in combinations_of(solver)))
+
+
+def _extras(solver: Solver) -> str:
+    return next((EXTRAS[name] for name in _engines(solver) if name in EXTRAS), "fuzz")
 
 
 class Step(NamedTuple):

@@ -49,9 +49,13 @@ def _type_at(kind: Any, path: str) -> Any:
     """Follows a path such as `.roles[...]` from a type to the type of that setting."""
     for step in _STEP.finditer(path):
         if step[1] is None:
-            kind = get_args(kind)[-1] if get_args(kind) else None
+            items = [part for part in get_args(kind) if part is not Ellipsis]
+            kind = items[-1] if items else None
         else:
             kind = next((field.type for field in _fields(kind) if field.name == step[1]), None)
+        structs = [part for part in get_args(kind) if _is_struct(part)]
+        if isinstance(kind, types.UnionType) and structs:
+            kind = structs[0]
     return kind
 
 

@@ -36,6 +36,7 @@ from windlass.fuzzing.config.finding_settings import (
     SignatureSettings,
     check_finding_settings,
 )
+from windlass.fuzzing.config.matrix_settings import MatrixSettings, choose_combinations
 from windlass.fuzzing.config.seed_settings import SeedSettings, check_seed_settings
 from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.errors import InvalidSetting
@@ -116,14 +117,15 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """One solver. `budget` is how long a fuzzer's run takes, including setup.
 
     `bisect: build` also builds commits that have no build to find out which one introduced a
-    bug.
+    bug. `engine` may be left out if each combination of the matrix has one.
     """
 
     name: str
     repository: str
     build: BuildSettings
     binaries: tuple[str, ...]
-    engine: Mapping[str, Any]
+    engine: Mapping[str, Any] = {}
+    matrix: MatrixSettings | None = None
     branch: str = "main"
     bucket: str = ""
     commits: CommitSettings = CommitSettings()
@@ -211,6 +213,8 @@ def parse_solver(content: bytes, path: Path) -> Solver:
         problem = " ".join(str(error).split())
         raise InvalidSetting(str(path), f"{path} is not valid {kind}: {problem}") from None
     solver = convert_settings(data, Solver, str(path))
+    if solver.matrix is None and not (isinstance(data, dict) and "engine" in data):
+        raise InvalidSetting(str(path), f"{path}: key engine is missing", data)
     _check(solver)
     return solver
 
@@ -244,8 +248,7 @@ def _check(solver: Solver) -> None:
     ):
         if not command:
             raise InvalidInput(field, "a non-empty list", list(command))
-    if not isinstance(solver.engine.get("name"), str):
-        raise InvalidInput("engine.name", "the name of an engine", solver.engine.get("name"))
+    _check_engine_names(solver)
     for least, field, number in (
         (1, "commits.fresh", solver.commits.fresh),
         (1, "build.tries", solver.build.tries),
@@ -260,6 +263,19 @@ def _check(solver: Solver) -> None:
     _check_quantities(solver)
 
 
+def _check_engine_names(solver: Solver) -> None:
+    common = solver.engine.get("name")
+    if solver.matrix is None:
+        if not isinstance(common, str):
+            raise InvalidInput("engine.name", "the name of an engine", common)
+        return
+    for one in choose_combinations(solver.matrix):
+        name = one.overrides.options.get("name", common)
+        if not isinstance(name, str):
+            message = f"combination {one.names.joined} has no engine: set engine or matrix.engines"
+            raise InvalidSetting("matrix", message, name)
+
+
 def _check_quantities(solver: Solver) -> None:
     """Parses all durations, sizes, cron lines and requirements, to check them."""
     for field, value in (
@@ -270,6 +286,11 @@ def _check_quantities(solver: Solver) -> None:
         if value == 0:
             raise InvalidInput(field, "more than 0", 0)
     _ = solver.memory_bytes, solver.build.memory_bytes
+    for one in () if solver.matrix is None else choose_combinations(solver.matrix):
+        own = one.overrides
+        if own.input_timeout and not parse_duration_ms(own.input_timeout, "matrix.input_timeout"):
+            raise InvalidInput("matrix.input_timeout", "more than 0", 0)
+        _ = own.memory and parse_size(own.memory, "matrix.memory")
     for role in ROLES:
         settings = solver.role_settings(role)
         Cron(settings.cron, field=f"roles.{role}.")

@@ -14,12 +14,14 @@ import msgspec
 
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.suggest import did_you_mean
+from windlass.fuzzing.config.combinations import combinations_of
 from windlass.fuzzing.config.finding_settings import (
     ALWAYS,
     FailureKind,
     SignatureSettings,
 )
 from windlass.fuzzing.config.settings import convert_settings
+from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.signature import Signature, Source
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import MIB
@@ -177,6 +179,12 @@ def check_engine(options: Mapping[str, Any]) -> None:
             convert_settings(given, kind, "engine")
     if not entries:
         raise _unknown_engine(name)
+
+
+def check_engines(solver: Solver) -> None:
+    """Raises if the engine of a combination, or one of its options, does not exist."""
+    for one in combinations_of(solver):
+        check_engine(one.solver.engine)
 
 
 def parse_options(target: Target, kind: type[T]) -> T:

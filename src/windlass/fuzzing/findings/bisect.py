@@ -61,6 +61,7 @@ class Bisector:
     tries: int
     extensions: Sequence[str]
     build: Build | None = None
+    combination: str = ""
 
     async def answer(self, commit: str, question: Question) -> Outcome | None:
         """Returns how the build of a commit handles an input; None if there is no build."""
@@ -233,6 +234,6 @@ class Bisector:
             first_bad=search.first_bad, last_good=search.last_good,
             subject=await self.subject(search.first_bad), suspects=suspects[:SUSPECTS],
             suspect_count=len(suspects), assumed=search.assumed,
-            tried=list(search.answers)[:TRIED], input=question.name,
+            tried=list(search.answers)[:TRIED], input=question.name, combination=self.combination,
             searched_at_ms=self.clock.now_ms(),
         )  # fmt: skip

@@ -8,10 +8,11 @@ import msgspec
 
 from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.findings.bisect import Bisector, Question
+from windlass.fuzzing.findings.evidence import Where, fails_with, inputs_of
 from windlass.fuzzing.findings.judge import Slow
 from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.record import Finding, KeptInput, Origin
-from windlass.fuzzing.findings.sightings import FAILS, inputs_of, seen_again, with_origin
+from windlass.fuzzing.findings.sightings import ANYWHERE, seen_again, with_origin
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.ports.clock import Clock
 
@@ -30,6 +31,7 @@ class Dating:
     deadline_ms: int
     inputs: int
     notify: Callable[[str], None] = lambda _: None
+    where: Where = ANYWHERE
 
     def question(self, path: Path, one: KeptInput, finding: Finding) -> Question:
         """Returns what a search asks of each build."""
@@ -58,6 +60,8 @@ class Dating:
         """Returns which origin of an open finding an input belongs to; None if to none of them."""
         alive = [n for n, one in enumerate(known.origins) if one.gone_in is None]
         for place in reversed(alive):
+            if known.origins[place].combination != self.where.combination:
+                return place  # that build says nothing about another combination's search
             answer = await self.bisector.answer(known.origins[place].first_bad, question)
             if answer != "fine":
                 return place
@@ -104,6 +108,8 @@ class Dating:
                 continue
             place = len(finding.origins) - 1
             origin = finding.origins[place]
+            if origin.combination != self.where.combination:
+                continue
             try:
                 if origin.gone_in is None and await self.bisector.could_narrow(origin):
                     await self._date_again(finding, place, commit)
@@ -114,7 +120,8 @@ class Dating:
         """Searches for the new origin of findings whose known inputs fail again."""
         for key in keys:
             finding = self.catalogue.findings[key]
-            one = next((one for one in inputs_of(finding) if one.checked == FAILS), None)
+            failing = [one for one in inputs_of(finding) if fails_with(one, self.where)]
+            one = failing[0] if failing else None
             if one is None:
                 continue
             path = self.scratch / f"back-{one.name}"

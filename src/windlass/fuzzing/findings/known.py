@@ -5,17 +5,21 @@ tells that a new signature belongs to an old finding.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
+from windlass.fuzzing.engines.signature import Signature
 from windlass.fuzzing.findings.bisect import Bisector
+from windlass.fuzzing.findings.evidence import Where, inputs_for, missing_runs
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
 from windlass.fuzzing.findings.record import Finding, KeptInput
 from windlass.fuzzing.findings.sightings import (
+    ANYWHERE,
     checked,
-    inputs_of,
     is_gone,
     mark_closed,
     reopened,
@@ -41,6 +45,22 @@ class Catalogue:
         fitting = [one for one in self.findings.values() if title in one.names]
         return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
 
+    def alike(self, signature: Signature, target: str) -> Finding | None:
+        """Returns a finding of other targets that failed in this way in this function.
+
+        Above the innermost function, the stacks of two targets always differ.
+        """
+        place = _place_of(signature.title) if target and signature.frames else None
+        fitting = [
+            one
+            for one in self.findings.values()
+            if place is not None
+            and one.targets
+            and target not in one.targets
+            and any(_place_of(name) == place for name in one.names)
+        ]
+        return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
+
     def group_of(self, key: str, frames: tuple[str, ...]) -> str:
         """Returns the group of the findings that share a frame, or ""."""
         for other in self.findings.values():
@@ -51,7 +71,10 @@ class Catalogue:
 
 @dataclass(slots=True)
 class KnownFindings:
-    """Checks known findings with one build; `works` says that the build runs some test."""
+    """Checks known findings with one build; `works` says that the build runs some test.
+
+    `sickness` says why the build's runs do not count; then it closes nothing.
+    """
 
     judge: Judge
     bisector: Bisector
@@ -64,6 +87,8 @@ class KnownFindings:
     notify: Callable[[str], None] = lambda _: None
     catalogue: Catalogue = field(default_factory=Catalogue)
     reopened: list[str] = field(default_factory=list)
+    where: Where = ANYWHERE
+    sickness: str = ""
 
     async def load(self) -> None:
         """Reads all findings."""
@@ -95,11 +120,23 @@ class KnownFindings:
                 closed.append(await self._close(finding, commit))
         return closed
 
+    async def note_missing(self, commit: str, reasons: Mapping[str, str]) -> None:
+        """Records which findings cannot be closed as combinations did not run, and why."""
+        for finding in list(self.catalogue.findings.values()):
+            why = missing_runs(finding, commit, reasons) if finding.live else ""
+            if why and why != finding.unsure:
+                after = await self.store.update(
+                    finding.key,
+                    lambda known, f=finding, w=why: replace(known or f, unsure=w),  # type: ignore[misc]
+                )
+                self.catalogue.put(after)
+
     async def _check(self, finding: Finding, commit: str, crashes: Path) -> None:
-        inputs = inputs_of(finding) if finding.live else inputs_of(finding)[:1]
+        inputs = inputs_for(finding, self.where)
+        inputs = inputs if finding.live else inputs[:1]
         results = {one.name: await self._run(finding, one) for one in inputs}
         failing = [name for name, result in results.items() if result.shown]
-        if not finding.live and not failing:
+        if not inputs or (not finding.live and not failing):
             return
         masks = self._masks(finding, results)
         for name in masks:
@@ -108,7 +145,7 @@ class KnownFindings:
             return
 
         def change(known: Finding | None) -> Finding:
-            after = checked(known or finding, commit, results, masks)
+            after = checked(known or finding, commit, results, masks, self.where)
             return after if finding.live else reopened(after)
 
         self.catalogue.put(await self.store.update(finding.key, change))
@@ -123,6 +160,8 @@ class KnownFindings:
         result = await self.judge.reproduce(path, tries_for(one.shown, one.tried, TRIES), slow)
         if result.refused and not result.shown and self.refused_is_fixed and self.works:
             return result._replace(unclear="", refused=False)
+        if result.fine and self.sickness:
+            return result._replace(unclear=f"proves nothing: {self.sickness}")
         return result
 
     def _masks(self, finding: Finding, results: dict[str, Reproduction]) -> dict[str, str]:
@@ -155,3 +194,9 @@ class KnownFindings:
 
     def _path(self, finding: Finding, name: str) -> Path:
         return self.scratch / f"known-{finding.key}-{name}"
+
+
+def _place_of(title: str) -> tuple[str, str] | None:
+    """Returns how and in which innermost function a failure happened, by its title."""
+    how, said, stack = title.rpartition(" in ")
+    return (how, stack.partition(" < ")[0]) if said else None

@@ -17,13 +17,22 @@ OUTPUT: Final = 8_000  # characters of the program's output
 EXCERPT: Final = 1_000  # an input of at most this many bytes is shown
 
 
+class Evidence(msgspec.Struct, kw_only=True, frozen=True):
+    """How an input last ran with a combination that it broke."""
+
+    target: str = ""
+    checked_in: str = ""
+    checked: str = "fails"
+
+
 class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     """An input that breaks builds; `name` is its file next to the record.
 
     `title` is its signature when it was last run, `origin` the number of the origin that it
     belongs to. `checked_in` is the last commit it was run with, and `checked` how that went:
     `fails`, `fine`, or why that is not known. `masked_by` is the finding whose signature it
-    shows now.
+    shows now. `combinations` are those of the matrix that it broke; `checked` then says what
+    they say together.
     """
 
     name: str
@@ -37,6 +46,7 @@ class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     checked: str = "fails"
     masked_by: str = ""
     minimised: bool = True
+    combinations: dict[str, Evidence] = {}
 
 
 class Origin(msgspec.Struct, kw_only=True, frozen=True):
@@ -44,7 +54,8 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
 
     The bug came after `last_good` and not after `first_bad`. `suspects` are the commits
     between them (at most some of `suspect_count`), `assumed` what the search took for granted,
-    and `tried` the builds that it ran. `gone_in` is the commit that ended this time.
+    and `tried` the builds that it ran, those of one `combination`. `gone_in` is the commit
+    that ended this time.
     """
 
     first_bad: str
@@ -55,6 +66,7 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
     assumed: list[str] = []
     tried: list[str] = []
     input: str = ""
+    combination: str = ""
     gone_in: str | None = None
     searched_at_ms: int = 0
 
@@ -72,8 +84,8 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
 class Finding(msgspec.Struct, kw_only=True, frozen=True):
     """A bug.
 
-    `input`, `size`, `excerpt`, `command`, `shown`, `tried` and `output` are about the smallest
-    input that fails; `inputs` lists all that are kept. `shown` of `tried` runs failed.
+    `input`, `size`, `excerpt`, `combination`, `command`, `shown`, `tried` and `output` are about
+    the smallest input that fails; `inputs` lists all that are kept. `shown` of `tried` runs failed.
     `introduced_by`, `last_good` and `introduced_subject` repeat the newest of `origins`: the
     first build that shows the bug, and the newest one before it that does not; without
     `last_good` the bug is as old as the oldest build. `suspects` lists the commits between.
@@ -86,6 +98,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     kind: FailureKind = "crash"
     state: State = "open"
     engine: str
+    combination: str = ""
     command: list[str]
     input: str
     size: int
@@ -128,6 +141,16 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     def names(self) -> frozenset[str]:
         """Returns all signatures under which it was seen."""
         return frozenset([self.title, *self.signatures])
+
+    @property
+    def combinations(self) -> list[str]:
+        """Returns the combinations of the matrix that its inputs broke."""
+        return sorted({name for one in self.inputs for name in one.combinations})
+
+    @property
+    def targets(self) -> set[str]:
+        """Returns the targets of these combinations."""
+        return {ran.target for one in self.inputs for ran in one.combinations.values()}
 
 
 def excerpt_of(data: bytes) -> str:

@@ -26,7 +26,7 @@ def render(finding: Finding, solver: str, location: str) -> str:
             "## Reproduce",
             "",
             f"The input ({finding.size} bytes) is stored as `{location}`. With the build of",
-            f"`{finding.found_in[:SHORT]}`:",
+            f"`{finding.found_in[:SHORT]}`{_combination(finding)}:",
             "",
             "```sh",
             f"windlass fuzz findings reproduce {solver} {finding.key}",
@@ -38,6 +38,10 @@ def render(finding: Finding, solver: str, location: str) -> str:
             *_block("Output", finding.output.strip() or "(nothing)"),
         ]
     )
+
+
+def _combination(finding: Finding) -> str:
+    return f" for `{finding.combination}`" if finding.combination else ""
 
 
 def _block(title: str, text: str) -> list[str]:
@@ -132,9 +136,22 @@ def _facts(finding: Finding) -> list[str]:
     if len(finding.inputs) > 1:
         failing = sum(one.checked == "fails" for one in finding.inputs)
         rows.append(("inputs", f"{len(finding.inputs)} kept, {failing} failed when last run"))
+    rows += [("combinations", _combinations(finding))] if finding.combinations else []
     if finding.reopened:
         rows.append(("reopened", _times_of(finding.reopened)))
     return ["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows)]
+
+
+def _combinations(finding: Finding) -> str:
+    """Returns the combinations that inputs broke, and how many still fail with them."""
+    counts: dict[str, list[bool]] = {}
+    for one in finding.inputs:
+        for name, ran in one.combinations.items():
+            counts.setdefault(name, []).append(ran.checked == "fails")
+    return ", ".join(
+        f"{name or 'without a matrix'} ({sum(fails)} of {len(fails)} inputs failed when last run)"
+        for name, fails in sorted(counts.items())
+    )
 
 
 def _times_of(count: int) -> str:

@@ -5,13 +5,13 @@ from typing import Final
 
 import msgspec
 
+from windlass.fuzzing.findings.evidence import FAILS, FINE, Where, inputs_of, merged, with_run
 from windlass.fuzzing.findings.judge import Reproduction
 from windlass.fuzzing.findings.record import SHOWN, SIGNATURES, Finding, KeptInput, Origin, State
 
 INPUTS: Final = 10
+ANYWHERE: Final = Where()
 REOPENINGS: Final = 5  # a finding that came back so often is set aside
-FAILS: Final = "fails"
-FINE: Final = "fine"
 
 
 def seen_again(known: Finding | None, new: Finding, limit: int = INPUTS) -> Finding:
@@ -34,6 +34,7 @@ def seen_again(known: Finding | None, new: Finding, limit: int = INPUTS) -> Find
         known,
         input=best.name, size=best.size, shown=best.shown, tried=best.tried, inputs=inputs,
         excerpt=about.excerpt, binary=about.binary, output=about.output, command=about.command,
+        combination=about.combination, engine=about.engine,
         times=known.times + 1, seen_in=[*seen, new.found_in][-SHOWN:],
         signatures=_together(known.signatures or [known.title], [new.title, *new.signatures]),
         frames=known.frames or new.frames, group=known.group or new.group,
@@ -42,23 +43,11 @@ def seen_again(known: Finding | None, new: Finding, limit: int = INPUTS) -> Find
     return _set_state(after, inputs)
 
 
-def inputs_of(finding: Finding) -> list[KeptInput]:
-    """Returns the kept inputs; a record without a list has the one of its own fields."""
-    if finding.inputs:
-        return list(finding.inputs)
-    return [
-        KeptInput(
-            name=finding.input, size=finding.size, title=finding.title,
-            found_in=finding.found_in, shown=finding.shown, tried=finding.tried,
-        )
-    ]  # fmt: skip
-
-
 def kept(inputs: Iterable[KeptInput], limit: int) -> list[KeptInput]:
     """Returns the inputs to keep: failing ones first, then those that differ, then small ones."""
     known: dict[str, KeptInput] = {}
     for one in inputs:
-        known.setdefault(one.name, one)
+        known[one.name] = merged(known[one.name], one) if one.name in known else one
     ranked: list[tuple[tuple[bool, int, int, str], KeptInput]] = []
     groups: dict[tuple[str, int], int] = {}
     for one in sorted(known.values(), key=lambda one: (_is_fine(one), one.size, one.name)):
@@ -74,10 +63,11 @@ def representative(inputs: list[KeptInput]) -> KeptInput:
 
 
 def checked(
-    known: Finding, commit: str, results: Mapping[str, Reproduction], masks: Mapping[str, str]
-) -> Finding:
+    known: Finding, commit: str, results: Mapping[str, Reproduction], masks: Mapping[str, str],
+    where: Where = ANYWHERE,
+) -> Finding:  # fmt: skip
     """Records how the inputs ran with a commit; `masks` names findings that hide this one."""
-    inputs = [_checked(one, commit, results, masks) for one in inputs_of(known)]
+    inputs = [_checked(one, commit, results, masks, where) for one in inputs_of(known)]
     titles = [
         signature.title
         for name, result in results.items()
@@ -176,8 +166,9 @@ def headlined(known: Finding) -> Finding:
 
 
 def _checked(
-    one: KeptInput, commit: str, results: Mapping[str, Reproduction], masks: Mapping[str, str]
-) -> KeptInput:
+    one: KeptInput, commit: str, results: Mapping[str, Reproduction], masks: Mapping[str, str],
+    where: Where,
+) -> KeptInput:  # fmt: skip
     result = results.get(one.name)
     if result is None:
         return one
@@ -187,10 +178,11 @@ def _checked(
         said = FAILS
     else:
         said = result.unclear or FINE
-    changes = {"checked_in": commit, "checked": said, "masked_by": masks.get(one.name, "")}
-    if said == FAILS:
-        changes["title"] = result.signatures[0].title
-    return msgspec.structs.replace(one, **changes)
+    after = with_run(one, commit, said, where)
+    if after is one:
+        return one
+    title = result.signatures[0].title if said == FAILS else one.title
+    return msgspec.structs.replace(after, masked_by=masks.get(one.name, ""), title=title)
 
 
 def _is_fine(one: KeptInput) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 from windlass.fuzzing.engines.signature import Signature, key_of
 from windlass.fuzzing.findings.dating import Dating
+from windlass.fuzzing.findings.evidence import Where, first_evidence
 from windlass.fuzzing.findings.judge import (
     MORE_TRIES,
     TRIES,
@@ -26,6 +27,7 @@ from windlass.fuzzing.findings.record import (
     excerpt_of,
     shorten,
 )
+from windlass.fuzzing.findings.sightings import ANYWHERE
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
@@ -60,6 +62,7 @@ class Triage:
     catalogue: Catalogue
     notify: Callable[[str], None] = lambda _: None
     tries: int = TRIES
+    where: Where = ANYWHERE
     left: list[Path] = field(default_factory=list)
 
     async def run(self, crashes: Path, commit: str) -> list[Finding]:
@@ -114,6 +117,7 @@ class Triage:
         small, minimised = await self._shrink(failure, waiting)
         titles = [title, *(one.title for one in again.signatures)]
         known = next((f for name in titles if (f := self.catalogue.named(name))), None)
+        known = known or self.catalogue.alike(failure.signature, self.where.target)
         key = known.key if known else key_of(title)
         finding = await self._describe(failure, small, again, commit, key)
         inputs = [self._kept(finding, again, minimised), *await self._others(failure, key, finding)]
@@ -185,7 +189,7 @@ class Triage:
         output = "" if again.last is None else again.last.output
         return Finding(
             key=key, title=signature.title, kind=signature.kind, engine=self.engine_name,
-            command=self._command(key, small),
+            combination=self.where.combination, command=self._command(key, small),
             input=await self.store.put_input(key, data, small.suffix), size=len(data),
             excerpt=excerpt_of(data), binary=binary_of(data), shown=again.shown, tried=again.tried,
             output=shorten(output), found_in=commit, found_at_ms=self.clock.now_ms(),
@@ -198,6 +202,7 @@ class Triage:
             name=finding.input, size=finding.size, title=finding.title,
             found_in=finding.found_in, shown=again.shown, tried=again.tried,
             checked_in=finding.found_in, minimised=minimised,
+            combinations=first_evidence(self.where, finding.found_in),
         )  # fmt: skip
 
     async def _others(self, failure: Failure, key: str, finding: Finding) -> list[KeptInput]:
@@ -216,7 +221,7 @@ class Triage:
                 KeptInput(
                     name=name, size=len(data), title=finding.title, found_in=finding.found_in,
                     shown=finding.shown, tried=finding.tried, checked_in=finding.found_in,
-                    minimised=False,
+                    minimised=False, combinations=first_evidence(self.where, finding.found_in),
                 )
             )  # fmt: skip
         return made

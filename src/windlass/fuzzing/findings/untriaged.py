@@ -17,11 +17,11 @@ NAME_LENGTH: Final = 32
 
 
 class Untriaged:
-    """The inputs of one solver that wait for triage, by commit."""
+    """The inputs of one combination of a solver that wait for triage, by commit."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, combination: str = "") -> None:
         self._bucket = pipeline.bucket
-        self._prefix = untriaged_prefix(pipeline.solver)
+        self._prefix = untriaged_prefix(pipeline.solver, combination)
         self._uploaded: set[Path] = set()
 
     async def keep(self, commit: str, folder: Path) -> None:
@@ -38,8 +38,9 @@ class Untriaged:
         """Returns the keys of waiting inputs by commit."""
         found: dict[str, list[str]] = {}
         async for item in self._bucket.list(self._prefix):
-            commit = item.key.split("/")[-2]
-            if is_commit(commit):
+            folder, _, _ = item.key.rpartition("/")
+            above, _, commit = folder.rpartition("/")
+            if is_commit(commit) and above == self._prefix:
                 found.setdefault(commit, []).append(item.key)
         return found
 
@@ -63,3 +64,10 @@ class Untriaged:
     def _key(self, commit: str, data: bytes, suffix: str) -> str:
         name = hashlib.sha256(data).hexdigest()[:NAME_LENGTH]
         return f"{self._prefix}/{check_commit(commit)}/{name}{suffix}"
+
+
+async def count_untriaged(pipeline: Pipeline) -> int:
+    """Returns how many inputs of all combinations wait."""
+    prefix = untriaged_prefix(pipeline.solver)
+    keys = [item.key async for item in pipeline.bucket.list(prefix)]
+    return sum(is_commit(key.split("/")[-2]) for key in keys)

@@ -1,4 +1,6 @@
-"""The builder: takes a commit, makes both builds, uploads them and marks the commit.
+"""The builder: takes a commit, makes its builds, uploads them and marks the commit.
+
+With a matrix there is a build for each combination; one that cannot be made is red in `status`.
 
 The commit leaves the queue only when all of that is done, or the build itself has failed. If
 the machine is at fault (disk, repository), the builder releases the commit instead.
@@ -6,7 +8,7 @@ the machine is at fault (disk, repository), the builder releases the commit inst
 
 import asyncio
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -16,11 +18,13 @@ import msgspec
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, build_log_key
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
+from windlass.fuzzing.config.combinations import Combination, combinations_of, for_coverage
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.processes.runner import tail
 from windlass.fuzzing.roles.build_steps import BuildSteps
-from windlass.fuzzing.roles.run_health import alarm_about, raise_alarm
+from windlass.fuzzing.roles.run_health import alarm_about, raise_alarm, record_builds
 from windlass.fuzzing.sources.mirror import GitFailed, Mirror
+from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -32,7 +36,8 @@ OUTPUT_CHARS: Final = 2_000  # how much of a log an error shows
 class BuildReport(msgspec.Struct, kw_only=True):
     """The result of a builder's run; `given_up` lists commits whose builds crashed too often.
 
-    `alarm` says what is wrong with a build that was made.
+    `alarm` says what is wrong with a build that was made. `broken` are combinations of the
+    matrix that could not be built, and why.
     """
 
     outcome: Literal["built", "failed", "nothing"]
@@ -41,6 +46,7 @@ class BuildReport(msgspec.Struct, kw_only=True):
     took_ms: int = 0
     log: str = ""
     alarm: str = ""
+    broken: dict[str, str] = {}
     given_up: list[str] = []
 
 
@@ -86,28 +92,39 @@ class Builder:
             await asyncio.shield(steps.release(held))
             raise
         await self._finish(steps, held, log, why)
-        alarm = "" if why else await self._try_out(held.commit, mirror)
+        made = BuiltCombinations()
+        if not why and self.pipeline.matrix:
+            made = await self.pipeline.built(held.commit)
+        alarm = "" if why else await self._try_all(held.commit, mirror, made.built)
         return BuildReport(
             outcome="failed" if why else "built", commit=held.commit, why=why, alarm=alarm,
+            broken=dict(made.failed),
             took_ms=self.pipeline.now_ms() - began,
             log=build_log_key(self.solver.name, held.commit),
         )  # fmt: skip
 
-    async def _try_out(self, commit: str, mirror: Mirror) -> str:
+    async def _try_all(self, commit: str, mirror: Mirror, built: Collection[str]) -> str:
+        """Tries out every new build; returns what is wrong with them."""
+        found = {
+            one.name: await self._try_out(commit, mirror, one)
+            for one in combinations_of(self.solver)
+            if not one.name or one.name in built
+        }
+        return "; ".join(f"{name}: {why}" if name else why for name, why in found.items() if why)
+
+    async def _try_out(self, commit: str, mirror: Mirror, one: Combination) -> str:
         """Runs some tests with a new build; a build that answers none of them raises an alarm.
 
         The commit stays built: only fuzzing shows whether the build is of no use.
         """
         try:
-            alarm = await alarm_about(
-                commit, self.solver, self.pipeline, mirror, self.work / "trial"
-            )
+            alarm = await alarm_about(commit, one, self.pipeline, mirror, self.work / "trial")
         except WindlassError as error:
             self.notify(f"{commit[:12]}: the build was not tried out: {error}")
             return ""
         if alarm:
-            self.notify(f"{commit[:12]}: {alarm}")
-            await raise_alarm(self.pipeline, commit, alarm)
+            self.notify(f"{_title(commit, one.name)}: {alarm}")
+            await raise_alarm(self.pipeline, commit, alarm, one.name)
         return alarm
 
     async def make(self, commit: str, kinds: Sequence[Kind]) -> None:
@@ -128,16 +145,53 @@ class Builder:
     ) -> None:
         """Makes both builds, then uploads both: one without the other is useless."""
         await mirror.fetch()
-        runner = BuildRunner(self.solver, mirror, self.work, self.pipeline.runtime.clock)
-        archives = {}
+        archives: dict[str, Path] = {}
+        made = BuiltCombinations()
         for kind in kinds:
-            self.notify(f"{commit[:12]}: {kind} build")
-            archives[kind] = await runner.build(commit, kind, log)
-        for kind, archive in archives.items():
-            self.notify(f"{commit[:12]}: uploading the {kind} build")
-            await self.pipeline.bucket.put(build_key(self.solver.name, kind, commit), archive)
+            if kind == "coverage":
+                self.notify(f"{commit[:12]}: coverage build")
+                runner = self._runner(for_coverage(self.solver), mirror)
+                key = build_key(self.solver.name, kind, commit)
+                archives[key] = await runner.build(commit, kind, log)
+            else:
+                made = await self._make_production(commit, mirror, log, archives)
+        for key, archive in archives.items():
+            self.notify(f"{commit[:12]}: uploading {key}")
+            await self.pipeline.bucket.put(key, archive)
             archive.unlink()
+        if made.built:
+            await write_built(self.pipeline.bucket, self.solver.name, commit, made)
+            await record_builds(self.pipeline, commit, made)
         shutil.rmtree(self.work / "checkout", ignore_errors=True)
+
+    async def _make_production(
+        self, commit: str, mirror: Mirror, log: Path, archives: dict[str, Path]
+    ) -> BuiltCombinations:
+        """Makes the builds of all combinations; returns nothing without a matrix.
+
+        Without a matrix there is one build, which must not fail; with one, not all of them may.
+        """
+        built: list[str] = []
+        failed: dict[str, str] = {}
+        for one in combinations_of(self.solver):
+            self.notify(f"{_title(commit, one.name)}: production build")
+            key = build_key(self.solver.name, "production", commit, one.name)
+            runner = self._runner(one.solver, mirror)
+            try:
+                archives[key] = await runner.build(commit, "production", log, one.name)
+                built += [one.name] if one.name else []
+            except (BuildFailed, InvalidInput) as error:
+                if not one.name:
+                    raise
+                failed[one.name] = str(error)
+                self.notify(f"{_title(commit, one.name)}: {error}")
+        if failed and not built:
+            first, why = next(iter(failed.items()))
+            raise BuildFailed(f"no combination can be built; {first}: {why}")
+        return BuiltCombinations(built=tuple(built), failed=failed)
+
+    def _runner(self, solver: Solver, mirror: Mirror) -> BuildRunner:
+        return BuildRunner(solver, mirror, self.work, self.pipeline.runtime.clock)
 
     async def _finish(self, steps: BuildSteps, held: HeldLease, log: Path, why: str) -> None:
         """Uploads the log first, so that every commit in `failed` has one."""
@@ -151,3 +205,7 @@ class Builder:
         text = tail(log, LOG_KEPT) + (f"\n{why}\n" if why else "")
         key = build_log_key(self.solver.name, commit)
         await self.pipeline.bucket.put(key, text.encode(errors="replace"))
+
+
+def _title(commit: str, combination: str) -> str:
+    return f"{commit[:12]} {combination}" if combination else commit[:12]

@@ -15,8 +15,18 @@ import msgspec
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.buckets.layout import build_key, corpus_prefix, coverage_key
+from windlass.fuzzing.buckets.layout import (
+    build_key,
+    combinations_key,
+    corpus_prefix,
+    coverage_key,
+)
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.config.combinations import (
+    Combination,
+    combination_names,
+    combinations_of,
+)
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.fuzzing.findings.judge import Slow, tries_for
@@ -26,6 +36,7 @@ from windlass.fuzzing.findings.report import input_name, render
 from windlass.fuzzing.findings.sarif import Place, place_of, sarif
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.builder import Builder
+from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.roles.fuzzer import Fuzzer
@@ -61,6 +72,7 @@ class CheckReport(msgspec.Struct, kw_only=True):
     chosen_by: str = ""
     statistics: Statistics | None = None
     findings: list[CheckedFinding] = []
+    combinations: list[CombinationReport] = []
 
 
 @dataclass(slots=True)
@@ -91,7 +103,7 @@ class ChangeCheck:
         local = self._local()
         await self._copy_known(local.bucket, base)
         for commit in (base, head):
-            if not await local.has_build(commit, ("production",)):
+            if not await self._has_all(local, commit):
                 await Builder(solver, local, self.work, self.notify).make(commit, ("production",))
         fuzzer = Fuzzer(
             solver, local, self.work, self.notify, self.on_progress, budget_ms=self.budget_ms,
@@ -100,14 +112,28 @@ class ChangeCheck:
         fuzzed = await fuzzer.campaign(head)
         self.findings = [one async for one in FindingStore(local).all(self.notify) if one.live]
         checked = [await self._compare(local, one, base) for one in self.findings]
+        why = fuzzed.why or await self._lost(local, base, fuzzed.combinations)
         report = CheckReport(
-            outcome=_outcome(fuzzed.why, checked), base=base, head=head, why=fuzzed.why,
-            tests=fuzzed.tests, chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics,
-            findings=checked,
+            outcome=_outcome(why, checked), base=base, head=head, why=why, tests=fuzzed.tests,
+            chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
+            combinations=fuzzed.combinations,
         )  # fmt: skip
         changed = await mirror.changed_files(base, head)
         await self._write(local, report, [c for c in changed if self._is_code(c)] or changed)
         return report
+
+    async def _has_all(self, local: Pipeline, commit: str) -> bool:
+        """Returns whether there is a build of every combination that can be built."""
+        if not await local.has_build(commit, ("production",)):
+            return False
+        made = await local.built(commit)
+        return {*made.built, *made.failed} >= set(local.matrix)
+
+    async def _lost(self, local: Pipeline, base: str, combinations: list[CombinationReport]) -> str:
+        """Says which combinations work with the base, but not with the change."""
+        built = (await local.built(base)).built
+        lost = [one for one in combinations if one.outcome != "fuzzed" and one.combination in built]
+        return "; ".join(f"{one.combination}: {one.why}" for one in lost)
 
     def _is_code(self, path: str) -> bool:
         return touches_code([path], self.solver.commits.extensions)
@@ -115,16 +141,20 @@ class ChangeCheck:
     def _local(self) -> Pipeline:
         """Returns a pipeline in a folder of its own: a check leaves no trace."""
         bucket = DirectoryBucket(fresh_folder(self.work / "check"))
-        return Pipeline(bucket, self.solver.name, self.runtime, self.holder)
+        matrix = combination_names(self.solver)
+        return Pipeline(bucket, self.solver.name, self.runtime, self.holder, matrix)
 
     async def _copy_known(self, local: Bucket, base: str) -> None:
         """Copies what helps from the bucket; a bucket that does not answer stops nothing."""
         if self.stored is None:
             return
         name = self.solver.name
+        known = combinations_of(self.solver)
         keys = [
+            *dict.fromkeys(f"{corpus_prefix(name, one.corpus)}/{CORPUS}" for one in known),
             f"{corpus_prefix(name)}/{CORPUS}", coverage_key(name),
-            build_key(name, "production", base),
+            *(build_key(name, "production", base, one.name) for one in known),
+            *([combinations_key(name, base)] if self.solver.matrix is not None else []),
         ]  # fmt: skip
         for key in keys:
             try:
@@ -136,13 +166,15 @@ class ChangeCheck:
                 await local.put(key, found.body)
 
     async def _compare(self, local: Pipeline, finding: Finding, base: str) -> CheckedFinding:
-        """Runs the input of a finding with the base's build."""
-        builds = BuildCache(local, fresh_folder(self.work / "builds"))
+        """Runs the input of a finding with the base's build of the combination it broke."""
+        one = next(c for c in combinations_of(self.solver) if c.name == finding.combination)
+        builds = BuildCache(local, fresh_folder(self.work / "builds"), one.name)
         build = await builds.fetch(base)
-        assert build is not None  # it was made or copied above
         path = self.work / input_name(finding)
         await FindingStore(local).fetch_input(finding, path)
-        said = await self._ask(local, build, finding, path)
+        said = f"does not tell: {one.name} could not be built"
+        if build is not None:
+            said = await self._ask(local, one, build, finding, path)
         age: Age = "old" if said == "fails too" else "new"
         if age == "new" and finding.state == "flaky":
             age = "flaky"
@@ -151,8 +183,10 @@ class ChangeCheck:
             input=f"inputs/{input_name(finding)}", size=finding.size,
         )  # fmt: skip
 
-    async def _ask(self, local: Pipeline, build: LocalBuild, finding: Finding, path: Path) -> str:
-        judge = EngineFactory(self.solver, local, self.work).judge(build.folder)
+    async def _ask(
+        self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding, path: Path
+    ) -> str:
+        judge = EngineFactory(one.solver, local, self.work, one.env).judge(build.folder)
         tries = tries_for(finding.shown, finding.tried, TRIES)
         result = await judge.reproduce(path, tries, finding.kind in Slow)
         if result.shown:

@@ -1,4 +1,4 @@
-"""The corpus: useful inputs of earlier runs, shared by all fuzzers of a solver.
+"""The corpus: useful inputs of earlier runs, shared by all fuzzers of a solver or target.
 
 It is one archive, written only over the version that was read, so that the inputs of two
 fuzzers are merged and never overwritten. Its size is limited: engines with coverage keep the
@@ -38,22 +38,26 @@ class MergeResult(NamedTuple):
 
 
 class Corpus:
-    """The corpus of one solver."""
+    """The corpus of one solver; in a matrix, of a target and a format (`shared`).
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    Until that has one of its own, it starts from the corpus that the solver had before.
+    """
+
+    def __init__(self, pipeline: Pipeline, shared: str = "") -> None:
         self._pipeline = pipeline
-        self._key = f"{corpus_prefix(pipeline.solver)}/{FILE}"
+        self._key = f"{corpus_prefix(pipeline.solver, shared)}/{FILE}"
+        self._older = f"{corpus_prefix(pipeline.solver)}/{FILE}"
 
     async def fetch(self, folder: Path) -> frozenset[str]:
         """Writes all inputs to a folder and returns their names."""
-        inputs, _ = await self._read()
+        inputs = await self._start()
         for name, data in inputs.items():
             (folder / name).write_bytes(data)
         return frozenset(inputs)
 
     async def size(self) -> int:
         """Returns the number of inputs."""
-        return len((await self._read())[0])
+        return len(await self._start())
 
     async def merge(self, folder: Path, fetched: frozenset[str] = frozenset()) -> MergeResult:
         """Adds the inputs of a folder to the corpus, each content once.
@@ -82,6 +86,13 @@ class Corpus:
             f"could not write {self._key}: others changed it during each of {RETRIES} attempts; "
             "nothing was changed",
         )
+
+    async def _start(self) -> Inputs:
+        inputs, etag = await self._read()
+        if etag is not None or self._key == self._older:
+            return inputs
+        stored = await self._pipeline.bucket.get(self._older)
+        return {} if stored is None else _unpack(stored.body)
 
     async def _read(self) -> tuple[Inputs, str | None]:
         stored = await self._pipeline.bucket.get(self._key)

@@ -18,6 +18,7 @@ from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.builds.archive import unpack
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
+from windlass.fuzzing.config.combinations import Combination, for_coverage, one_of_each_target
 from windlass.fuzzing.config.coverage_settings import CoverageOptions, coverage_options
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, decode, encode
@@ -86,17 +87,41 @@ class CoverageRole:
     async def run_once(
         self, commit: str | None = None, shard: tuple[int, int] = (1, 1)
     ) -> CoverageReport:
-        """Maps the tests of the given commit, or of the newest one with a coverage build."""
-        options = coverage_options(self.solver)
+        """Maps the tests of the given commit, or of the newest one with a coverage build.
+
+        In a matrix, each target runs its own tests, and all are in one map.
+        """
+        parts = one_of_each_target(self.solver)
+        html = coverage_options(parts[0].solver).html
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
         builds = BuildCache(self.pipeline, self.work / "builds")
         commit = await self._commit(mirror, builds, commit)
         build = await builds.fetch(commit, "coverage") or await self._make(mirror, commit)
-        mapper = self._mapper(build, options)
-        files = await self._tests(mirror, commit, shard)
-        tests = _commands(files, options, build.folder)
         troubles: list[str] = []
+        crashed: list[str] = []
+        found = CoverageMap(commit, {})
+        count = 0
+        for part in parts:
+            files = await self._tests(mirror, commit, shard, part.solver)
+            count += len(files)
+            found = found.merged(await self._map(part, commit, build, files, troubles, crashed))
+        if not found.functions:
+            raise WindlassError(f"no test wrote any coverage: {'; '.join(troubles[:3])}")
+        report = await self._write(found, count, shard, troubles)
+        report.crashed = crashed
+        if report.merged and html:
+            report.html = await self._try_report(mirror, commit, build, report)
+        return report
+
+    async def _map(
+        self, part: Combination, commit: str, build: LocalBuild, files: Mapping[str, Path],
+        troubles: list[str], crashed: list[str],
+    ) -> CoverageMap:  # fmt: skip
+        """Maps the tests of one target."""
+        options = coverage_options(part.solver)
+        mapper = self._mapper(build, options)
+        tests = _commands(files, options, build.folder)
 
         def on_test_done(done: int, trouble: str) -> None:
             self.on_progress(done, len(tests))
@@ -104,16 +129,12 @@ class CoverageRole:
                 troubles.append(trouble)
 
         mapper.on_test_done = on_test_done
-        self.notify(f"{commit[:12]}: mapping {len(tests)} tests")
+        name = f" of {part.names.target}" if part.names.target else ""
+        self.notify(f"{commit[:12]}: mapping {len(tests)} tests{name}")
         found = await mapper.run_all(commit, tests, self.cores)
-        await self._keep_crashed(commit, [files[name] for name in mapper.crashed])
-        if not found.functions:
-            raise WindlassError(f"no test wrote any coverage: {'; '.join(troubles[:3])}")
-        report = await self._write(found, len(tests), shard, troubles)
-        report.crashed = mapper.crashed
-        if report.merged and options.html:
-            report.html = await self._try_report(mirror, commit, build, report)
-        return report
+        await self._keep_crashed(commit, [files[test] for test in mapper.crashed], part.name)
+        crashed += mapper.crashed
+        return found
 
     async def make_html(self, commit: str | None = None, into: Path | None = None) -> HtmlResult:
         """Makes the HTML report from tests and corpus, and stores it, without mapping tests."""
@@ -141,12 +162,13 @@ class CoverageRole:
         sources = self.work / "checkout" / "tests"
         await mirror.checkout(commit, sources)
         corpus = fresh_folder(self.work / "corpus")
-        await Corpus(self.pipeline).fetch(corpus)
-        inputs = [*find_tests(sources, self.solver.tests).values(), *sorted(corpus.iterdir())]
+        first = one_of_each_target(self.solver)[0]
+        await Corpus(self.pipeline, first.corpus).fetch(corpus)
+        inputs = [*find_tests(sources, first.solver.tests).values(), *sorted(corpus.iterdir())]
         self.notify(f"{commit[:12]}: HTML report of {len(inputs)} inputs")
         folder = fresh_folder(self.work / "report")
         clock = self.pipeline.runtime.clock
-        measurement = measurement_of(self.solver, build, folder, clock, self.cores)
+        measurement = measurement_of(first.solver, build, folder, clock, self.cores)
         complete = await measurement.add(inputs, clock.now_ms() + REPORT_MS)
         reach = await measurement.read()
         share = reach.share()
@@ -164,7 +186,9 @@ class CoverageRole:
             shutil.copytree(pages, into, dirs_exist_ok=True)
         return await HtmlStore(self.pipeline).save(pages, info)
 
-    async def _keep_crashed(self, commit: str, tests: Sequence[Path]) -> None:
+    async def _keep_crashed(
+        self, commit: str, tests: Sequence[Path], combination: str = ""
+    ) -> None:
         """Leaves tests that crash to the next fuzzer's run, which triages them."""
         if not tests:
             return
@@ -173,13 +197,13 @@ class CoverageRole:
             self.notify(f"{path.name} crashes with the coverage build")
             shutil.copyfile(path, folder / f"{number}{path.suffix}")
         if await self.pipeline.has_build(commit, ("production",)):
-            await Untriaged(self.pipeline).keep(commit, folder)
+            await Untriaged(self.pipeline, combination).keep(commit, folder)
 
     async def plan(
         self, commit: str | None = None, shard: tuple[int, int] = (1, 1)
     ) -> CoveragePlan:
         """Returns what `run_once` would do, without making a build or running a test."""
-        options = coverage_options(self.solver)
+        parts = one_of_each_target(self.solver)
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
         named = commit is not None
@@ -190,9 +214,9 @@ class CoverageRole:
             commit=commit,
             why="you named it" if named else "the newest with a coverage build in the bucket",
             in_bucket=await self.pipeline.has_build(commit, ("coverage",)),
-            tests=len(await self._tests(mirror, commit, shard)),
+            tests=sum([len(await self._tests(mirror, commit, shard, p.solver)) for p in parts]),
             shard=f"{shard[0]}/{shard[1]}", cores=self.cores,
-            timeout_ms=options.timeout_ms,
+            timeout_ms=coverage_options(parts[0].solver).timeout_ms,
             replaces_map=await self.pipeline.bucket.exists(key), writes=[*own, key],
         )  # fmt: skip
 
@@ -210,20 +234,21 @@ class CoverageRole:
         return await mirror.require(commit)
 
     async def _tests(
-        self, mirror: Mirror, commit: str, shard: tuple[int, int]
+        self, mirror: Mirror, commit: str, shard: tuple[int, int], solver: Solver
     ) -> Mapping[str, Path]:
         """Returns the tests of a commit that belong to this shard."""
         sources = self.work / "checkout" / "tests"
         await mirror.checkout(commit, sources)
-        found = list(find_tests(sources, self.solver.tests).items())[shard[0] - 1 :: shard[1]]
+        found = list(find_tests(sources, solver.tests).items())[shard[0] - 1 :: shard[1]]
         if not found:
-            patterns = ", ".join(self.solver.tests) or "none given"
+            patterns = ", ".join(solver.tests) or "none given"
             raise InvalidSetting("tests", f"no test matches the patterns in tests ({patterns})")
         return dict(found)
 
     async def _make(self, mirror: Mirror, commit: str) -> LocalBuild:
         self.notify(f"{commit[:12]}: coverage build")
-        runner = BuildRunner(self.solver, mirror, self.work, self.pipeline.runtime.clock)
+        solver = for_coverage(self.solver)
+        runner = BuildRunner(solver, mirror, self.work, self.pipeline.runtime.clock)
         log = self.work / "build.log"
         log.write_bytes(b"")
         try:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,9 +16,15 @@ LEAST_TIMEOUT_MS: Final = 100
 
 
 class EngineFactory:
-    """Engines of one solver, each with a scratch folder of its own below `work`."""
+    """Engines of one solver, each with a scratch folder of its own below `work`.
 
-    def __init__(self, solver: Solver, pipeline: Pipeline, work: Path) -> None:
+    `env` is added to the environment of what they run.
+    """
+
+    def __init__(
+        self, solver: Solver, pipeline: Pipeline, work: Path, env: Mapping[str, str] | None = None
+    ) -> None:
+        self._env = env or {}
         self._solver = solver
         self._pipeline = pipeline
         self._work = work
@@ -29,7 +36,7 @@ class EngineFactory:
         timeout = max(int(self._solver.input_timeout_ms * patience), LEAST_TIMEOUT_MS)
         target = Target(
             binaries, self._solver.engine, scratch, runtime.clock, runtime.chance, timeout,
-            memory_of(self._solver), signature=self._solver.signature,
+            memory_of(self._solver), self._env, self._solver.signature,
         )  # fmt: skip
         return make_engine(str(self._solver.engine["name"]), target)
 

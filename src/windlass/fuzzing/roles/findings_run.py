@@ -1,6 +1,9 @@
-"""What follows a campaign: known findings are checked, failures triaged, fixed ones closed."""
+"""What follows a campaign: known findings are checked, failures triaged, fixed ones closed.
 
-from collections.abc import Callable
+With a matrix, this happens for each combination, and findings are closed after the last one.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,8 +14,10 @@ from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.dating import Dating
-from windlass.fuzzing.findings.known import TRIES, KnownFindings
+from windlass.fuzzing.findings.evidence import Where
+from windlass.fuzzing.findings.known import TRIES, Catalogue, KnownFindings
 from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.sightings import ANYWHERE
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.triage import Triage
 from windlass.fuzzing.findings.untriaged import Untriaged
@@ -32,8 +37,39 @@ class FindingsResult:
 
 
 @dataclass(slots=True)
+class Examined:
+    """What one combination says about the findings, before any of them is closed."""
+
+    known: KnownFindings
+    triage: Triage
+    found: list[Finding]
+
+    async def close_fixed(
+        self, commit: str, sighted: set[str], reasons: Mapping[str, str]
+    ) -> list[Finding]:
+        """Closes findings that all their combinations run fine; says why others stay open.
+
+        It comes after the last combination. `reasons` say why some of the file did not run.
+        """
+        closed = await self.known.close_gone(commit, sighted)
+        await self.known.note_missing(commit, reasons)
+        return closed
+
+    @property
+    def reopened(self) -> list[str]:
+        return self.known.reopened
+
+    @property
+    def left(self) -> list[Path]:
+        return self.triage.left
+
+
+@dataclass(slots=True)
 class FindingsRun:
-    """Handles the findings of one solver; needs a mirror that was fetched."""
+    """Handles the findings of one combination of a solver; needs a mirror that was fetched.
+
+    `catalogue` are the findings as earlier combinations of this run left them, if any.
+    """
 
     solver: Solver
     pipeline: Pipeline
@@ -41,38 +77,44 @@ class FindingsRun:
     builds: BuildCache
     mirror: Mirror
     notify: Callable[[str], None] = lambda _: None
+    where: Where = ANYWHERE
+    env: Mapping[str, str] = field(default_factory=dict)
+    catalogue: Catalogue | None = None
     factory: EngineFactory = field(init=False)
     store: FindingStore = field(init=False)
 
     def __post_init__(self) -> None:
-        self.factory = EngineFactory(self.solver, self.pipeline, self.work)
+        self.factory = EngineFactory(self.solver, self.pipeline, self.work, self.env)
         self.store = FindingStore(self.pipeline)
 
     async def run(
         self, commit: str, build: LocalBuild, crashes: Path, deadline_ms: int, works: bool
     ) -> FindingsResult:
         """Handles what a campaign found; `works` says that the build runs some test."""
-        known = self._known(build, deadline_ms, works)
-        await known.load()
+        seen = await self.examine(commit, build, crashes, deadline_ms, works)
+        closed = await seen.known.close_gone(commit, {finding.key for finding in seen.found})
+        await seen.triage.dating.date_again(commit)
+        return FindingsResult(seen.found, closed, seen.reopened, seen.left)
+
+    async def examine(
+        self, commit: str, build: LocalBuild, crashes: Path, deadline_ms: int, works: bool,
+        sickness: str = "",
+    ) -> Examined:  # fmt: skip
+        """Checks known findings and triages failures with one build, and closes nothing.
+
+        `sickness` says why the run of this build does not count, if it does not.
+        """
+        known = await self._known(build, deadline_ms, works)
+        known.sickness = sickness
         await known.check(commit, crashes)
         triage = self._triage(build, known, deadline_ms)
         await triage.dating.date_reopened(known.reopened, commit)
         found = await triage.run(crashes, commit)
-        closed = await known.close_gone(commit, {finding.key for finding in found})
-        await triage.dating.date_again(commit)
-        return FindingsResult(found, closed, known.reopened, triage.left)
-
-    async def recheck(
-        self, commit: str, build: LocalBuild, deadline_ms: int, works: bool = False
-    ) -> FindingsResult:
-        """Checks known findings with a build, without a campaign."""
-        return await self.run(
-            commit, build, fresh_folder(self.work / "crashes"), deadline_ms, works
-        )
+        return Examined(known, triage, found)
 
     async def triage_waiting(self, commit: str, deadline_ms: int) -> list[Finding]:
         """Triages inputs that earlier runs of other commits left, as long as there is time."""
-        untriaged = Untriaged(self.pipeline)
+        untriaged = Untriaged(self.pipeline, self.where.combination)
         found: list[Finding] = []
         for other in await untriaged.commits():
             if other == commit or self.pipeline.now_ms() >= deadline_ms:
@@ -83,8 +125,7 @@ class FindingsRun:
                 continue
             crashes = fresh_folder(self.work / "waiting")
             await untriaged.fetch(other, crashes)
-            known = self._known(build, deadline_ms, False)
-            await known.load()
+            known = await self._known(build, deadline_ms, False)
             triage = self._triage(build, known, deadline_ms)
             found += await triage.run(crashes, other)
             await untriaged.finish(other, triage.left)
@@ -95,26 +136,31 @@ class FindingsRun:
         build = self._make if self.solver.bisect == "build" else None
         return Bisector(
             self.builds, self.mirror, self.factory.judge, self.pipeline.runtime.clock, TRIES,
-            self.solver.commits.extensions, build,
+            self.solver.commits.extensions, build, self.where.combination,
         )  # fmt: skip
 
-    def _known(self, build: LocalBuild, deadline_ms: int, works: bool) -> KnownFindings:
-        return KnownFindings(
+    async def _known(self, build: LocalBuild, deadline_ms: int, works: bool) -> KnownFindings:
+        known = KnownFindings(
             self.factory.judge(build.folder), self.bisector(), self.store,
             fresh_folder(self.work / "known"), self.pipeline.runtime.clock, deadline_ms,
-            self.solver.findings.refused_is_fixed, works, self.notify,
+            self.solver.findings.refused_is_fixed, works, self.notify, where=self.where,
         )  # fmt: skip
+        if self.catalogue is None:
+            await known.load()
+        else:
+            known.catalogue = self.catalogue
+        return known
 
     def _triage(self, build: LocalBuild, known: KnownFindings, deadline_ms: int) -> Triage:
         scratch = fresh_folder(self.work / "triage")
         clock = self.pipeline.runtime.clock
         dating = Dating(
             known.bisector, self.store, known.catalogue, scratch, clock, deadline_ms,
-            self.solver.findings.inputs, self.notify,
+            self.solver.findings.inputs, self.notify, self.where,
         )  # fmt: skip
         return Triage(
             known.judge, str(self.solver.engine["name"]), build.folder, dating, self.store,
-            scratch, clock, deadline_ms, known.catalogue, self.notify,
+            scratch, clock, deadline_ms, known.catalogue, self.notify, where=self.where,
         )  # fmt: skip
 
     async def _make(self, commit: str) -> LocalBuild | None:
@@ -123,9 +169,10 @@ class FindingsRun:
         runner = BuildRunner(self.solver, self.mirror, self.work, self.pipeline.runtime.clock)
         log = self.work / "bisect-build.log"
         log.write_bytes(b"")
-        folder = self.work / "builds" / "searched" / commit
+        folder = self.work / "builds" / "searched" / self.where.combination / commit
         try:
-            return LocalBuild(folder, unpack(await runner.build(commit, "production", log), folder))
+            archive = await runner.build(commit, "production", log, self.where.combination)
+            return LocalBuild(folder, unpack(archive, folder))
         except (BuildFailed, WindlassError) as error:
             self.notify(f"{commit[:12]}: {error}")
             return None

@@ -1,7 +1,8 @@
 """The fuzzer: selects a commit, fuzzes it from relevant tests, and files what it finds.
 
-The budget covers everything: setup and triage reduce the time for fuzzing. A run in which
-nothing was fuzzed, or nothing ran to an answer, does not count.
+The budget covers everything: setup and triage reduce the time for fuzzing. With a matrix, all
+combinations run in a row and share the budget. A run in which nothing was fuzzed, or nothing ran
+to an answer, does not count.
 """
 
 import asyncio
@@ -12,31 +13,23 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.values.errors import NotFound, WindlassError
 from windlass.fuzzing.buckets.layout import statistics_prefix
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.config.combinations import Combination, combinations_of
 from windlass.fuzzing.config.solver_file import Solver
-from windlass.fuzzing.engines.engine import (
-    Campaign,
-    Engine,
-    EngineFailed,
-    Statistics,
-    Verdict,
-)
+from windlass.fuzzing.engines.engine import Statistics, Verdict
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.processes.disk_space import report_disk_full
-from windlass.fuzzing.reach.run_measure import RunMeasure, RunReach
-from windlass.fuzzing.roles.corpus import Corpus, prune
-from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder, memory_of
-from windlass.fuzzing.roles.findings_run import FindingsRun
+from windlass.fuzzing.reach.run_measure import RunReach
+from windlass.fuzzing.roles.combinations.all_runs import AllRuns, RunLimits
+from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
+from windlass.fuzzing.roles.combinations.recheck import recheck_findings
+from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.roles.run_health import record_health, sickness_of
-from windlass.fuzzing.roles.seed_runs import SeedRuns, added
-from windlass.fuzzing.roles.seed_selection import SeedSelection, SeedSelector, find_tests
-from windlass.fuzzing.seeds.importer import SeedImporter, Seeds
+from windlass.fuzzing.roles.run_health import record_health
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
@@ -44,17 +37,11 @@ from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.statistics.history import RunPoint, record_run
 from windlass.fuzzing.trackers.filing import IssueFiler
 from windlass.fuzzing.trackers.options import issue_options
-from windlass.ports.clock import Clock
 
 RESERVE: Final = 10  # a tenth of the budget is reserved for triage
 LEAST_RESERVED_MS: Final = 5_000
-LEAST_MS: Final = 1_000
 MEASURING: Final = 20  # a part of the budget is for measuring what was reached, and at most
 MEASURING_MS: Final = 10 * 60_000
-PRUNE_MS: Final = 5 * 60_000
-TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as they are
-TESTS_TO_TRY: Final = 5
-KEEP_EVERY_MS: Final = 2_000
 FULL_HASH: Final = 40
 REPORTS_KEPT: Final = 1_000
 
@@ -63,6 +50,7 @@ class FuzzReport(msgspec.Struct, kw_only=True):
     """The result of a fuzzer's run, also stored in the bucket.
 
     `reached` is what it reached that nothing had before, None if that is not known.
+    `combinations` are those of a matrix; `statistics` are then of all of them together.
     """
 
     outcome: Literal["fuzzed", "nothing", "unhealthy"]
@@ -84,6 +72,7 @@ class FuzzReport(msgspec.Struct, kw_only=True):
     began_at_ms: int = 0
     new_findings: int = 0
     reached: RunReach | None = None
+    combinations: list[CombinationReport] = []
 
 
 @dataclass(slots=True)
@@ -158,56 +147,56 @@ class Fuzzer:
 
     async def _campaign(self, commit: str) -> FuzzReport:
         began = self.pipeline.now_ms()
-        session = await self._set_up(commit)
-        budget = self.budget_ms or self.solver.budget_ms
-        setup_ms = self.pipeline.now_ms() - began
-        reserved = reserved_of(budget, self.solver)
-        measuring = min(budget // MEASURING, MEASURING_MS)
-        left = max(budget - setup_ms - reserved - measuring, LEAST_MS)
-        statistics = await self._run_engine(session, commit, left)
+        self.notify(f"{commit[:12]}: setting up")
+        mirror = self._mirror()
+        await mirror.fetch()
+        sources = self.work / "checkout"
+        await mirror.checkout(commit, sources)
+        limits = limits_of(self.budget_ms or self.solver.budget_ms, self.solver)
+        runs = AllRuns(
+            self.solver, self.pipeline, self.work, mirror, sources, commit, limits, self.base,
+            self.until_bug, self.notify, self.on_progress,
+        )  # fmt: skip
+        await runs.run(began)
         report = FuzzReport(
-            outcome="fuzzed", commit=commit, tests=len(session.selection.tests),
-            chosen_by=session.selection.why, setup_ms=setup_ms, statistics=statistics,
-            why=sickness_of(statistics, self.solver.health),
-            seed_problems=session.seeds.problems, began_at_ms=began,
+            outcome="fuzzed", commit=commit, tests=runs.tests, chosen_by=runs.chosen_by,
+            setup_ms=runs.setup_ms, statistics=runs.statistics, why=runs.sickness,
+            seed_problems=runs.seed_problems, began_at_ms=began, corpus=runs.corpus,
+            findings=runs.findings, closed=[finding.key for finding in runs.closed],
+            new_findings=runs.new_findings, untriaged=runs.untriaged, reached=runs.reached,
+            combinations=[one for one in runs.reports if one.combination],
         )  # fmt: skip
         if report.why:
             report.outcome = "unhealthy"
-        await self._triage_failures(session, commit, report, self.pipeline.now_ms() + reserved)
-        report.reached = await self._measure(session, commit, measuring)
-        await self._save_results(session, report)
+        await self._sync_issues(FindingStore(self.pipeline), report)
+        await self._save_results(runs, report)
         return report
 
-    async def _measure(self, session: "Session", commit: str, length_ms: int) -> RunReach | None:
-        """Says what the new inputs reach that tests and corpus did not before."""
-        folder = fresh_folder(self.work / "reach")
-        try:
-            return await RunMeasure(
-                self.solver, self.pipeline, session.builds, folder, cores_of(self.solver)
-            ).run(
-                commit, target_of(self.solver), session.selection.everything, session.corpus,
-                session.fetched, length_ms,
-            )  # fmt: skip
-        except WindlassError as error:
-            self.notify(f"not known what the run reached: {error}")
-            return None
-
-    async def classify(self, commit: str, path: Path) -> Verdict:
+    async def classify(self, commit: str, path: Path, combination: str = "") -> Verdict:
         """Runs one input with the build of a commit."""
-        build = await self.fetch_build(commit)
-        return (
-            await EngineFactory(self.solver, self.pipeline, self.work)
-            .engine(build.folder)
-            .classify(path)
-        )
+        one = self._combination(combination)
+        build = await self.fetch_build(commit, combination)
+        factory = EngineFactory(one.solver, self.pipeline, self.work, one.env)
+        return await factory.engine(build.folder).classify(path)
 
-    async def fetch_build(self, commit: str) -> LocalBuild:
+    async def fetch_build(self, commit: str, combination: str = "") -> LocalBuild:
         """Returns the build of a commit; raises if it is gone."""
-        cache = BuildCache(self.pipeline, fresh_folder(self.work / "builds"))
+        one = self._combination(combination)
+        cache = BuildCache(self.pipeline, fresh_folder(self.work / "builds"), one.name)
         build = await cache.fetch(await self._full_name(commit))
         if build is None:
             raise NotFound("build of commit", commit)
         return build
+
+    def _combination(self, name: str) -> Combination:
+        """Returns a combination by name; the first one stands for findings without any."""
+        known = combinations_of(self.solver)
+        found = next((one for one in known if one.name == name), None)
+        if found is None and name:
+            listed = ", ".join(one.name for one in known) or "none"
+            message = f"combination {name} is not in the solver file (known: {listed})"
+            raise InvalidSetting("combination", message, name)
+        return found or known[0]
 
     async def _full_name(self, commit: str) -> str:
         """Returns the full hash for a short one."""
@@ -218,118 +207,11 @@ class Fuzzer:
         return await mirror.require(commit)
 
     async def recheck(self, commit: str) -> list[Finding]:
-        """Closes findings that the build of this commit no longer shows."""
+        """Closes findings that the builds of this commit no longer show."""
         full = await self.resolve_built(commit)
-        builds = BuildCache(self.pipeline, fresh_folder(self.work / "builds"))
-        build = await builds.fetch(full)
-        assert build is not None  # `resolve_built` has just seen it
-        mirror = self._mirror()
-        deadline = self.pipeline.now_ms() + self.solver.findings.triage_ms
-        checking = FindingsRun(self.solver, self.pipeline, self.work, builds, mirror, self.notify)
-        works = self.solver.findings.refused_is_fixed and await self._works(mirror, full, build)
-        return (await checking.recheck(full, build, deadline, works)).closed
-
-    async def _works(self, mirror: Mirror, commit: str, build: LocalBuild) -> bool:
-        """Returns whether a build runs one of its tests to an answer."""
-        sources = self.work / "checkout"
-        await mirror.checkout(commit, sources)
-        tests = list(find_tests(sources, self.solver.tests).values())[:TESTS_TO_TRY]
-        clock = self.pipeline.runtime.clock
-        engine = EngineFactory(self.solver, self.pipeline, self.work).engine(build.folder)
-        runs = SeedRuns(
-            engine, fresh_folder(self.work / "crashes"), (), clock, clock.now_ms() + LEAST_MS
+        return await recheck_findings(
+            self.solver, self.pipeline, self.work, self._mirror(), full, self.notify
         )
-        return bool((await runs.run(tests, cores_of(self.solver))).tests_fine)
-
-    async def _set_up(self, commit: str) -> "Session":
-        """Prepares the checkout, the build, the tests, the corpus and the engine."""
-        self.notify(f"{commit[:12]}: setting up")
-        mirror = self._mirror()
-        await mirror.fetch()
-        sources = self.work / "checkout"
-        await mirror.checkout(commit, sources)
-        builds = BuildCache(self.pipeline, fresh_folder(self.work / "builds"))
-        build = await builds.fetch(commit)
-        if build is None:
-            raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
-        selection = await SeedSelector(self.solver, self.pipeline, self.notify).select(
-            mirror, commit, sources, self.base
-        )
-        self.notify(f"{commit[:12]}: {len(selection.tests)} tests ({selection.why})")
-        corpus = fresh_folder(self.work / "corpus")
-        fetched = await Corpus(self.pipeline).fetch(corpus)
-        engine = EngineFactory(self.solver, self.pipeline, self.work).engine(build.folder)
-        crashes = fresh_folder(self.work / "crashes")
-        seeds = await self._import_seeds(sources, build)
-        selection = selection.with_more(seeds.inputs)
-        return Session(engine, build, builds, mirror, selection, corpus, crashes, fetched, seeds)
-
-    async def _import_seeds(self, sources: Path, build: LocalBuild) -> Seeds:
-        """Fetches seeds from outside; what cannot be used is said, and left out."""
-        if not self.solver.seeds.wanted:
-            return Seeds()
-        runtime = self.pipeline.runtime
-        seeds = await SeedImporter(
-            self.solver.seeds, self.work, sources, build.folder, memory_of(self.solver),
-            runtime.clock, runtime.chance,
-        ).fetch()  # fmt: skip
-        for problem in seeds.problems:
-            self.notify(f"seeds: {problem}")
-        return seeds
-
-    async def _run_engine(self, session: "Session", commit: str, left_ms: int) -> Statistics:
-        """Runs the tests as they are, then the engine; keeps what fails in the bucket."""
-        clock = self.pipeline.runtime.clock
-        untriaged = Untriaged(self.pipeline)
-        await untriaged.fetch(commit, session.crashes)
-        began = clock.now_ms()
-        keeping = asyncio.create_task(_keep_failures(untriaged, commit, session.crashes, clock))
-        try:
-            count = await self._run_tests(session, began + left_ms // TESTS_PART)
-            left_ms = max(left_ms - (clock.now_ms() - began), LEAST_MS)
-            if not (self.until_bug and count.bugs):
-                count = added(count, await session.engine.fuzz(self._plan(session, left_ms)))
-        finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
-            await untriaged.keep(commit, session.crashes)
-        if count.executions == 0:
-            raise EngineFailed("the engine executed nothing; the run does not count")
-        return count
-
-    async def _run_tests(self, session: "Session", until_ms: int) -> Statistics:
-        clock = self.pipeline.runtime.clock
-        kinds = self.solver.findings.kinds
-        runs = SeedRuns(session.engine, session.crashes, kinds, clock, until_ms)
-        count = await runs.run(session.selection.everything, cores_of(self.solver))
-        self.on_progress(count)
-        return count
-
-    def _plan(self, session: "Session", left_ms: int) -> Campaign:
-        return Campaign(
-            session.selection.tests, session.corpus, session.crashes, left_ms,
-            cores_of(self.solver), self.until_bug, self.on_progress, self.solver.findings.kinds,
-            session.seeds.dictionary,
-        )  # fmt: skip
-
-    async def _triage_failures(
-        self, session: "Session", commit: str, report: FuzzReport, deadline_ms: int
-    ) -> None:
-        assert report.statistics is not None
-        handling = FindingsRun(
-            self.solver, self.pipeline, self.work, session.builds, session.mirror, self.notify
-        )
-        works = bool(report.statistics.tests_fine)
-        result = await handling.run(commit, session.build, session.crashes, deadline_ms, works)
-        await Untriaged(self.pipeline).finish(commit, result.left)
-        waiting = await handling.triage_waiting(commit, deadline_ms)
-        keys = [finding.key for finding in [*result.found, *waiting]]
-        report.findings = list(dict.fromkeys([*result.reopened, *keys]))
-        report.closed = [finding.key for finding in result.closed]
-        fresh = {f.key for f in [*result.found, *waiting] if f.found_at_ms >= report.began_at_ms}
-        report.new_findings = len(fresh)
-        report.untriaged = len(result.left)
-        await self._sync_issues(handling.store, report)
 
     async def _sync_issues(self, store: FindingStore, report: FuzzReport) -> None:
         """Updates issues; if the project does not answer, the next run does it."""
@@ -345,61 +227,38 @@ class Fuzzer:
         finally:
             await tracker.close()
 
-    async def _save_results(self, session: "Session", report: FuzzReport) -> None:
-        """Stores the corpus and the report; a run counts even if the corpus cannot be stored."""
-        await prune(session.engine, session.corpus, self.work / "scratch", PRUNE_MS)
-        try:
-            merged = await Corpus(self.pipeline).merge(session.corpus, session.fetched)
-            report.corpus = merged.inputs
-        except Conflict as error:
-            self.notify(f"the corpus was not updated: {error}")
+    async def _save_results(self, runs: AllRuns, report: FuzzReport) -> None:
+        """Stores the report and adds the run to the history."""
         name = f"{self.pipeline.now_ms()}-{self.pipeline.runtime.nonce()}.json"
         key = f"{statistics_prefix(self.solver.name)}/{name}"
         await self.pipeline.bucket.put(key, msgspec.json.encode(report))
-        await self._record(report)
+        closed = len(report.closed)
+        for one in runs.reports:
+            if one.outcome != "skipped":
+                await self._record(one, report, closed)
+                closed = 0  # counted with the first combination
+        await forget_old_reports(self.pipeline)
 
-    async def _record(self, report: FuzzReport) -> None:
-        """Adds the run to the history; a run counts even if that cannot be written."""
-        count, reached = report.statistics or Statistics(), report.reached
+    async def _record(self, one: CombinationReport, report: FuzzReport, closed: int) -> None:
+        """Adds a run to the history; a run counts even if that cannot be written."""
+        count, reached = one.statistics or Statistics(), one.reached
         try:
             await record_run(self.pipeline, RunPoint(
-                at_ms=self.pipeline.now_ms(), commit=report.commit or "",
-                engine=str(self.solver.engine["name"]), target=target_of(self.solver),
-                healthy=report.outcome == "fuzzed", executions=count.executions,
-                seconds=count.seconds, coverage=count.coverage, corpus=report.corpus,
-                new_inputs=count.new_inputs, findings=len(report.findings),
-                new_findings=report.new_findings, closed=len(report.closed),
+                at_ms=self.pipeline.now_ms(), commit=report.commit or "", engine=one.engine,
+                target=one.target, combination=one.combination,
+                healthy=one.outcome == "fuzzed", executions=count.executions,
+                seconds=count.seconds, coverage=count.coverage, corpus=one.corpus,
+                new_inputs=count.new_inputs, findings=len(one.findings),
+                new_findings=one.new_findings, closed=closed,
                 new_functions=-1 if reached is None else reached.function_count,
                 new_lines=-1 if reached is None else reached.line_count,
                 problems=report.seed_problems,
             ))  # fmt: skip
         except WindlassError as error:
             self.notify(f"the statistics were not updated: {error}")
-        await forget_old_reports(self.pipeline)
 
     def _mirror(self) -> Mirror:
         return Mirror(self.solver.repository, self.work / "mirror.git")
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """Everything that was set up for one campaign."""
-
-    engine: Engine
-    build: LocalBuild
-    builds: BuildCache
-    mirror: Mirror
-    selection: SeedSelection
-    corpus: Path
-    crashes: Path
-    fetched: frozenset[str]
-    seeds: Seeds
-
-
-def target_of(solver: Solver) -> str:
-    """Returns the name of what the engine runs: a file of the build."""
-    named = solver.engine.get("binary") or solver.binaries[0]
-    return str(named)
 
 
 async def forget_old_reports(pipeline: Pipeline) -> None:
@@ -411,12 +270,13 @@ async def forget_old_reports(pipeline: Pipeline) -> None:
 
 
 def reserved_of(budget_ms: int, solver: Solver) -> int:
-    """Returns how much of a budget is reserved for triage."""
-    return min(max(budget_ms // RESERVE, LEAST_RESERVED_MS), solver.findings.triage_ms)
+    """Returns how much of a budget is reserved for triage; each combination has its own."""
+    least = LEAST_RESERVED_MS * len(combinations_of(solver))
+    return min(max(budget_ms // RESERVE, least), solver.findings.triage_ms)
 
 
-async def _keep_failures(untriaged: Untriaged, commit: str, crashes: Path, clock: Clock) -> None:
-    """Uploads what fails while the engine runs, so that a killed run loses nothing."""
-    while True:
-        await clock.sleep_ms(KEEP_EVERY_MS)
-        await untriaged.keep(commit, crashes)
+def limits_of(budget_ms: int, solver: Solver) -> RunLimits:
+    """Divides a budget: what is reserved for triage, and for measuring what was reached."""
+    return RunLimits(
+        budget_ms, reserved_of(budget_ms, solver), min(budget_ms // MEASURING, MEASURING_MS)
+    )

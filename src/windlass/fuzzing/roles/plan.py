@@ -23,15 +23,18 @@ from windlass.fuzzing.buckets.layout import (
     state_key,
     statistics_prefix,
 )
+from windlass.fuzzing.config.combinations import combinations_of
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.build_steps import BuildSteps
+from windlass.fuzzing.roles.combinations.next_shares import NextRun, next_run
 from windlass.fuzzing.roles.corpus import Corpus
 from windlass.fuzzing.roles.engine_factory import cores_of, memory_of
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.roles.fuzzer import Fuzzer, reserved_of
 from windlass.fuzzing.roles.seed_selection import SeedSelection, SeedSelector
 from windlass.fuzzing.sources.mirror import Mirror
+from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
 from windlass.fuzzing.state.documents import Lease, Schedule
 from windlass.fuzzing.state.lease_keeper import LEASE_MS
 from windlass.fuzzing.state.leases import HeldLease, is_live
@@ -62,6 +65,7 @@ class BuildPlan(msgspec.Struct, kw_only=True):
     attempt: int = 0
     attempts: int = 0
     commands: dict[Kind, tuple[str, ...]] = {}
+    combinations: dict[str, tuple[str, ...]] = {}
     in_bucket: dict[Kind, bool] = {}
     timeout_ms: int = 0
     writes: list[str] = []
@@ -97,6 +101,7 @@ class FuzzPlan(msgspec.Struct, kw_only=True):
     fuzz_count_after: int | None = None
     rule: str = ""
     writes: list[str] = []
+    next_run: NextRun | None = None
 
 
 @dataclass(slots=True)
@@ -141,10 +146,19 @@ class Planner:
         plan.outcome, plan.commit = "would build", held.commit
         plan.attempt, plan.attempts = held.tries, build.tries
         plan.commands = {"production": build.production, "coverage": build.coverage}
+        plan.combinations = {
+            one.name: one.solver.build.production for one in combinations_of(self.solver)
+            if one.name
+        }  # fmt: skip
         plan.timeout_ms = build.timeout_ms
         plan.in_bucket = await _in_bucket(pipeline, held.commit)
-        for kind in KINDS:
-            await pipeline.bucket.put(build_key(pipeline.solver, kind, held.commit), b"")
+        for one in combinations_of(self.solver):
+            key = build_key(pipeline.solver, "production", held.commit, one.name)
+            await pipeline.bucket.put(key, b"")
+        await pipeline.bucket.put(build_key(pipeline.solver, "coverage", held.commit), b"")
+        if pipeline.matrix:
+            made = BuiltCombinations(built=pipeline.matrix)
+            await write_built(pipeline.bucket, pipeline.solver, held.commit, made)
         await pipeline.bucket.put(build_log_key(pipeline.solver, held.commit), b"")
         await steps.mark_built(held.commit, held.token)
 
@@ -179,14 +193,17 @@ class Planner:
     ) -> None:
         """Completes the plan as if the commit had been fuzzed."""
         plan.outcome, plan.commit = "would fuzz", held.commit
-        plan.engine = str(self.solver.engine["name"])
+        known = combinations_of(self.solver)
+        plan.engine = ", ".join(dict.fromkeys(one.engine for one in known))
+        shared = dict.fromkeys(one.corpus for one in known)
         plan.in_bucket = await _in_bucket(pipeline, held.commit)
-        plan.corpus = await Corpus(pipeline).size()
+        plan.corpus = sum([await Corpus(pipeline, name).size() for name in shared])
+        plan.next_run = await next_run(self.solver, self.pipeline, held.commit)
         plan.cores, plan.memory = cores_of(self.solver), memory_of(self.solver)
         plan.input_timeout_ms = self.solver.input_timeout_ms
         plan.issues = str(self.solver.issues.get("project", ""))
-        known = FindingStore(pipeline).all(self.notify)
-        plan.rechecks = len([f async for f in known if f.live])
+        stored = FindingStore(pipeline).all(self.notify)
+        plan.rechecks = len([f async for f in stored if f.live])
         selection, names = await self._select_tests(pipeline, held.commit)
         plan.tests, plan.chosen_by, plan.first_tests = len(selection.tests), selection.why, names
         before = await pipeline.schedule.read()
@@ -202,9 +219,8 @@ class Planner:
         await mirror.fetch()
         sources = self.work / "checkout"
         await mirror.checkout(commit, sources)
-        selection = await SeedSelector(self.solver, pipeline, self.notify).select(
-            mirror, commit, sources
-        )
+        first = combinations_of(self.solver)[0].solver
+        selection = await SeedSelector(first, pipeline, self.notify).select(mirror, commit, sources)
         return selection, [p.relative_to(sources).as_posix() for p in selection.tests[:NAMED]]
 
     def _more_writes(self) -> list[str]:
@@ -228,7 +244,8 @@ class Planner:
     def _dry_run_pipeline(self) -> tuple[DryRunBucket, Pipeline]:
         """Returns the same state on a bucket that discards writes."""
         dry = DryRunBucket(self.pipeline.bucket)
-        return dry, Pipeline(dry, self.pipeline.solver, self.pipeline.runtime, self.pipeline.holder)
+        known = self.pipeline
+        return dry, Pipeline(dry, known.solver, known.runtime, known.holder, known.matrix)
 
     def _mirror(self) -> Mirror:
         return Mirror(self.solver.repository, self.work / "mirror.git")

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from windlass.fuzzing.builds.build_cache import BuildCache
+from windlass.fuzzing.config.combinations import Combination, combinations_of
 from windlass.fuzzing.config.finding_settings import HealthSettings
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
@@ -12,6 +13,7 @@ from windlass.fuzzing.roles.seed_runs import SeedRuns
 from windlass.fuzzing.roles.seed_selection import find_tests
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state import rules
+from windlass.fuzzing.state.built_combinations import BuiltCombinations
 from windlass.fuzzing.state.documents import BadRuns, Health
 from windlass.fuzzing.state.pipeline import Pipeline
 
@@ -63,21 +65,84 @@ async def record_health(
     return True
 
 
+async def record_combination(pipeline: Pipeline, commit: str, name: str, why: str) -> None:
+    """Counts an unhealthy run of a combination, or forgets them after a healthy one."""
+    key = health_key(commit, name)
+    now_ms = pipeline.now_ms()
+
+    def change(health: Health) -> Health:
+        rest = {other: bad for other, bad in health.combinations.items() if other != key}
+        if why:
+            before = health.combinations.get(key)
+            rest[key] = BadRuns(1 if before is None else before.runs + 1, why, now_ms)
+        return health._replace(combinations=rest)
+
+    if why or key in (await pipeline.health.read()).combinations:
+        await pipeline.health.update(change)
+
+
+async def combinations_ready(
+    solver: Solver, pipeline: Pipeline, commit: str
+) -> tuple[list[Combination], dict[str, str]]:
+    """Returns the combinations of a commit that can run, and why others cannot.
+
+    A combination whose last runs did nothing gets no more time for this commit.
+    """
+    known = combinations_of(solver)
+    if solver.matrix is None:
+        return list(known), {}
+    made = await pipeline.built(commit)
+    health = (await pipeline.health.read()).combinations
+    reasons: dict[str, str] = {}
+    for one in known:
+        bad = health.get(health_key(commit, one.name))
+        if one.name not in made.built:
+            reasons[one.name] = made.failed.get(one.name, "it was not built")
+        elif bad is not None and bad.runs >= one.solver.health.runs:
+            times = "run" if bad.runs == 1 else f"{bad.runs} runs"
+            reasons[one.name] = f"its last {times} did nothing: {bad.why}"
+    return [one for one in known if one.name not in reasons], reasons
+
+
+async def record_builds(pipeline: Pipeline, commit: str, made: BuiltCombinations) -> None:
+    """Shows the combinations of a commit that could not be built, and no longer the others."""
+    failed = {
+        health_key(commit, name): BadRuns(0, why, pipeline.now_ms())
+        for name, why in made.failed.items()
+    }
+    own = {health_key(commit, name) for name in (*made.built, *made.failed)}
+    known = (await pipeline.health.read()).combinations
+    if failed or own & known.keys():
+        await pipeline.health.update(
+            lambda health: health._replace(
+                combinations={k: v for k, v in health.combinations.items() if k not in own} | failed
+            )
+        )
+
+
+def health_key(commit: str, combination: str) -> str:
+    """Returns the name of a combination of a commit in `health.json`."""
+    return f"{commit}/{combination}"
+
+
 async def alarm_about(
-    commit: str, solver: Solver, pipeline: Pipeline, mirror: Mirror, work: Path
+    commit: str, combination: Combination, pipeline: Pipeline, mirror: Mirror, work: Path
 ) -> str:
     """Runs some tests with the build of a commit; says if it starts none or answers none.
 
     A test that is slower than the trial, but not than its solver allows, says nothing.
     """
+    solver = combination.solver
     sources = work / "checkout"
     await mirror.checkout(commit, sources)
     tests = list(find_tests(sources, solver.tests).values())[:TESTS_TO_TRY]
-    build = await BuildCache(pipeline, fresh_folder(work / "builds")).fetch(commit)
+    builds = BuildCache(pipeline, fresh_folder(work / "builds"), combination.name)
+    build = await builds.fetch(commit)
     if not tests or build is None:
         return ""
     patience = min(TRIAL_OF_ONE_MS / solver.input_timeout_ms, 1.0)
-    engine = EngineFactory(solver, pipeline, work).engine(build.folder, patience)
+    factory = EngineFactory(solver, pipeline, work, combination.env)
+    engine = factory.engine(build.folder, patience)
     clock = pipeline.runtime.clock
     crashes = fresh_folder(work / "crashes")
     count = await SeedRuns(engine, crashes, (), clock, clock.now_ms() + TRIAL_MS).run(tests, 1)
@@ -86,9 +151,15 @@ async def alarm_about(
     return f"the new build answers none of the {count.tests} tests that were tried"
 
 
-async def raise_alarm(pipeline: Pipeline, commit: str, why: str) -> None:
-    """Shows a commit as unhealthy in `status` until a run of it is healthy."""
+async def raise_alarm(pipeline: Pipeline, commit: str, why: str, combination: str = "") -> None:
+    """Shows a commit, or one combination of it, as unhealthy until a run of it is healthy."""
     alarm = BadRuns(0, why, pipeline.now_ms())
+    if combination:
+        key = health_key(commit, combination)
+        await pipeline.health.update(
+            lambda health: health._replace(combinations={**health.combinations, key: alarm})
+        )
+        return
     await pipeline.health.update(
         lambda health: health._replace(commits={**health.commits, commit: alarm})
     )

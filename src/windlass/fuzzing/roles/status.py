@@ -6,8 +6,10 @@ import msgspec
 
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.findings.untriaged import Untriaged
+from windlass.fuzzing.findings.untriaged import count_untriaged
+from windlass.fuzzing.roles.combinations.next_shares import NextRun, next_run
 from windlass.fuzzing.state.documents import Lease
 from windlass.fuzzing.state.leases import is_live
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -42,16 +44,20 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit whose last runs did nothing."""
+    """A commit, or one combination of it, that was not built or whose last runs did nothing."""
 
     commit: str
     runs: int
     why: str
     at: str
+    combination: str = ""
 
 
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one solver; `unreadable` lists errors about findings that cannot be read."""
+    """The state of one solver; `unreadable` lists errors about findings that cannot be read.
+
+    `next_run` is what the next run gives to each combination of a matrix.
+    """
 
     solver: str
     bucket: str
@@ -68,10 +74,11 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     coverage_bytes: int
     unhealthy: list[UnhealthyCommit] = []
     untriaged: int = 0
+    next_run: NextRun | None = None
 
 
-async def read_status(pipeline: Pipeline) -> PipelineStatus:
-    """Reads everything once."""
+async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> PipelineStatus:
+    """Reads everything once; with the solver file also what the next run of its matrix does."""
     state = await pipeline.state.read()
     queue = await pipeline.queue.read()
     schedule = await pipeline.schedule.read()
@@ -79,6 +86,8 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
     key = coverage_key(pipeline.solver)
     folder = key.rpartition("/")[0]
     unreadable: list[str] = []
+    health = await pipeline.health.read()
+    current = {*queue.queue, *queue.built, *queue.failed, *(entry.hash for entry in schedule)}
     mapped = [item async for item in pipeline.bucket.list(folder) if item.key == key]
     return PipelineStatus(
         solver=pipeline.solver,
@@ -109,9 +118,21 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
         coverage_bytes=mapped[0].size if mapped else 0,
         unhealthy=[
             UnhealthyCommit(commit=c, runs=bad.runs, why=bad.why, at=format_moment(bad.at_ms))
-            for c, bad in (await pipeline.health.read()).commits.items()
+            for c, bad in health.commits.items()
+        ]
+        + [
+            UnhealthyCommit(
+                commit=key.partition("/")[0],
+                combination=key.partition("/")[2],
+                runs=bad.runs,
+                why=bad.why,
+                at=format_moment(bad.at_ms),
+            )
+            for key, bad in health.combinations.items()
+            if key.partition("/")[0] in current
         ],
-        untriaged=sum(map(len, (await Untriaged(pipeline).commits()).values())),
+        untriaged=await count_untriaged(pipeline),
+        next_run=None if solver is None else await next_run(solver, pipeline),
     )
 
 

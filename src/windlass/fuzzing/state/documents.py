@@ -98,9 +98,13 @@ class BadRuns(msgspec.Struct, frozen=True):
 
 
 class Health(NamedTuple):
-    """`health.json`: the commits whose last run did nothing."""
+    """`health.json`: the commits whose last run did nothing.
+
+    `combinations` are those of a matrix, by commit and name (`COMMIT/NAME`).
+    """
 
     commits: Mapping[str, BadRuns] = {}
+    combinations: Mapping[str, BadRuns] = {}
     rest: Mapping[str, Any] = {}
 
 
@@ -273,14 +277,21 @@ def _read_health(body: bytes, _: Mapping[str, str]) -> tuple[Health, Version]:
     version = _version(fields)
     try:
         commits = msgspec.convert(fields.pop("commits", {}), dict[str, BadRuns])
+        parts = msgspec.convert(fields.pop("combinations", {}), dict[str, BadRuns])
     except msgspec.ValidationError as error:
         raise MalformedFile(str(error)) from None
-    return Health(commits, fields), version
+    return Health(commits, parts, fields), version
 
 
 def _write_health(health: Health, version: Version) -> tuple[bytes, dict[str, str]]:
-    newest = sorted(health.commits.items(), key=lambda item: item[1].at_ms)[-SICK:]
-    return _object({"commits": dict(newest)}, {}, health.rest, version)
+    newest = _newest(health.commits, SICK)
+    parts = _newest(health.combinations, SICK * 4)
+    more = {"combinations": parts} if parts else {}
+    return _object({"commits": newest}, more, health.rest, version)
+
+
+def _newest(found: Mapping[str, BadRuns], limit: int) -> dict[str, BadRuns]:
+    return dict(sorted(found.items(), key=lambda item: item[1].at_ms)[-limit:])
 
 
 STATE: Final = Codec("state.json", State(), _read_state, _write_state)

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -66,6 +67,7 @@ async def open_pipeline(
     *,
     dry_run: bool = False,
     reading: bool = False,
+    matrix: Sequence[str] = (),
 ) -> Pipeline:
     """Opens a solver's state; checks the bucket's conditional writes unless only `reading`."""
     runtime = runtime or real_runtime()
@@ -74,4 +76,4 @@ async def open_pipeline(
         bucket = DryRunBucket(bucket)
     if not reading:
         await probe(bucket, solver, runtime.nonce)
-    return Pipeline(bucket, solver, runtime, holder_name())
+    return Pipeline(bucket, solver, runtime, holder_name(), matrix)

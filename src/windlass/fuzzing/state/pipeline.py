@@ -1,9 +1,10 @@
 """The state of one solver's pipeline: its state files and its builds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, state_key
+from windlass.fuzzing.state.built_combinations import BuiltCombinations, read_built
 from windlass.fuzzing.state.documents import (
     HEALTH,
     LEASES,
@@ -20,13 +21,21 @@ from windlass.fuzzing.state.state_file import Runtime, StateFile
 
 
 class Pipeline:
-    """The state of one solver in a bucket."""
+    """The state of one solver in a bucket; `matrix` names the combinations of its file."""
 
-    def __init__(self, bucket: Bucket, solver: str, runtime: Runtime, holder: str) -> None:
+    def __init__(
+        self,
+        bucket: Bucket,
+        solver: str,
+        runtime: Runtime,
+        holder: str,
+        matrix: Sequence[str] = (),
+    ) -> None:
         self.bucket = bucket
         self.solver = solver
         self.runtime = runtime
         self.holder = holder
+        self.matrix = tuple(matrix)
         self.state: StateFile[State] = StateFile(
             bucket, state_key(solver, STATE.file), STATE, runtime
         )
@@ -48,8 +57,18 @@ class Pipeline:
         return self.runtime.clock.now_ms()
 
     async def has_build(self, commit: str, kinds: Iterable[Kind] = KINDS) -> bool:
-        """Returns whether a commit's binaries exist, by default of both kinds."""
+        """Returns whether a commit's binaries exist, by default of both kinds.
+
+        With a matrix, one combination of it is enough.
+        """
         for kind in kinds:
-            if not await self.bucket.exists(build_key(self.solver, kind, commit)):
+            if kind == "production" and self.matrix:
+                if not set((await self.built(commit)).built) & set(self.matrix):
+                    return False
+            elif not await self.bucket.exists(build_key(self.solver, kind, commit)):
                 return False
         return True
+
+    async def built(self, commit: str) -> BuiltCombinations:
+        """Returns which combinations of a commit were built."""
+        return await read_built(self.bucket, self.solver, commit)

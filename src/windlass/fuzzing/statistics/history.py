@@ -22,7 +22,7 @@ LONGEST_PROBLEM: Final = 200
 
 
 class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `coverage` is what the engine counts of it, -1 if it does not say.
+    """One run of a combination. `coverage` is what the engine counts, -1 if it does not say.
 
     `new_findings` were found by this run first, `closed` are findings that it closed.
     `new_functions` and `new_lines` were reached by this run first, -1 if that is not known.
@@ -32,6 +32,7 @@ class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
     commit: str
     engine: str
     target: str
+    combination: str = ""
     healthy: bool = True
     executions: int = 0
     seconds: float = 0.0
@@ -47,11 +48,12 @@ class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DayPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs of one day with one target and engine."""
+    """The runs of one day with one target and engine, or one combination."""
 
     day: str
     engine: str
     target: str
+    combination: str = ""
     runs: int = 0
     executions: int = 0
     seconds: float = 0.0
@@ -91,14 +93,21 @@ def add_run(history: History, run: RunPoint) -> History:
     return History(runs=runs[-RUNS:], days=days[-DAYS:])
 
 
+def kind_of(one: RunPoint | DayPoint) -> tuple[str, str, str]:
+    """Returns what runs are compared by: target, engine and combination."""
+    return one.target, one.engine, one.combination
+
+
 def add_to_day(days: list[DayPoint], run: RunPoint) -> list[DayPoint]:
     """Returns the days with a run added to its own."""
     day = day_of(run.at_ms)
     for place in range(len(days) - 1, -1, -1):
         one = days[place]
-        if (one.day, one.engine, one.target) == (day, run.engine, run.target):
+        if (one.day, *kind_of(one)) == (day, *kind_of(run)):
             return [*days[:place], one.plus(run), *days[place + 1 :]]
-    fresh = DayPoint(day=day, engine=run.engine, target=run.target).plus(run)
+    fresh = DayPoint(
+        day=day, engine=run.engine, target=run.target, combination=run.combination
+    ).plus(run)
     return sorted([*days, fresh], key=lambda one: one.day)
 
 

@@ -9,14 +9,16 @@ from windlass.fuzzing.statistics.history import (
     History,
     RunPoint,
     add_to_day,
+    kind_of,
 )
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
-    """One target with one engine: totals, and its days, the oldest first."""
+    """One target with one engine, or one combination: totals, and its days, the oldest first."""
 
     target: str
     engine: str
+    combination: str = ""
     runs: int
     executions: int
     seconds: float
@@ -28,7 +30,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommitSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs of one commit with one target and engine.
+    """The runs of one commit with one target and engine, or one combination.
 
     `gained` is how much more coverage its runs reached than all runs before its first one,
     None if that is not known. Builds differ, so it is exact only if the engine numbers what
@@ -39,6 +41,7 @@ class CommitSummary(msgspec.Struct, frozen=True, kw_only=True):
     commit: str
     target: str
     engine: str
+    combination: str = ""
     runs: int
     unhealthy: int
     executions: int
@@ -76,22 +79,23 @@ def summarise(solver: str, history: History, commit: str = "") -> Summary:
 
 def by_commit(runs: Sequence[RunPoint]) -> list[CommitSummary]:
     """Returns commits by their first run; `runs` are the oldest first."""
-    groups: dict[tuple[str, str, str], list[RunPoint]] = {}
-    best: dict[tuple[str, str], int] = {}
-    earlier: dict[tuple[str, str, str], int] = {}
+    groups: dict[tuple[str, str, str, str], list[RunPoint]] = {}
+    best: dict[tuple[str, str, str], int] = {}
+    earlier: dict[tuple[str, str, str, str], int] = {}
     for run in runs:
-        kind = (run.target, run.engine)
+        kind = kind_of(run)
         groups.setdefault((*kind, run.commit), []).append(run)
         earlier.setdefault((*kind, run.commit), best.get(kind, -1))
         best[kind] = max(best.get(kind, -1), run.coverage)
     found = []
-    for (target, engine, commit), group in groups.items():
+    for (target, engine, combination, commit), group in groups.items():
         reached = max(run.coverage for run in group)
-        before = earlier[target, engine, commit]
+        before = earlier[target, engine, combination, commit]
         known = reached >= 0 and before >= 0
         found.append(
             CommitSummary(
-                commit=commit, target=target, engine=engine, runs=len(group),
+                commit=commit, target=target, engine=engine, combination=combination,
+                runs=len(group),
                 unhealthy=sum(not run.healthy for run in group),
                 executions=sum(run.executions for run in group),
                 seconds=sum(run.seconds for run in group), coverage=reached,
@@ -112,17 +116,18 @@ def _sum_known(counts: Sequence[int]) -> int | None:
 
 
 def _series(days: Iterable[DayPoint]) -> list[Series]:
-    groups: dict[tuple[str, str], list[DayPoint]] = {}
+    groups: dict[tuple[str, str, str], list[DayPoint]] = {}
     for day in days:
-        groups.setdefault((day.target, day.engine), []).append(day)
+        groups.setdefault(kind_of(day), []).append(day)
     return [
         Series(
-            target=target, engine=engine, runs=sum(day.runs for day in group),
+            target=target, engine=engine, combination=combination,
+            runs=sum(day.runs for day in group),
             executions=sum(day.executions for day in group),
             seconds=sum(day.seconds for day in group),
             coverage=max(day.coverage for day in group), corpus=group[-1].corpus,
             new_findings=sum(day.new_findings for day in group),
             closed=sum(day.closed for day in group), days=group,
         )
-        for (target, engine), group in groups.items()
+        for (target, engine, combination), group in groups.items()
     ]  # fmt: skip

@@ -108,7 +108,10 @@ def _show_reached(commit: str, target: str, reached: TargetReach) -> None:
 def _show(series: Series) -> None:
     days = series.days[-WIDEST:]
     span = days[0].day if len(days) == 1 else f"{days[0].day} to {days[-1].day}"
-    say(f"{series.target} with {series.engine}: {series.runs} runs, {span}")
+    name = f"{series.combination} ({series.target} with {series.engine})"
+    if not series.combination:
+        name = f"{series.target} with {series.engine}"
+    say(f"{name}: {series.runs} runs, {span}")
     figures: list[tuple[str, Figure, str]] = [
         ("executions", lambda day: day.executions, str(series.executions)),
         ("per second", _speed, _number(_rate(series.executions, series.seconds))),
@@ -130,9 +133,9 @@ def _row(one: CommitSummary) -> tuple[object, ...]:
         for count in (one.gained, one.new_functions, one.new_lines)
     )
     return (
-        one.commit[:SHORT], format_moment(one.last_at_ms), one.target, runs, one.executions,
-        _number(_known(one.coverage)), gained, functions, lines, one.new_inputs, one.new_findings,
-        one.closed,
+        one.commit[:SHORT], format_moment(one.last_at_ms), one.combination or one.target, runs,
+        one.executions, _number(_known(one.coverage)), gained, functions, lines, one.new_inputs,
+        one.new_findings, one.closed,
     )  # fmt: skip
 
 

@@ -1,0 +1,253 @@
+"""Fuzzes one commit with all its combinations in a row, and closes what is fixed after them.
+
+A combination that was not built, or whose run does nothing, is red in `status`; the others go on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from windlass.domain.values.errors import InvalidInput
+from windlass.fuzzing.config.combinations import Combination, combinations_of
+from windlass.fuzzing.config.solver_file import Solver
+from windlass.fuzzing.engines.engine import EngineFailed, Statistics
+from windlass.fuzzing.findings.known import Catalogue
+from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.reach.run_measure import RunReach
+from windlass.fuzzing.roles.combinations.combination_run import (
+    LEAST_MS,
+    CombinationReport,
+    CombinationRun,
+    Session,
+)
+from windlass.fuzzing.roles.findings_run import Examined
+from windlass.fuzzing.roles.run_health import combinations_ready, record_combination, sickness_of
+from windlass.fuzzing.roles.seed_runs import added
+from windlass.fuzzing.sources.mirror import Mirror
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.statistics.history import history_file
+from windlass.fuzzing.statistics.shares import Share, divide
+
+
+class RunLimits(NamedTuple):
+    """How long a run may take, and how much of that is for triage and for measuring."""
+
+    budget_ms: int
+    reserved_ms: int
+    measuring_ms: int
+
+
+class Done(NamedTuple):
+    """A combination that ran, and what it says about findings."""
+
+    run: CombinationRun
+    session: Session
+    seen: Examined
+    report: CombinationReport
+
+
+@dataclass(slots=True)
+class AllRuns:
+    """The runs of one commit with all combinations, and what they found together."""
+
+    solver: Solver
+    pipeline: Pipeline
+    work: Path
+    mirror: Mirror
+    sources: Path
+    commit: str
+    limits: RunLimits
+    base: str | None = None
+    until_bug: bool = False
+    notify: Callable[[str], None] = lambda _: None
+    on_progress: Callable[[Statistics], None] = lambda _: None
+    reports: list[CombinationReport] = field(default_factory=list)
+    found: list[Finding] = field(default_factory=list)
+    reopened: list[str] = field(default_factory=list)
+    closed: list[Finding] = field(default_factory=list)
+    seed_problems: list[str] = field(default_factory=list)
+    tests: int = 0
+    chosen_by: str = ""
+    setup_ms: int = 0
+    _reasons: dict[str, str] = field(default_factory=dict)
+    _done: list[Done] = field(default_factory=list)
+    _began_ms: int = 0
+    _spent_ms: int = 0
+    _finished: bool = False
+    _counted: set[str] = field(default_factory=set)
+
+    async def run(self, began_ms: int) -> None:
+        """Runs all combinations that can run; `began_ms` is when the setup began."""
+        self._began_ms = began_ms
+        ready, self._reasons = await combinations_ready(self.solver, self.pipeline, self.commit)
+        for one in combinations_of(self.solver):
+            if one.name in self._reasons:
+                self.reports.append(_skipped(one, self._reasons[one.name]))
+        limits = self.limits
+        self.setup_ms = self.pipeline.now_ms() - began_ms
+        left = limits.budget_ms - self.setup_ms - limits.reserved_ms - limits.measuring_ms
+        for number, share in enumerate(await self._shares(ready, left)):
+            report = await self._run_one(ready[number], share, len(ready) - number)
+            self.reports.append(report)
+            if self.until_bug and report.statistics is not None and report.statistics.bugs:
+                after = [one.name for one in ready[number + 1 :]]
+                self._reasons |= dict.fromkeys(after, "an earlier combination found a bug")
+                break
+        order = [one.name for one in combinations_of(self.solver)]
+        self.reports.sort(key=lambda report: order.index(report.combination))
+        await self._finish()
+
+    async def _shares(self, ready: list[Combination], left_ms: int) -> list[Share]:
+        names = [one.name for one in ready]
+        if names == [""]:
+            return [Share(combination="", ms=max(left_ms, LEAST_MS), why="")]
+        history = await history_file(self.pipeline).read()
+        parts = divide(max(left_ms, LEAST_MS * len(names)), names, history.runs)
+        for part in parts:
+            self.notify(f"{part.combination}: {part.ms // 1000} s ({part.why})")
+        return parts
+
+    async def _run_one(self, one: Combination, share: Share, waiting: int) -> CombinationReport:
+        """Runs one combination; in a matrix, one that cannot run does not stop the others."""
+        run = CombinationRun(
+            one, self.pipeline, self.work, self.mirror, self.sources, self.commit, self.base,
+            self.until_bug, self.notify, self.on_progress,
+        )  # fmt: skip
+        report = CombinationReport(
+            combination=one.name, target=one.target, engine=one.engine, outcome="fuzzed",
+            given_ms=share.ms,
+        )  # fmt: skip
+        try:
+            await self._fuzz(run, report, waiting)
+        except (EngineFailed, InvalidInput) as error:
+            if not one.name:
+                raise
+            report.outcome, report.why = "unhealthy", str(error)
+            self._reasons[one.name] = report.why
+            self.notify(f"{one.name}: {error}")
+        if one.name:
+            await record_combination(self.pipeline, self.commit, one.name, report.why)
+        return report
+
+    async def _fuzz(self, run: CombinationRun, report: CombinationReport, waiting: int) -> None:
+        began = self.pipeline.now_ms()
+        session = await run.set_up()
+        own_ms = self.pipeline.now_ms() - began
+        self.setup_ms += own_ms
+        self.seed_problems += session.seeds.problems
+        self.tests = max(self.tests, len(session.selection.tests))
+        self.chosen_by = self.chosen_by or session.selection.why
+        count = await run.fuzz(session, max(report.given_ms - own_ms, LEAST_MS))
+        report.statistics = count
+        report.why = sickness_of(count, run.combination.solver.health)
+        report.outcome = "unhealthy" if report.why else "fuzzed"
+        await self._examine(run, session, report, waiting)
+        if waiting == 1:
+            await self._finish()
+        part = self.limits.measuring_ms // len(combinations_of(self.solver))
+        report.reached = await run.measure(session, part)
+        report.corpus = await run.save_corpus(session)
+
+    async def _examine(
+        self, run: CombinationRun, session: Session, report: CombinationReport, waiting: int
+    ) -> None:
+        """Checks known findings and triages failures, in a fair part of the time for that."""
+        assert report.statistics is not None
+        began = self.pipeline.now_ms()
+        deadline = began + self._reserve_left() // waiting
+        works = bool(report.statistics.tests_fine)
+        seen = await run.examine(session, deadline, works, report.why, self._catalogue())
+        self._done.append(Done(run, session, seen, report))
+        self.reopened += seen.reopened
+        self._note_found(report, seen.found, seen.reopened)
+        report.untriaged = len(seen.left)
+        if run.combination.name:
+            await seen.triage.dating.date_again(self.commit)
+        self._spent_ms += self.pipeline.now_ms() - began
+
+    async def _finish(self) -> None:
+        """Closes what is fixed with all combinations, and says why others stay open.
+
+        Then it triages inputs that earlier runs of other commits left.
+        """
+        if self._finished or not self._done:
+            return
+        self._finished = True
+        deadline = self.pipeline.now_ms() + self._reserve_left()
+        sighted = {one.key for one in self.found}
+        last = self._done[-1].seen
+        self.closed = await last.close_fixed(self.commit, sighted, self._reasons)
+        for run, session, seen, report in self._done:
+            if not run.combination.name:
+                deadline = seen.triage.deadline_ms
+                await seen.triage.dating.date_again(self.commit)
+            handling = run.findings(session.builds, self._catalogue())
+            self._note_found(report, await handling.triage_waiting(self.commit, deadline), [])
+
+    def _note_found(
+        self, report: CombinationReport, found: list[Finding], reopened: list[str]
+    ) -> None:
+        self.found += found
+        keys = [*reopened, *(one.key for one in found)]
+        report.findings = list(dict.fromkeys([*report.findings, *keys]))
+        fresh = {one.key for one in found if one.found_at_ms >= self._began_ms}
+        report.new_findings += len(fresh - self._counted)
+        self._counted |= fresh
+
+    def _catalogue(self) -> Catalogue | None:
+        return self._done[-1].seen.known.catalogue if self._done else None
+
+    def _reserve_left(self) -> int:
+        return max(self.limits.reserved_ms - self._spent_ms, 0)
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """Returns the sum over all combinations; None if nothing ran."""
+        counts = [one.statistics for one in self.reports if one.statistics is not None]
+        if not counts:
+            return None
+        total = counts[0]
+        for count in counts[1:]:
+            total = added(total, count)
+        return total
+
+    @property
+    def sickness(self) -> str:
+        """Says why the run does not count; "" if one combination is healthy."""
+        if any(one.outcome == "fuzzed" for one in self.reports):
+            return ""
+        said = [f"{one.combination}: {one.why}" if one.combination else one.why
+                for one in self.reports]  # fmt: skip
+        return "; ".join(said)
+
+    @property
+    def findings(self) -> list[str]:
+        """Returns the keys of findings that came back or were seen."""
+        return list(dict.fromkeys([*self.reopened, *(one.key for one in self.found)]))
+
+    @property
+    def new_findings(self) -> int:
+        return sum(one.new_findings for one in self.reports)
+
+    @property
+    def untriaged(self) -> int:
+        return sum(one.untriaged for one in self.reports)
+
+    @property
+    def corpus(self) -> int:
+        """Returns the number of inputs of all corpora; combinations of a target share one."""
+        shared = {one.name: one.corpus for one in combinations_of(self.solver)}
+        sizes = {shared[one.combination]: one.corpus for one in self.reports if one.corpus}
+        return sum(sizes.values())
+
+    @property
+    def reached(self) -> RunReach | None:
+        """Returns what the only combination reached; a matrix says it for each."""
+        return self.reports[0].reached if [r.combination for r in self.reports] == [""] else None
+
+
+def _skipped(one: Combination, why: str) -> CombinationReport:
+    return CombinationReport(
+        combination=one.name, target=one.target, engine=one.engine, outcome="skipped", why=why
+    )

@@ -1,0 +1,62 @@
+"""Runs the inputs of known findings with the builds of a commit, without fuzzing."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.config.combinations import Combination
+from windlass.fuzzing.config.solver_file import Solver
+from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.roles.combinations.combination_run import LEAST_MS, CombinationRun
+from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder
+from windlass.fuzzing.roles.findings_run import Examined
+from windlass.fuzzing.roles.run_health import combinations_ready
+from windlass.fuzzing.roles.seed_runs import SeedRuns
+from windlass.fuzzing.roles.seed_selection import find_tests
+from windlass.fuzzing.sources.mirror import Mirror
+from windlass.fuzzing.state.pipeline import Pipeline
+
+TESTS_TO_TRY: Final = 5
+
+
+async def recheck_findings(
+    solver: Solver, pipeline: Pipeline, work: Path, mirror: Mirror, commit: str,
+    notify: Callable[[str], None],
+) -> list[Finding]:  # fmt: skip
+    """Closes findings that no combination of a commit shows any more; returns them."""
+    ready, reasons = await combinations_ready(solver, pipeline, commit)
+    deadline = pipeline.now_ms() + solver.findings.triage_ms
+    sources = work / "checkout"
+    sighted: set[str] = set()
+    seen: Examined | None = None
+    for one in ready:
+        builds = BuildCache(pipeline, fresh_folder(work / "builds"), one.name)
+        build = await builds.fetch(commit)
+        if build is None:
+            reasons[one.name] = "its build is gone"
+            continue
+        works = solver.findings.refused_is_fixed and await _works(
+            one, pipeline, work, mirror, commit, build
+        )
+        run = CombinationRun(one, pipeline, work, mirror, sources, commit, notify=notify)
+        handling = run.findings(builds, None if seen is None else seen.known.catalogue)
+        crashes = fresh_folder(work / "crashes")
+        seen = await handling.examine(commit, build, crashes, deadline, works)
+        sighted |= {finding.key for finding in seen.found}
+        await seen.triage.dating.date_again(commit)
+    return [] if seen is None else await seen.close_fixed(commit, sighted, reasons)
+
+
+async def _works(
+    one: Combination, pipeline: Pipeline, work: Path, mirror: Mirror, commit: str,
+    build: LocalBuild,
+) -> bool:  # fmt: skip
+    """Returns whether a build runs one of its tests to an answer."""
+    sources = work / "checkout"
+    await mirror.checkout(commit, sources)
+    tests = list(find_tests(sources, one.solver.tests).values())[:TESTS_TO_TRY]
+    clock = pipeline.runtime.clock
+    engine = EngineFactory(one.solver, pipeline, work, one.env).engine(build.folder)
+    runs = SeedRuns(engine, fresh_folder(work / "crashes"), (), clock, clock.now_ms() + LEAST_MS)
+    return bool((await runs.run(tests, cores_of(one.solver))).tests_fine)
