@@ -22,7 +22,7 @@ from windlass.fuzzing.config.solver_file import CommitSettings
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.roles.manager import Manager
-from windlass.fuzzing.sources.commits import Commit, History
+from windlass.fuzzing.sources.commits import Commit, Head, History, Watched
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import Runtime
 from windlass.ports.clock import Clock
@@ -156,6 +156,12 @@ class Line:
     @staticmethod
     def has_code(commit: str) -> bool:
         return int(commit[1:]) % 3 != 2
+
+    async def watched(self, wanted: Sequence[str]) -> Watched:
+        return Watched(tuple(Head(name, self.commits()[-1].hash) for name in wanted))
+
+    def on(self, head: Head) -> "Line":
+        return self
 
     async def since(self, last: str | None, newest: int) -> History:
         line = self.commits()

@@ -12,14 +12,13 @@ from typing import Final
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.findings.judge import Judge, Outcome, tries_for
 from windlass.fuzzing.findings.record import KeptInput, Origin
-from windlass.fuzzing.sources.mirror import Mirror
+from windlass.fuzzing.sources.mirror import LONGEST, Mirror
 from windlass.ports.clock import Clock
 
 WALK: Final = 32  # builds; beyond them the search leaps
 TRIED: Final = 60  # builds that a record lists
 SUSPECTS: Final = 20  # commits that a record lists
 MOST_BUILT: Final = 12  # commits that one search builds
-LONGEST: Final = 2_000  # commits of a line
 
 Build = Callable[[str], Awaitable[LocalBuild | None]]
 

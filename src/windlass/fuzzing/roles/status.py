@@ -1,6 +1,7 @@
 """Reads the whole state of a solver's pipeline."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -8,16 +9,30 @@ from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.untriaged import Untriaged
-from windlass.fuzzing.state.documents import Lease
+from windlass.fuzzing.state.documents import BranchProgress, Lease, Schedule
 from windlass.fuzzing.state.leases import is_live
 from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.rules import schedule_of
 
 
 class ScheduledCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """One commit of the schedule."""
+    """One commit of the schedule, with its branches if the solver has several."""
 
     hash: str
     fuzz_count: int
+    branches: tuple[str, ...] = ()
+
+
+class BranchSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several branches; only a `watched` one is looked at."""
+
+    name: str
+    state: Literal["watched", "left out", "gone"]
+    last_checked_commit: str | None
+    checked_at: str | None
+    scheduled: int
+    waiting: int
+    gone_since: str | None = None
 
 
 class ActiveLease(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +66,10 @@ class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one solver; `unreadable` lists errors about findings that cannot be read."""
+    """The state of one solver; `unreadable` lists errors about findings that cannot be read.
+
+    `branches` is empty for a solver with one branch.
+    """
 
     solver: str
     bucket: str
@@ -68,6 +86,7 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     coverage_bytes: int
     unhealthy: list[UnhealthyCommit] = []
     untriaged: int = 0
+    branches: list[BranchSummary] = []
 
 
 async def read_status(pipeline: Pipeline) -> PipelineStatus:
@@ -88,7 +107,10 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
         queue=queue.queue,
         built=queue.built,
         failed=queue.failed,
-        schedule=[ScheduledCommit(hash=e.hash, fuzz_count=e.fuzz_count) for e in schedule],
+        schedule=[
+            ScheduledCommit(hash=e.hash, fuzz_count=e.fuzz_count, branches=e.branches)
+            for e in schedule
+        ],
         at_work=[
             *_at_work("build", leases.build, pipeline.now_ms()),
             *_at_work("fuzz", leases.fuzz, pipeline.now_ms()),
@@ -112,7 +134,18 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
             for c, bad in (await pipeline.health.read()).commits.items()
         ],
         untriaged=sum(map(len, (await Untriaged(pipeline).commits()).values())),
+        branches=[_branch(name, one, schedule) for name, one in state.branches.items()],
     )
+
+
+def _branch(name: str, one: BranchProgress, schedule: Schedule) -> BranchSummary:
+    return BranchSummary(
+        name=name, state="left out" if one.left_out else "gone" if one.gone_at_ms else "watched",
+        last_checked_commit=one.last_checked_commit,
+        checked_at=format_moment(one.checked_at_ms) if one.checked_at_ms else None,
+        scheduled=len(schedule_of(schedule, name)), waiting=len(one.waiting),
+        gone_since=format_moment(one.gone_at_ms) if one.gone_at_ms else None,
+    )  # fmt: skip
 
 
 def _at_work(work: str, leases: Mapping[str, Lease], now_ms: int) -> list[ActiveLease]:
