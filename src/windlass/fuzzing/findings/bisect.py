@@ -40,6 +40,7 @@ class _Search:
 
     first_bad: str
     last_good: str | None = None
+    line_bad: str = ""
     answers: dict[str, Outcome] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
     built: int = 0
@@ -84,6 +85,7 @@ class Bisector:
         built = set(await self.builds.commits())
         await self._walk(search, await self.mirror.first_parents(commit, LONGEST), built, question)
         await self._narrow(search, question)
+        search.line_bad = search.first_bad
         await self._enter_merge(search, built, question)
         return await self._result(search, question)
 
@@ -234,4 +236,5 @@ class Bisector:
             suspect_count=len(suspects), assumed=search.assumed,
             tried=list(search.answers)[:TRIED], input=question.name,
             searched_at_ms=self.clock.now_ms(),
+            line_bad=search.line_bad if search.line_bad != search.first_bad else "",
         )  # fmt: skip

@@ -12,6 +12,8 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.dating import Dating
 from windlass.fuzzing.findings.known import TRIES, KnownFindings
+from windlass.fuzzing.findings.on_branches.search import BranchSearch
+from windlass.fuzzing.findings.on_branches.watch import BranchWatch
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.triage import Triage
@@ -43,10 +45,12 @@ class FindingsRun:
     notify: Callable[[str], None] = lambda _: None
     factory: EngineFactory = field(init=False)
     store: FindingStore = field(init=False)
+    branches: BranchWatch = field(init=False)
 
     def __post_init__(self) -> None:
         self.factory = EngineFactory(self.solver, self.pipeline, self.work)
         self.store = FindingStore(self.pipeline)
+        self.branches = BranchWatch(self.mirror, self.solver.watched)
 
     async def run(
         self, commit: str, build: LocalBuild, crashes: Path, deadline_ms: int, works: bool
@@ -60,6 +64,7 @@ class FindingsRun:
         found = await triage.run(crashes, commit)
         closed = await known.close_gone(commit, {finding.key for finding in found})
         await triage.dating.date_again(commit)
+        await BranchSearch(triage.dating, self.branches).run()
         return FindingsResult(found, closed, known.reopened, triage.left)
 
     async def recheck(
@@ -86,7 +91,9 @@ class FindingsRun:
             known = self._known(build, deadline_ms, False)
             await known.load()
             triage = self._triage(build, known, deadline_ms)
-            found += await triage.run(crashes, other)
+            seen = await triage.run(crashes, other)
+            await known.note_branches(seen)
+            found += seen
             await untriaged.finish(other, triage.left)
         return found
 
@@ -102,7 +109,7 @@ class FindingsRun:
         return KnownFindings(
             self.factory.judge(build.folder), self.bisector(), self.store,
             fresh_folder(self.work / "known"), self.pipeline.runtime.clock, deadline_ms,
-            self.solver.findings.refused_is_fixed, works, self.notify,
+            self.solver.findings.refused_is_fixed, works, self.notify, branches=self.branches,
         )  # fmt: skip
 
     def _triage(self, build: LocalBuild, known: KnownFindings, deadline_ms: int) -> Triage:
