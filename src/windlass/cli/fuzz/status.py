@@ -153,6 +153,8 @@ def _findings(found: PipelineStatus) -> Iterator[Text]:
     for finding in open_context[:SHOWN]:
         since = f"  since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
         since += f" or {finding.suspects - 1} others" if finding.suspects > 1 else ""
+        there = [name for name, state in finding.branches.items() if state != "fixed"]
+        since += f"  on {', '.join(there)}" if there else ""
         lines.append(
             Text(escape_line(f"{finding.key[:SHORT]}  {finding.title}{since}"), style="red")
         )

@@ -46,7 +46,7 @@ class ActiveLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding in short."""
+    """One finding in short; `branches` has its state on each watched branch of several."""
 
     key: str
     title: str
@@ -54,6 +54,7 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     introduced_by: str | None
     kind: str = "crash"
     suspects: int = 1
+    branches: dict[str, str] = {}
 
 
 class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +124,7 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
                 introduced_by=f.introduced_by,
                 kind=f.kind,
                 suspects=max(len(f.suspects), 1),
+                branches={one.name: one.state for one in f.branches if one.watched},
             )
             async for f in FindingStore(pipeline).all(unreadable.append)
         ],
