@@ -212,16 +212,18 @@ class Manager:
             return ()
         wanted = await self._newest(line, queue.seen, {*ready, *queue.failed}, short)
         there, gone = await self._split_by_binaries(wanted)
-        for name in gone:
-            await self._pipeline.queue.update(lambda q, n=name: rules.enqueue_by_hand(q, n))  # type: ignore[misc]
+        # What is queued for another branch is built once; what was built just now is not gone.
+        again = [name for name in gone if name not in (*queue.queue, *queue.built)]
+        for name in again:
+            await self._pipeline.queue.update(lambda q, n=name: rules.enqueue_again(q, n))  # type: ignore[misc]
         if self._several:
             line.waiting += [*there, *gone]
-            return tuple(name for name in gone if name not in queue.queue)
+            return tuple(again)
         for name in there:
             await self._pipeline.schedule.update(
                 lambda schedule, n=name: rules.add_to_schedule(schedule, n)  # type: ignore[misc]
             )
-        return tuple(gone)
+        return tuple(again)
 
     async def _newest(
         self, line: _Line, seen: Collection[str], known: Collection[str], most: int

@@ -35,6 +35,12 @@ def enqueue_by_hand(state: BuildQueue, commit: str) -> BuildQueue:
     )
 
 
+def enqueue_again(state: BuildQueue, commit: str) -> BuildQueue:
+    """Appends a commit whose build has expired, unless it is in one of the lists."""
+    known = commit in (*state.queue, *state.built, *state.failed)
+    return state if known else enqueue_by_hand(state, commit)
+
+
 def retry_failed(state: BuildQueue, commit: str) -> BuildQueue:
     """Moves a failed commit back to the end of the queue."""
     return enqueue_by_hand(state, commit) if commit in state.failed else state
