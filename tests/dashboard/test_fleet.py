@@ -135,7 +135,10 @@ def test_a_finding_shows_its_report_as_text_and_its_input_is_saved(
     open_page: Open, farm: Farm
 ) -> None:
     page = visit(open_page(), farm, "/fuzzing")
+    expect(page.get_by_text("/srv/toy.git, main, release/*")).to_be_visible()
+    expect(page.get_by_role("cell", name="main fixed, release/1 alive")).to_be_visible()
     page.get_by_role("link", name=KEY).click()
+    expect(page.get_by_text("alive since dddddddddddd", exact=True)).to_be_visible()
     expect(page.get_by_role("heading", name="assertion in <img src=x>")).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_role("link", name=re.compile(r"smt2")).click()
@@ -143,6 +146,7 @@ def test_a_finding_shows_its_report_as_text_and_its_input_is_saved(
     assert page.title() != "owned"
     page.get_by_role("tab", name=re.compile("Schedule")).click()
     expect(page.get_by_role("row", name=re.compile("dddddddddddd 7"))).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("1 watched 1"))).to_be_visible()
     page.get_by_role("tab", name="Coverage").click()
     expect(page.get_by_text("3 functions reached by 1 tests")).to_be_visible()
     limited = visit(open_page("viewer", "team"), farm, "/fuzzing")

@@ -4570,6 +4570,8 @@ export interface components {
         /**
          * FuzzSolver
          * @description A solver that this server shows; `problem` says why its state cannot be read.
+         *
+         *         `branches` are the names and patterns in its file.
          */
         FuzzSolver: {
             name: string;
@@ -4585,12 +4587,15 @@ export interface components {
             open_findings: number;
             /** @default null */
             problem: string | null;
+            /** @default [] */
+            branches: string[];
         };
         /**
          * FuzzStatus
          * @description The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
          *
-         *         `unreadable` says what is wrong with findings that cannot be read.
+         *         `unreadable` says what is wrong with findings that cannot be read. `branches` is empty if the
+         *         solver has only one.
          */
         FuzzStatus: {
             solver: string;
@@ -4610,14 +4615,18 @@ export interface components {
             };
             coverage_mapped_at: string | null;
             coverage_bytes: number;
+            /** @default [] */
+            branches: components["schemas"]["FuzzBranch"][];
         };
         /**
          * FuzzCommit
-         * @description A commit of the schedule and how often it was fuzzed.
+         * @description A commit of the schedule and how often it was fuzzed; `branches` if there are several.
          */
         FuzzCommit: {
             commit: string;
             fuzz_count: number;
+            /** @default [] */
+            branches: string[];
         };
         /**
          * FuzzWork
@@ -4632,13 +4641,28 @@ export interface components {
         };
         /**
          * FuzzFindingLine
-         * @description A finding in a list.
+         * @description A finding in a list; `branches` has its state on each watched branch of several.
          */
         FuzzFindingLine: {
             key: string;
             title: string;
             state: string;
             introduced_by: string | null;
+            /** @default {} */
+            branches: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * FuzzBranch
+         * @description One of several branches: `watched`, `left out` for newer ones, or `gone`.
+         */
+        FuzzBranch: {
+            name: string;
+            state: string;
+            last_checked_commit: string | null;
+            checked_at: string | null;
+            scheduled: number;
         };
         /**
          * FuzzCoverage
@@ -4680,6 +4704,20 @@ export interface components {
             issue: string;
             report: string;
             input_name: string;
+            /** @default [] */
+            branches: components["schemas"]["FuzzOnBranch"][];
+        };
+        /**
+         * FuzzOnBranch
+         * @description What is known about a bug on one of several branches.
+         *
+         *         It is `alive`, `fixed` or `unsure` there, or the branch is `unwatched`; `text` says since
+         *         which commit, and through which merge.
+         */
+        FuzzOnBranch: {
+            name: string;
+            state: string;
+            text: string;
         };
         /**
          * AuditList

@@ -22,7 +22,7 @@ from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.config.combinations import combination_names
 from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.coverage import coverage_map
-from windlass.fuzzing.findings.report import input_name, render
+from windlass.fuzzing.findings.report import branch_text, input_name, render
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.status import PipelineStatus, read_status
 from windlass.fuzzing.state.open import open_pipeline
@@ -30,11 +30,13 @@ from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.ports.clock import Clock
 from windlass.ports.fuzzing import FuzzInput
 from windlass.wire.fleet.fuzzing import (
+    FuzzBranch,
     FuzzCommit,
     FuzzCoverage,
     FuzzCoverageFile,
     FuzzFinding,
     FuzzFindingLine,
+    FuzzOnBranch,
     FuzzSolver,
     FuzzStatus,
     FuzzWork,
@@ -110,7 +112,10 @@ class BucketReader:
 
     async def _summary(self, source: _Source) -> FuzzSolver:
         solver = source.solver
-        shown = FuzzSolver(name=solver.name, repository=solver.repository, branch=solver.branch)
+        shown = FuzzSolver(
+            name=solver.name, repository=solver.repository, branch=solver.branch,
+            branches=list(solver.watched),
+        )  # fmt: skip
         try:
             status = await self.status(solver.name)
         except WindlassError as error:
@@ -201,7 +206,14 @@ async def _read_finding(pipeline: Pipeline, key: str) -> FuzzFinding:
         issue=found.issue,
         report=render(found, pipeline.solver, store.location(found)),
         input_name=input_name(found),
-    )
+        branches=[
+            FuzzOnBranch(
+                name=one.name, state=one.state if one.watched else "unwatched",
+                text=branch_text(one),
+            )
+            for one in found.branches
+        ],
+    )  # fmt: skip
 
 
 async def _read_input(pipeline: Pipeline, key: str) -> FuzzInput:
@@ -278,7 +290,9 @@ def _show(found: PipelineStatus, now: int) -> FuzzStatus:
         built=list(found.built[:SHOWN]),
         failed=list(found.failed[:SHOWN]),
         schedule=[
-            FuzzCommit(commit=one.hash, fuzz_count=one.fuzz_count)
+            FuzzCommit(
+                commit=one.hash, fuzz_count=one.fuzz_count, branches=list(one.branches)
+            )
             for one in found.schedule[:SHOWN]
         ],
         at_work=[
@@ -290,7 +304,8 @@ def _show(found: PipelineStatus, now: int) -> FuzzStatus:
         ],
         findings=[
             FuzzFindingLine(
-                key=one.key, title=one.title, state=one.state, introduced_by=one.introduced_by
+                key=one.key, title=one.title, state=one.state, introduced_by=one.introduced_by,
+                branches=one.branches,
             )
             for one in sorted(found.findings, key=lambda one: one.state != "open")[:SHOWN]
         ],
@@ -298,4 +313,11 @@ def _show(found: PipelineStatus, now: int) -> FuzzStatus:
         counts=counts,
         coverage_mapped_at=found.coverage_mapped_at,
         coverage_bytes=found.coverage_bytes,
+        branches=[
+            FuzzBranch(
+                name=one.name, state=one.state, last_checked_commit=one.last_checked_commit,
+                checked_at=one.checked_at, scheduled=one.scheduled,
+            )
+            for one in found.branches[:SHOWN]
+        ],
     )  # fmt: skip

@@ -7,6 +7,7 @@ with), and the findings that must be there in the end. Programs are compiled onc
 import functools
 import subprocess
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -84,7 +85,9 @@ def compiled(source: str, compiler: str) -> bytes:
 class Step:
     """A fuzzer's run with a commit: the inputs that broke it, and how many findings live then.
 
-    `built` are commits that get their builds before it, `lost` those that lose them.
+    `built` are commits that get their builds before it, `lost` those that lose them, and `made`
+    those that do not exist before. `moves` forces branches to commits, or deletes them, and
+    `settings` changes the solver file.
     """
 
     commit: str
@@ -92,6 +95,20 @@ class Step:
     live: int | None = None
     built: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    moves: Mapping[str, str | None] = field(default_factory=dict)
+    settings: str | None = None
+
+
+@dataclass(frozen=True)
+class OnBranch:
+    """What must be known on a branch: its state, since when, through which merge, and its fix."""
+
+    state: str
+    since: str | None = None
+    merge: str | None = None
+    fixed: str | None = None
+    watched: bool = True
 
 
 @dataclass(frozen=True)
@@ -109,6 +126,7 @@ class Expected:
     exact: bool = True
     gone: str | None = None
     kind: str | None = None
+    branches: Mapping[str, OnBranch] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,7 +134,8 @@ class History:
     """Commits by name with their programs, what fuzzers do, and what must be known then.
 
     `side` commits are on a branch that starts at the first commit; the commit "merge" merges it.
-    `unbuilt` commits have no build at first.
+    `unbuilt` commits have no build at first. `lines` are more branches: the commit at which each
+    starts, and its commits. A commit in `merges` merges another commit into its branch.
     """
 
     name: str
@@ -127,6 +146,8 @@ class History:
     compiler: str = "cc -g -O0"
     side: tuple[str, ...] = ()
     unbuilt: tuple[str, ...] = ()
+    lines: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    merges: Mapping[str, str] = field(default_factory=dict)
     long: bool = False
     duplicates: int = 0
 
@@ -143,20 +164,28 @@ class PlantedWorld:
         self.world = World(self.folder)
         (self.world.repository / "build.sh").write_text(BUILD)
         self._made = 0
-        for name, source in self.history.commits.items():
-            self._commit(name, source)
-        for name in self.history.commits:
+        self.settings = self.history.settings
+        later = {name for step in self.history.steps for name in step.made}
+        self._make(name for name in self.history.commits if name not in later)
+
+    def _make(self, names: Iterable[str]) -> None:
+        """Makes commits, and their builds."""
+        for name in names:
+            self._commit(name, self.history.commits[name])
             if name not in self.history.unbuilt:
                 self._store_build(name)
 
     @property
     def solver(self) -> Solver:
-        text = SOLVER.format(repository=self.world.repository, more=self.history.settings)
+        text = SOLVER.format(repository=self.world.repository, more=self.settings)
         return parse_solver(text.encode(), Path("scripted.yaml"))
 
     async def run(self) -> None:
         """Runs all steps, and checks after each how many findings live."""
         for step in self.history.steps:
+            self._make(step.made)
+            self._move(step.moves)
+            self.settings = self.settings if step.settings is None else step.settings
             for name in step.built:
                 self._store_build(name)
             for name in step.lost:
@@ -190,8 +219,41 @@ class PlantedWorld:
         """Returns the name in the history of a commit's hash."""
         return next((name for name, full in self.names.items() if full == commit), None)
 
+    def _move(self, moves: Mapping[str, str | None]) -> None:
+        """Forces branches to other commits, or deletes them."""
+        self.world.git("checkout", "--quiet", "--detach")
+        for branch, target in moves.items():
+            if target is None:
+                self.world.git("branch", "--quiet", "-D", branch)
+            else:
+                self.world.git("branch", "--force", branch, self.names[target])
+
+    def _switch(self, name: str) -> None:
+        """Checks out the branch of a commit, and makes it with its first one."""
+        for branch, (start, commits) in self.history.lines.items():
+            if name in commits:
+                where = ("-b", branch, self.names[start]) if name == commits[0] else (branch,)
+                self.world.git("checkout", "--quiet", *where)
+                return
+        if self.names:
+            self.world.git("checkout", "--quiet", "main")
+
+    def _merge(self, name: str, source: str) -> None:
+        """Merges a commit into the branch of this one; the result is this program."""
+        world = self.world
+        other = self.names[self.history.merges[name]]
+        world.git("merge", "--quiet", "--no-ff", "-X", "theirs", "--message", name, other)
+        (world.repository / "toy.c").write_text(f"{source}/* {name} */\n")
+        world.git("commit", "--quiet", "--all", "--amend", "--no-edit", "--allow-empty")
+        self.names[name] = world.git("rev-parse", "HEAD")
+
     def _commit(self, name: str, source: str) -> None:
         world = self.world
+        if self.history.lines:
+            self._switch(name)
+        if name in self.history.merges:
+            self._merge(name, source)
+            return
         if name == "merge":
             world.git("checkout", "--quiet", "main")
             world.git("merge", "--quiet", "--no-ff", "-X", "theirs", "--message", name, "side")

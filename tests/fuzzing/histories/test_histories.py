@@ -5,13 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.histories import bookkeeping, dating, failures, matrix
-from tests.fuzzing.histories.planted import Expected, History, PlantedWorld
+from tests.fuzzing.histories import bookkeeping, branches, dating, failures, matrix
+from tests.fuzzing.histories.planted import Expected, History, OnBranch, PlantedWorld
 from tests.support.forms import LONG
 from tests.support.running import run
 from windlass.fuzzing.findings.record import Finding
 
-ALL = (*bookkeeping.HISTORIES, *dating.HISTORIES, *failures.HISTORIES)
+ALL = (
+    *bookkeeping.HISTORIES,
+    *branches.HISTORIES,
+    *dating.HISTORIES,
+    *failures.HISTORIES,
+)
 # LeakSanitizer does not start where the address space is limited (`ulimit -v`).
 LIMITED = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 PLAYED = [
@@ -58,6 +63,14 @@ def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
     assert newest.exact == expected.exact, (newest.suspects, newest.assumed)
     assert world.name_of(one.closed_in) == expected.gone
     assert expected.kind in (None, one.kind)
+    known = {
+        branch.name: OnBranch(
+            branch.state, world.name_of(branch.since), world.name_of(branch.merge),
+            world.name_of(branch.fixed_in), branch.watched,
+        )
+        for branch in one.branches
+    }  # fmt: skip
+    assert known == expected.branches
 
 
 def test_there_are_enough_histories_and_each_has_its_name() -> None:

@@ -11,19 +11,25 @@ from tests.fuzzing.support.actor_checks import (
     check_none_lost,
     check_one_chain,
     completions,
+    in_order,
 )
 from tests.fuzzing.support.actor_runs import STEPS, ActorRun
 from tests.fuzzing.support.actors import World
 from tests.support.s3 import S3Server
+from windlass.fuzzing.state.documents import SCHEDULE
+from windlass.fuzzing.state.rules import MINIMUM, schedule_of
 from windlass.ports.loop_time import pass_time
 from windlass.simulator.world.clock import START_MS
 
 REAL_STEPS = 150
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3])
+BOTH = ("main", "release")
+
+
+@pytest.fixture(scope="module", params=[(1,), (2,), (3,), (4, *BOTH), (5, *BOTH)], ids=str)
 def ended(request: pytest.FixtureRequest) -> ActorRun:
-    return ActorRun(request.param)
+    return ActorRun(*request.param)
 
 
 def test_every_fault_really_happened(ended: ActorRun) -> None:
@@ -56,6 +62,17 @@ def test_no_commit_is_fuzzed_by_two_at_once(ended: ActorRun) -> None:
 
 def test_what_was_fuzzed_is_counted_once(ended: ActorRun) -> None:
     assert sum(ended.journal.acknowledged.values()) > 50
+    check_counted_once(ended.journal)
+
+
+def test_each_branch_has_a_schedule_of_its_own_and_runs_count_for_both() -> None:
+    ended = ActorRun(6, *BOTH)
+    assert tuple(ended.state.branches) == BOTH
+    for branch in BOTH:
+        assert len(schedule_of(ended.schedule, branch)) >= MINIMUM
+    listed = [document for document in in_order(ended.journal, SCHEDULE) if document]
+    shared = [e for document in listed for e in document if e.get("branches") == list(BOTH)]
+    assert any(entry["fuzz_count"] for entry in shared)
     check_counted_once(ended.journal)
 
 

@@ -53,17 +53,20 @@ def completions(journal: Journal) -> Counter[str]:
 def countings(journal: Journal) -> Counter[str]:
     """Returns how often each commit was counted as fuzzed, from the versions of the schedule.
 
-    A commit that leaves while none is added left because it was counted; else it made room.
+    A commit that leaves while none is added left because it was counted; else it made room. A
+    commit is also added if it is scheduled for one more branch.
     """
     counted: Counter[str] = Counter()
     before: dict[str, int] = {}
+    places: set[tuple[str, str]] = set()
     for document in in_order(journal, SCHEDULE):
         now = {entry["hash"]: entry["fuzz_count"] for entry in document}
         for commit, count in now.items():
             counted[commit] += max(count - before.get(commit, 0), 0)
-        if not now.keys() - before.keys():
+        here = {(e["hash"], name) for e in document for name in e.get("branches", [""])}
+        if not here - places:
             counted.update(before.keys() - now.keys())
-        before = now
+        before, places = now, here
     return counted
 
 

@@ -2,7 +2,7 @@
 
 from tests.fuzzing.support.actors import Nothing, World
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
-from windlass.fuzzing.state.documents import BuildQueue, Schedule
+from windlass.fuzzing.state.documents import BuildQueue, Schedule, State
 from windlass.simulator.world.clock import VirtualClock
 from windlass.simulator.world.loop import VirtualLoop
 
@@ -12,15 +12,16 @@ STEPS = 1_000
 class ActorRun:
     """A world after its thousand steps, and the content of its files."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *branches: str) -> None:
         loop = VirtualLoop(lambda _: None)
         try:
-            self.world = World(DryRunBucket(Nothing()), VirtualClock(loop), seed)
+            self.world = World(DryRunBucket(Nothing()), VirtualClock(loop), seed, branches)
             loop.run_until_complete(self.world.run(STEPS))
             loop.run_until_complete(self.world.wind_down())
             pipeline = self.world.pipeline()
             self.queue: BuildQueue = loop.run_until_complete(pipeline.queue.read())
             self.schedule: Schedule = loop.run_until_complete(pipeline.schedule.read())
+            self.state: State = loop.run_until_complete(pipeline.state.read())
             self.code = [
                 c.hash for c in self.world.line.commits() if self.world.line.has_code(c.hash)
             ]

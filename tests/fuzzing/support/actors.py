@@ -22,7 +22,7 @@ from windlass.fuzzing.config.solver_file import CommitSettings
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.roles.manager import Manager
-from windlass.fuzzing.sources.commits import Commit, History
+from windlass.fuzzing.sources.commits import Commit, Head, History, Watched
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import Runtime
 from windlass.ports.clock import Clock
@@ -140,22 +140,32 @@ class Troubled(ForwardingBucket):
 class Line:
     """A branch that grows with time: a commit every few seconds, every third without code.
 
-    Some calls take so long that others have already finished the commits they return.
+    Some calls take so long that others have already finished the commits they return. Branches
+    other than `main` take over its commits a minute later.
     """
 
     EVERY_MS = 5_000
+    LATER_MS = 60_000
 
-    def __init__(self, clock: Clock, chance: random.Random) -> None:
+    def __init__(self, clock: Clock, chance: random.Random, branch: str = "main") -> None:
         self._clock = clock
         self._chance = chance
+        self._behind_ms = 0 if branch == "main" else self.LATER_MS
 
     def commits(self) -> list[Commit]:
-        count = (self._clock.now_ms() - START_MS) // self.EVERY_MS + 1
+        passed = max(self._clock.now_ms() - START_MS - self._behind_ms, 0)
+        count = passed // self.EVERY_MS + 1
         return [Commit(f"c{n}", START_MS + n * self.EVERY_MS) for n in range(count)]
 
     @staticmethod
     def has_code(commit: str) -> bool:
         return int(commit[1:]) % 3 != 2
+
+    async def watched(self, wanted: Sequence[str]) -> Watched:
+        return Watched(tuple(Head(name, self.commits()[-1].hash) for name in wanted))
+
+    def on(self, head: Head) -> "Line":
+        return Line(self._clock, self._chance, head.name)
 
     async def since(self, last: str | None, newest: int) -> History:
         line = self.commits()
@@ -179,7 +189,10 @@ class Line:
 class World:
     """Sixteen actors that run until a number of steps were taken."""
 
-    def __init__(self, bucket: Bucket, clock: Clock, seed: int) -> None:
+    def __init__(
+        self, bucket: Bucket, clock: Clock, seed: int, branches: Sequence[str] = ()
+    ) -> None:
+        self.branches = branches
         self.chance = random.Random(seed)
         self.clock = clock
         self.journal = Journal()
@@ -221,7 +234,7 @@ class World:
             await self.clock.sleep_ms(self.chance.randint(1, 10_000))
 
     async def manage(self) -> None:
-        await Manager(self.pipeline(), self.line, CommitSettings()).run_once()
+        await Manager(self.pipeline(), self.line, CommitSettings(), self.branches).run_once()
 
     async def build(self) -> None:
         pipeline = self.pipeline()

@@ -47,6 +47,11 @@ class GitHubServer:
 
     async def _answer(self, request: web.Request, kind: str, rest: str) -> web.Response:
         git = self._repository.git
+        if kind == "branches" and not rest:
+            said = git("for-each-ref", "--format=%(refname:strip=2) %(objectname)", "refs/heads")
+            pairs = [line.split(" ") for line in said.splitlines()]
+            found = [{"name": name, "commit": {"sha": commit}} for name, commit in pairs]
+            return self._paged(request, found, lambda part: part)
         if kind == "branches":
             name = git("rev-parse", "--verify", f"refs/heads/{rest}")
             return web.json_response({"name": rest, "commit": {"sha": name}})

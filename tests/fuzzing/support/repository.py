@@ -39,6 +39,13 @@ class Repository:
         self.git("commit", "--quiet", "--allow-empty", "--message", f"change {paths}")
         return self.git("rev-parse", "HEAD")
 
+    def branch(self, name: str, at: str = "HEAD") -> None:
+        """Makes a branch at a commit, and checks it out."""
+        self.git("checkout", "--quiet", "-b", name, at)
+
+    def switch(self, name: str) -> None:
+        self.git("checkout", "--quiet", name)
+
     def rename(self, old: str, new: str) -> str:
         self.git("mv", old, new)
         return self.commit()

@@ -15,8 +15,9 @@ from windlass.domain.values.errors import StoreUnavailable, TooManyRequests
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.coverage import coverage_map
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
+from windlass.fuzzing.findings.record import OnBranch
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.state.documents import BuildQueue
+from windlass.fuzzing.state.documents import BranchProgress, BuildQueue, Entry, State
 from windlass.fuzzing.state.open import open_pipeline
 from windlass.wiring import fuzzing
 from windlass.wiring.fuzzing import BucketReader
@@ -25,13 +26,13 @@ KEY = "k" * 16
 INPUT = b"<script>alert(1)</script>"
 
 
-def solver_file(folder: Path, bucket: str = "") -> str:
+def solver_file(folder: Path, bucket: str = "", more: str = "") -> str:
     file = folder / "toy.yaml"
     file.write_text(
         "name: toy\nrepository: /srv/toy.git\nbinaries: [toy]\n"
         f"bucket: {bucket or folder / 'bucket'}\n"
         "build: {production: [make], coverage: [make]}\n"
-        "engine: {name: command, argv: [toy]}\n"
+        f"engine: {{name: command, argv: [toy]}}\n{more}"
     )
     return str(file)
 
@@ -78,6 +79,40 @@ def test_a_server_shows_the_state_findings_and_coverage_of_a_solver(tmp_path: Pa
             ("src/a.c", 2, 2), ("src/b.c", 1, 1),
         ]  # fmt: skip
         assert files(tmp_path) == before
+
+    run(scenario())
+
+
+def test_a_server_shows_the_branches_of_a_solver_and_of_its_findings(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        await fill(tmp_path)
+        pipeline = await open_pipeline(str(tmp_path / "bucket"), "toy")
+        commit = "d" * 40
+        progress = {"main": BranchProgress(commit, 5), "release/1": BranchProgress(left_out=True)}
+        await pipeline.state.update(lambda _: State(commit, 5, {}, progress))
+        await pipeline.schedule.update(lambda _: (Entry(commit, branches=("main",)),))
+        known = [
+            OnBranch(name="main", state="fixed", fixed_in=commit),
+            OnBranch(name="release/1", since=commit, exact=True, merge=commit),
+            OnBranch(name="release/0", watched=False),
+        ]
+        await FindingStore(pipeline).update(KEY, lambda _: a_finding(key=KEY, branches=known))
+        file = solver_file(tmp_path, more="branches: [main, 'release/*']\n")
+        reader = BucketReader([file], Path(), RealClock())
+        (solver,) = await reader.solvers()
+        assert solver.branches == ["main", "release/*"]
+        status = await reader.status("toy")
+        assert [(one.name, one.state, one.scheduled) for one in status.branches] == [
+            ("main", "watched", 1), ("release/1", "left out", 0),
+        ]  # fmt: skip
+        assert [one.branches for one in status.schedule] == [["main"]]
+        assert status.findings[0].branches == {"main": "fixed", "release/1": "alive"}
+        found = await reader.finding("toy", KEY)
+        assert {one.name: one.state for one in found.branches} == {
+            "main": "fixed", "release/1": "alive", "release/0": "unwatched",
+        }  # fmt: skip
+        assert found.branches[1].text == "alive since {0}, through the merge {0}".format("d" * 12)
+        await pipeline.bucket.close()
 
     run(scenario())
 

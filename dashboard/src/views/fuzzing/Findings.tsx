@@ -19,6 +19,7 @@ type Status = Schemas["FuzzStatus"];
 
 /** The findings of a solver; an open one shows its report and its input. */
 export function Findings({ status, open }: { status: Status; open?: string }) {
+  const several = status.findings.some((one) => Object.keys(one.branches ?? {}).length > 0);
   return (
     <>
       {status.unreadable.map((text) => (
@@ -30,7 +31,7 @@ export function Findings({ status, open }: { status: Status; open?: string }) {
       ) : (
         <PlainTable
           label="Findings"
-          head={["Finding", "State", "Title", "Introduced by"]}
+          head={["Finding", "State", "Title", "Introduced by", ...(several ? ["Branches"] : [])]}
           rows={status.findings.map((one) => ({
             key: one.key,
             cells: [
@@ -49,6 +50,7 @@ export function Findings({ status, open }: { status: Status; open?: string }) {
               />,
               one.title,
               <Commit key="commit" hash={one.introduced_by} />,
+              ...(several ? [branchesOf(one.branches ?? {})] : []),
             ],
           }))}
         />
@@ -56,6 +58,13 @@ export function Findings({ status, open }: { status: Status; open?: string }) {
       <Cut shown={status.findings.length} of={status.counts.findings ?? 0} noun="finding" />
     </>
   );
+}
+
+/** "main fixed, release/1 alive" */
+function branchesOf(branches: Record<string, string>) {
+  return Object.entries(branches)
+    .map(([name, state]) => `${name} ${state}`)
+    .join(", ");
 }
 
 function Report({ solver, finding }: { solver: string; finding: string }) {
@@ -85,6 +94,7 @@ function Report({ solver, finding }: { solver: string; finding: string }) {
           ["Found", <Time key="t" at={shown.found_at} />],
           ["Found in", <Commit key="f" hash={shown.found_in} />],
           ["Introduced by", <Commit key="i" hash={shown.introduced_by} />],
+          ...(shown.branches ?? []).map((one): [string, string] => [`On ${one.name}`, one.text]),
           ["Engine", shown.engine],
           ["Seen", counted(shown.times, "time")],
           [

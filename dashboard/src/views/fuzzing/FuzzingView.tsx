@@ -59,12 +59,17 @@ function Solvers({ solvers }: { solvers: readonly Solver[] }) {
           solver.problem ? (
             <StateBadge key="problem" state="failed" label={solver.problem} plain />
           ) : (
-            `${solver.repository}, ${solver.branch}`
+            `${solver.repository}, ${namesOf(solver)}`
           ),
         ],
       }))}
     />
   );
+}
+
+/** The branches that the solver file names; an older server tells only the first. */
+function namesOf(solver: Solver) {
+  return (solver.branches?.length ? solver.branches : [solver.branch]).join(", ");
 }
 
 function numbersOf(solver: Solver) {

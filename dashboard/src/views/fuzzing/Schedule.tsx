@@ -5,9 +5,45 @@ import { Time } from "../../ui/Time";
 import { Commit, Cut } from "./Commit";
 import styles from "./Fuzzing.module.css";
 
-/** The commits that are fuzzed, how often each was, and by whom now. */
-export function Schedule({ status }: { status: Schemas["FuzzStatus"] }) {
-  if (status.schedule.length === 0) return <Empty title="No commit is scheduled" />;
+type Status = Schemas["FuzzStatus"];
+
+/** The commits that are fuzzed, how often each was, and by whom now; first the branches, if there
+ * are several. */
+export function Schedule({ status }: { status: Status }) {
+  return (
+    <>
+      {(status.branches ?? []).length > 0 && <Branches status={status} />}
+      {status.schedule.length === 0 ? (
+        <Empty title="No commit is scheduled" />
+      ) : (
+        <Commits status={status} />
+      )}
+    </>
+  );
+}
+
+function Branches({ status }: { status: Status }) {
+  return (
+    <PlainTable
+      label="Branches"
+      head={["Branch", "State", "Scheduled", "Last commit", "Checked"]}
+      numbers={[2]}
+      rows={(status.branches ?? []).map((one) => ({
+        key: one.name,
+        cells: [
+          one.name,
+          one.state,
+          one.scheduled,
+          <Commit key="commit" hash={one.last_checked_commit} />,
+          one.checked_at ? <Time key="time" at={one.checked_at} /> : "never",
+        ],
+      }))}
+    />
+  );
+}
+
+function Commits({ status }: { status: Status }) {
+  const several = (status.branches ?? []).length > 0;
   const most = Math.max(1, ...status.schedule.map((one) => one.fuzz_count));
   const holders = new Map(
     status.at_work.filter((one) => one.work === "fuzz").map((one) => [one.commit, one]),
@@ -16,7 +52,7 @@ export function Schedule({ status }: { status: Schemas["FuzzStatus"] }) {
     <>
       <PlainTable
         label="Schedule"
-        head={["Commit", "Runs", "", "Now"]}
+        head={["Commit", "Runs", "", "Now", ...(several ? ["Branches"] : [])]}
         numbers={[1]}
         rows={status.schedule.map((one) => {
           const holder = holders.get(one.commit);
@@ -35,6 +71,7 @@ export function Schedule({ status }: { status: Schemas["FuzzStatus"] }) {
               ) : (
                 "–"
               ),
+              ...(several ? [(one.branches ?? []).join(", ")] : []),
             ],
           };
         })}

@@ -119,7 +119,7 @@ async def open_context(
     if not reading:
         check_engines(solver)
     if dry_run:
-        await check_repository(solver.repository, solver.branch)
+        await check_repository(solver.repository, *solver.branch_names)
     url = location.bucket_of(solver)
     pipeline = await open_pipeline(
         url, solver.name, dry_run=dry_run, reading=reading, matrix=combination_names(solver)

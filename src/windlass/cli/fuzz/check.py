@@ -38,7 +38,10 @@ def check(
     *,
     base: Annotated[
         str | None,
-        Parameter(help="The commit or branch to compare with. Default: the solver's branch."),
+        Parameter(
+            help="The commit or branch to compare with. Default: the solver's branch, of several "
+            "the nearest one."
+        ),
     ] = None,
     head: Annotated[str, Parameter(help="The change: a commit or a branch.")] = "HEAD",
     budget: Annotated[str, Parameter(help="How long to fuzz, such as 10m.")] = "10m",
@@ -98,7 +101,8 @@ def _open_stored(url: str) -> Bucket | None:
 def _say(report: CheckReport, output: Path) -> None:
     count = report.statistics
     ran = "" if count is None else f"{count_of(count.executions, 'execution')} from "
-    say(f"{report.head[:12]} against {report.base[:12]}: {ran}{count_of(report.tests, 'test')}")
+    base = report.base[:12] + (f" on {report.branch}" if report.branch else "")
+    say(f"{report.head[:12]} against {base}: {ran}{count_of(report.tests, 'test')}")
     for one in report.findings:
         say(f"  {one.age}: {one.title} ({one.size} bytes; the base {one.base})")
         say(f"    {output / one.input}")

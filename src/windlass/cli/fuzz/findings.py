@@ -26,7 +26,7 @@ from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.record import Finding
-from windlass.fuzzing.findings.report import input_name, render
+from windlass.fuzzing.findings.report import branches_in_short, input_name, render
 from windlass.fuzzing.findings.sightings import mark_closed, quarantine, release
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.workspace import workspace
@@ -65,12 +65,15 @@ def list_findings(
     if json:
         print_json(found)
         return
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (f.key, f.state, f.kind.replace("_", " "), f.title, _blamed(f), f.times,
          f"{f.size} bytes", f.issue)
         for f in found
     ]  # fmt: skip
-    columns = ("finding", "state", "kind", "title", "introduced by", "seen", "input", "issue")
+    columns = ["finding", "state", "kind", "title", "introduced by", "seen", "input", "issue"]
+    if any(f.branches for f in found):
+        columns.append("branches")
+        rows = [(*row, branches_in_short(f)) for row, f in zip(rows, found, strict=True)]
     print_table(columns, rows, "no findings")
 
 

@@ -43,7 +43,9 @@ def manager(
         with workspace(context.work, context.solver.name, "manager") as folder:
             commits = open_commit_source(context.solver, folder, runtime)
             try:
-                role = Manager(context.pipeline, commits, context.solver.commits)
+                role = Manager(
+                    context.pipeline, commits, context.solver.commits, context.solver.watched
+                )
                 if commit is None:
                     now_ms = context.pipeline.now_ms()
                     await sweep_probes(context.pipeline.bucket, context.solver.name, now_ms)
@@ -65,14 +67,23 @@ def manager(
 
 def _lines(report: ManagerReport) -> list[str]:
     lines = []
-    if report.fresh:
+    if report.fresh and not report.branches:
         lines.append(f"start from the newest {report.looked_at}: {report.fresh}")
+    lines += [
+        f"{one.name}: start from the newest {one.looked_at}: {one.fresh}"
+        for one in report.branches
+        if one.fresh
+    ]
+    lines += [f"{name}: the repository has no such branch; it is skipped" for name in report.gone]
+    if report.left_out:
+        lines.append(f"leave out, older than the watched ones: {' '.join(report.left_out)}")
     for action, commits in (
         ("skip, too old", report.passed_over),
         ("queue", report.queued),
         ("schedule", report.scheduled),
         ("drop, binaries are gone", report.dropped),
         ("remove to make room", report.made_room),
+        ("remove, on no watched branch", report.unwatched),
     ):
         if commits:
             lines.append(f"{action}: {' '.join(commit[:SHORT] for commit in commits)}")

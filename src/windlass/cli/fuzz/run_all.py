@@ -52,7 +52,9 @@ async def manage(context: FuzzContext, progress: Progress) -> None:
     with workspace(context.work, context.solver.name, "manager") as folder:
         commits = open_commit_source(context.solver, folder, context.pipeline.runtime)
         try:
-            report = await Manager(context.pipeline, commits, context.solver.commits).run_once()
+            solver = context.solver
+            role = Manager(context.pipeline, commits, solver.commits, solver.watched)
+            report = await role.run_once()
         finally:
             await commits.close()
     if report.queued or report.scheduled:

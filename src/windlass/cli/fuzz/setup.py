@@ -37,7 +37,7 @@ def init(
     """Check the solver file and its bucket, and let builds expire after seven days."""
     described = load_named(solver)
     check_engines(described)
-    asyncio.run(check_repository(described.repository, described.branch))
+    asyncio.run(check_repository(described.repository, *described.branch_names))
     url = location.bucket_of(described)
     parts = urlsplit(url)
     applied = False

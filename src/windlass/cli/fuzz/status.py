@@ -63,12 +63,31 @@ def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     last = found.last_checked_commit
     checked = f"{last[:SHORT]}, {_ago(found.checked_at, now_ms)}" if last else "never"
     yield _row("checked", checked)
+    yield from _branches(found, now_ms)
     yield _row("coverage", _coverage(found, now_ms))
     yield from _waiting(found, now_ms)
     yield from _scheduled(found, now_ms)
     yield from _next_run(found)
     yield from _findings(found)
     yield from _alarms(found, now_ms)
+
+
+def _branches(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
+    """Lists the branches of a solver with several; those left out come last."""
+    left_out = [one.name for one in found.branches if one.state == "left out"]
+    lines = []
+    for one in found.branches:
+        if one.state == "watched":
+            last = (one.last_checked_commit or "never")[:SHORT]
+            when = f"{last}, {_ago(one.checked_at, now_ms)}, {one.scheduled} scheduled"
+            lines.append(Text(escape_line(f"{one.name}  {when}")))
+        elif one.state == "gone":
+            when = f"not in the repository, noticed {_ago(one.gone_since, now_ms)}"
+            lines.append(Text(escape_line(f"{one.name}  {when}"), style="yellow"))
+    if left_out:
+        names = f"left out, as newer ones are watched: {' '.join(left_out)}"
+        lines.append(Text(escape_line(names), style="yellow"))
+    yield from _block("branches", lines)
 
 
 def _flow_diagram(found: PipelineStatus) -> Iterator[Text]:
@@ -121,6 +140,8 @@ def _scheduled(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
         line = Text.assemble((entry.hash[:SHORT], "cyan"), "  ")
         line.append(BAR * min(entry.fuzz_count, WIDEST), style="green")
         line.append(f" {entry.fuzz_count}" if entry.fuzz_count else "never fuzzed", style="dim")
+        if entry.branches:
+            line.append(escape_line(f"  on {', '.join(entry.branches)}"), style="dim")
         if entry.hash in fuzzers:
             line.append_text(Text("  "))
             line.append_text(_working(fuzzers[entry.hash], "fuzzed", now_ms))
@@ -148,6 +169,8 @@ def _findings(found: PipelineStatus) -> Iterator[Text]:
     for finding in open_context[:SHOWN]:
         since = f"  since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
         since += f" or {finding.suspects - 1} others" if finding.suspects > 1 else ""
+        there = [name for name, state in finding.branches.items() if state != "fixed"]
+        since += f"  on {', '.join(there)}" if there else ""
         lines.append(
             Text(escape_line(f"{finding.key[:SHORT]}  {finding.title}{since}"), style="red")
         )

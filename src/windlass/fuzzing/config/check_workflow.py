@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import yaml
 
+from windlass.fuzzing.config.branch_names import for_github
 from windlass.fuzzing.config.combinations import combinations_of
 from windlass.fuzzing.config.solver_file import Solver
 
@@ -15,11 +16,12 @@ SCRIPT: Final = """\
 #!/bin/sh
 # Written by `windlass fuzz workflows --plain`: fuzzes a change before it is merged.
 # Run it in a clone with the whole history, where the change is checked out. Set FUZZ_BASE to the
-# branch or commit that the change goes to. It exits with 1 if the change introduces a bug, and
-# leaves summary.md, report.sarif, result.json and the inputs in {output}/.
+# branch or commit that the change goes to{nearest}.
+# It exits with 1 if the change introduces a bug, and leaves summary.md, report.sarif, result.json
+# and the inputs in {output}/.
 set -eu
 {setup}python3 -m pip install --quiet 'windlass[{extras}]'
-windlass fuzz check {path} --base "${{FUZZ_BASE:-{branch}}}" \\
+windlass fuzz check {path} {base} \\
   --budget "${{FUZZ_BUDGET:-{budget}}}" --output {output}
 """
 
@@ -58,7 +60,7 @@ def check_workflow(
     ]  # fmt: skip
     made = {
         "name": f"fuzz {solver.name}: check",
-        "on": {"pull_request": {"branches": [solver.branch]}},
+        "on": {"pull_request": {"branches": [for_github(name) for name in solver.watched]}},
         "permissions": {"contents": "read", "security-events": "write"},
         "concurrency": {
             "group": f"fuzz-{solver.name}-check-${{{{ github.ref }}}}",
@@ -80,7 +82,11 @@ def check_workflow(
 def check_script(solver: Solver, path: str, extras: str) -> str:
     """Returns a shell script that does the same elsewhere."""
     lines = solver.role_settings("builder").setup
+    base = f'--base "${{FUZZ_BASE:-{shlex.quote(solver.branch)}}}"'
+    if solver.has_branches:
+        base = '${FUZZ_BASE:+--base "$FUZZ_BASE"}'
     return SCRIPT.format(
         setup="".join(f"{line}\n" for line in lines), extras=extras, path=path,
-        branch=shlex.quote(solver.branch), budget=BUDGET, output=OUTPUT,
+        base=base, budget=BUDGET, output=OUTPUT,
+        nearest="; else it is the nearest one" if solver.has_branches else "",
     )  # fmt: skip

@@ -3,7 +3,7 @@
 ```yaml
 name: toy
 repository: /srv/toy.git        # a URL or path for git
-branch: main
+branch: main                    # or branches: [main, 'release/*']
 bucket: s3://fuzzing            # default: a directory on this machine
 build:
   production: [./build.sh, production]
@@ -30,6 +30,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
 from windlass.domain.values.suggest import did_you_mean
 from windlass.fuzzing.buckets.layout import check_name
+from windlass.fuzzing.config.branch_names import check_branches, is_pattern
 from windlass.fuzzing.config.finding_settings import (
     FindingSettings,
     HealthSettings,
@@ -116,6 +117,7 @@ class RoleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One solver. `budget` is how long a fuzzer's run takes, including setup.
 
+    `branches` lists names and patterns; the first is a name, and `branch` repeats it.
     `bisect: build` also builds commits that have no build to find out which one introduced a
     bug. `engine` may be left out if each combination of the matrix has one.
     """
@@ -127,6 +129,7 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     engine: Mapping[str, Any] = {}
     matrix: MatrixSettings | None = None
     branch: str = "main"
+    branches: tuple[str, ...] = ()
     bucket: str = ""
     commits: CommitSettings = CommitSettings()
     tests: tuple[str, ...] = ()
@@ -142,6 +145,21 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     health: HealthSettings = HealthSettings()
     bisect: Literal["builds", "build"] = "builds"
     roles: Mapping[Role, RoleSettings] = {}
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """Returns the names and patterns of the branches to watch, at least one."""
+        return self.branches or (self.branch,)
+
+    @property
+    def has_branches(self) -> bool:
+        """Returns whether the file names more than one branch."""
+        return len(self.branches) > 1
+
+    @property
+    def branch_names(self) -> tuple[str, ...]:
+        """Returns the branches that are named without a pattern."""
+        return tuple(name for name in self.watched if not is_pattern(name))
 
     @property
     def budget_ms(self) -> int:
@@ -215,8 +233,9 @@ def parse_solver(content: bytes, path: Path) -> Solver:
     solver = convert_settings(data, Solver, str(path))
     if solver.matrix is None and not (isinstance(data, dict) and "engine" in data):
         raise InvalidSetting(str(path), f"{path}: key engine is missing", data)
+    _check_branches(solver, data)
     _check(solver)
-    return solver
+    return msgspec.structs.replace(solver, branch=solver.watched[0])
 
 
 def _content(path: Path) -> bytes:
@@ -233,6 +252,21 @@ def _content(path: Path) -> bytes:
 
 def _is_address(repository: str) -> bool:
     return "://" in repository or Path(repository).is_absolute()
+
+
+def _check_branches(solver: Solver, data: Mapping[str, Any]) -> None:
+    """Checks `branches`; jobs of a fleet get both keys, where `branch` repeats the first one."""
+    if not solver.branches:
+        if "branches" in data and "branch" not in data:
+            raise InvalidInput("branches", "a non-empty list", [])
+        return
+    check_branches(solver.branches)
+    if "branch" in data and solver.branch != solver.branches[0]:
+        message = (
+            f"the file has branch {solver.branch} and branches that start with "
+            f"{solver.branches[0]}; remove branch, and list all of them in branches"
+        )
+        raise InvalidSetting("branches", message, list(solver.branches))
 
 
 def _check(solver: Solver) -> None:

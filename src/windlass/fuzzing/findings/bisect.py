@@ -12,14 +12,13 @@ from typing import Final
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.findings.judge import Judge, Outcome, tries_for
 from windlass.fuzzing.findings.record import KeptInput, Origin
-from windlass.fuzzing.sources.mirror import Mirror
+from windlass.fuzzing.sources.mirror import LONGEST, Mirror
 from windlass.ports.clock import Clock
 
 WALK: Final = 32  # builds; beyond them the search leaps
 TRIED: Final = 60  # builds that a record lists
 SUSPECTS: Final = 20  # commits that a record lists
 MOST_BUILT: Final = 12  # commits that one search builds
-LONGEST: Final = 2_000  # commits of a line
 
 Build = Callable[[str], Awaitable[LocalBuild | None]]
 
@@ -41,6 +40,7 @@ class _Search:
 
     first_bad: str
     last_good: str | None = None
+    line_bad: str = ""
     answers: dict[str, Outcome] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
     built: int = 0
@@ -86,6 +86,7 @@ class Bisector:
         built = set(await self.builds.commits())
         await self._walk(search, await self.mirror.first_parents(commit, LONGEST), built, question)
         await self._narrow(search, question)
+        search.line_bad = search.first_bad
         await self._enter_merge(search, built, question)
         return await self._result(search, question)
 
@@ -236,4 +237,5 @@ class Bisector:
             suspect_count=len(suspects), assumed=search.assumed,
             tried=list(search.answers)[:TRIED], input=question.name, combination=self.combination,
             searched_at_ms=self.clock.now_ms(),
+            line_bad=search.line_bad if search.line_bad != search.first_bad else "",
         )  # fmt: skip

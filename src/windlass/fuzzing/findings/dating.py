@@ -70,15 +70,17 @@ class Dating:
     async def _came_back(self, known: Finding, origin: Origin) -> bool:
         """Returns whether the bug is there for another time, and not still there.
 
-        It is another time if the last origin ended before this one began, or if it has not
-        ended and an earlier build runs this input fine.
+        It is another time if the last origin ended before this one began, on any branch, or if
+        it has not ended and an earlier build runs this input fine.
         """
         if not known.origins:
             return True
         last = known.origins[-1]
         if last.gone_in is None:
             return origin.last_good is not None and origin.first_bad != last.first_bad
-        return await self.bisector.comes_after(last.gone_in, origin.first_bad)
+        ends = [last.gone_in, *(one.fixed_in for one in known.branches if one.fixed_in)]
+        after = [await self.bisector.comes_after(end, origin.first_bad) for end in ends]
+        return any(after)
 
     def _seen_with(self, place: int | None, origin: Origin | None = None) -> Change:
         """Returns the change: the sighting, and its origin as a new one or in place of one."""

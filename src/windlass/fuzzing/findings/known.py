@@ -16,6 +16,8 @@ from windlass.fuzzing.engines.signature import Signature
 from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.evidence import Where, inputs_for, missing_runs
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
+from windlass.fuzzing.findings.on_branches.rule import ends_of, facts_of, settled
+from windlass.fuzzing.findings.on_branches.watch import BranchWatch
 from windlass.fuzzing.findings.record import Finding, KeptInput
 from windlass.fuzzing.findings.sightings import (
     ANYWHERE,
@@ -89,6 +91,7 @@ class KnownFindings:
     reopened: list[str] = field(default_factory=list)
     where: Where = ANYWHERE
     sickness: str = ""
+    branches: BranchWatch | None = None
 
     async def load(self) -> None:
         """Reads all findings."""
@@ -111,12 +114,21 @@ class KnownFindings:
                 self.notify(str(error))
 
     async def close_gone(self, commit: str, sighted: set[str]) -> list[Finding]:
-        """Closes findings whose inputs all ran fine with a commit that comes after them."""
+        """Closes findings whose inputs all ran fine with a commit that comes after them.
+
+        If the solver has several branches, that is judged on each of them.
+        """
         closed = []
         for finding in list(self.catalogue.findings.values()):
-            if not finding.live or finding.state == "quarantined" or finding.key in sighted:
+            if not finding.live:
                 continue
-            if is_gone(finding, commit) and await self._comes_after_all(finding, commit):
+            gone = finding.key not in sighted and is_gone(finding, commit)
+            if self.branches is not None and self.branches.concerns(finding):
+                finding = await self._judge_branches(finding, commit if gone else None)
+            quarantined = finding.state == "quarantined"
+            if finding.branches or quarantined:
+                closed += [] if finding.live else [finding]
+            elif gone and await self._comes_after_all(finding, commit):
                 closed.append(await self._close(finding, commit))
         return closed
 
@@ -130,6 +142,30 @@ class KnownFindings:
                     lambda known, f=finding, w=why: replace(known or f, unsure=w),  # type: ignore[misc]
                 )
                 self.catalogue.put(after)
+
+    async def note_branches(self, found: list[Finding]) -> None:
+        """Records on which branches findings are that another commit has shown."""
+        for finding in found:
+            if self.branches is not None and self.branches.concerns(finding):
+                await self._judge_branches(finding, None)
+
+    async def _judge_branches(self, finding: Finding, fine: str | None) -> Finding:
+        """Records on which branches a finding is alive; closes it if it is on none of them."""
+        assert self.branches is not None
+        entries = await self.branches.judge(finding, fine)
+        ends = await ends_of(finding, entries, self.branches.ancestry)
+        now = self.clock.now_ms()
+        if settled(finding, entries, ends, now) == finding:
+            return finding
+
+        def change(known: Finding | None) -> Finding:
+            if known is not None and facts_of(known, None) != facts_of(finding, None):
+                return known  # another fuzzer has seen it in the meantime
+            return settled(known or finding, entries, ends, now)
+
+        after = await self.store.update(finding.key, change)
+        self.catalogue.put(after)
+        return after
 
     async def _check(self, finding: Finding, commit: str, crashes: Path) -> None:
         inputs = inputs_for(finding, self.where)

@@ -10,6 +10,7 @@ from windlass.fuzzing.config.finding_settings import FailureKind
 from windlass.fuzzing.state.documents import Codec, MalformedFile, Version
 
 State = Literal["open", "flaky", "quarantined", "closed"]
+BranchState = Literal["alive", "fixed", "unsure"]
 LIVE: Final[tuple[State, ...]] = ("open", "flaky", "quarantined")
 SHOWN: Final = 20  # how many commits that showed the bug are listed
 SIGNATURES: Final = 50
@@ -55,7 +56,8 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
     The bug came after `last_good` and not after `first_bad`. `suspects` are the commits
     between them (at most some of `suspect_count`), `assumed` what the search took for granted,
     and `tried` the builds that it ran, those of one `combination`. `gone_in` is the commit
-    that ended this time.
+    that ended this time. `line_bad` is the first bad commit before the search entered a merge,
+    if it did.
     """
 
     first_bad: str
@@ -69,6 +71,7 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
     combination: str = ""
     gone_in: str | None = None
     searched_at_ms: int = 0
+    line_bad: str = ""
 
     @property
     def exact(self) -> bool:
@@ -81,6 +84,29 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
         return self.last_good is None, self.suspect_count
 
 
+class OnBranch(msgspec.Struct, kw_only=True, frozen=True):
+    """What is known about the bug on one of several branches.
+
+    `shown` are the newest commits of the branch that showed it. `since` is the first commit on
+    the branch's own line that has it, `exact` if that is certain, and `merge` the merge through
+    which it came. `fixed_in` ran all inputs fine, those in `fixed_with`. After a forced push,
+    only `moved_to` or a later commit can be the fix. `back` means that it was fixed before.
+    """
+
+    name: str
+    state: BranchState = "alive"
+    why: str = ""
+    since: str | None = None
+    merge: str | None = None
+    exact: bool = False
+    fixed_in: str | None = None
+    fixed_with: list[str] = []
+    shown: list[str] = []
+    moved_to: str | None = None
+    back: bool = False
+    watched: bool = True
+
+
 class Finding(msgspec.Struct, kw_only=True, frozen=True):
     """A bug.
 
@@ -91,6 +117,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     `last_good` the bug is as old as the oldest build. `suspects` lists the commits between.
     `old` means that the fuzzed commit did not introduce it. `group` is shared by findings that
     share a frame. A short input is in `excerpt` if it is text, else in `binary` as base64.
+    `branches` is filled if the solver has several.
     """
 
     key: str
@@ -119,6 +146,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     closed_in: str | None = None
     closed_at_ms: int = 0
     closed_by: str = ""
+    closed_why: str = ""
     reopened: int = 0
     issue: str = ""
     issue_closed: bool = False
@@ -129,6 +157,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     group: str = ""
     inputs: list[KeptInput] = []
     origins: list[Origin] = []
+    branches: list[OnBranch] = []
     unsure: str = ""
     note: str = ""
 

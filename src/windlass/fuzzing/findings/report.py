@@ -6,7 +6,7 @@ import shlex
 from pathlib import PurePosixPath
 
 from windlass.domain.values.times import format_moment
-from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.record import Finding, OnBranch
 
 SHORT = 12
 ROW = 16  # bytes in a line of a hexdump
@@ -23,6 +23,7 @@ def render(finding: Finding, solver: str, location: str) -> str:
             *_facts(finding),
             "",
             *_origins(finding),
+            *_branches(finding),
             "## Reproduce",
             "",
             f"The input ({finding.size} bytes) is stored as `{location}`. With the build of",
@@ -72,7 +73,39 @@ def _printable(row: bytes) -> str:
 
 def summary(finding: Finding) -> str:
     """Returns a finding in one line."""
-    return f"{finding.key} {finding.state}: {finding.title} ({_origin(finding)})"
+    branches = branches_in_short(finding)
+    more = f"; {branches}" if branches else ""
+    return f"{finding.key} {finding.state}: {finding.title} ({_origin(finding)}{more})"
+
+
+def branches_in_short(finding: Finding) -> str:
+    """Returns on which of several branches a bug is alive, and on which it is fixed."""
+    parts = []
+    for state in ("alive", "unsure", "fixed"):
+        names = [one.name for one in finding.branches if one.watched and one.state == state]
+        if names:
+            parts.append(f"{state} on {', '.join(names)}")
+    return "; ".join(parts)
+
+
+def branch_text(one: OnBranch) -> str:
+    """Returns what is known about a bug on one branch."""
+    since = ""
+    if one.since is not None:
+        certain = "" if one.exact else " or an earlier commit"
+        since = f" since {one.since[:SHORT]}{certain}"
+        since += f", through the merge {one.merge[:SHORT]}" if one.merge else ""
+    if one.state == "fixed" and one.fixed_in is not None:
+        text = (
+            f"fixed in {one.fixed_in[:SHORT]}, was there{since}"
+            if since
+            else (f"fixed in {one.fixed_in[:SHORT]}")
+        )
+    elif one.state == "unsure":
+        text = f"unsure: {one.why}"
+    else:
+        text = f"alive{since}"
+    return text if one.watched else f"no longer watched; when last seen: {text}"
 
 
 def _origin(finding: Finding) -> str:
@@ -108,6 +141,14 @@ def _origins(finding: Finding) -> list[str]:
     return [*lines, ""]
 
 
+def _branches(finding: Finding) -> list[str]:
+    """Returns what is known on each branch, if the solver has several."""
+    if not finding.branches:
+        return []
+    rows = [f"- `{one.name}`: {branch_text(one)}" for one in finding.branches]
+    return ["## Branches", "", *rows, ""]
+
+
 def _facts(finding: Finding) -> list[str]:
     rows = [
         ("found in", f"`{finding.found_in}`, {format_moment(finding.found_at_ms)}"),
@@ -124,6 +165,8 @@ def _facts(finding: Finding) -> list[str]:
         rows.append(("fixed in", f"`{finding.closed_in}`"))
     if finding.closed_by:
         rows.append(("closed by hand", finding.closed_by))
+    if finding.closed_why:
+        rows.append(("closed", finding.closed_why))
     if finding.unsure:
         rows.append(("not closed", finding.unsure))
     if finding.note:

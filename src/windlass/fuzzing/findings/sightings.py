@@ -38,7 +38,7 @@ def seen_again(known: Finding | None, new: Finding, limit: int = INPUTS) -> Find
         times=known.times + 1, seen_in=[*seen, new.found_in][-SHOWN:],
         signatures=_together(known.signatures or [known.title], [new.title, *new.signatures]),
         frames=known.frames or new.frames, group=known.group or new.group,
-        closed_in=None, closed_at_ms=0, closed_by="", reopened=reopened, unsure="",
+        closed_in=None, closed_at_ms=0, closed_by="", closed_why="", reopened=reopened, unsure="",
     )  # fmt: skip
     return _set_state(after, inputs)
 
@@ -120,7 +120,12 @@ def reopened(known: Finding) -> Finding:
     if known.state != "closed":
         return known
     after = msgspec.structs.replace(
-        known, closed_in=None, closed_at_ms=0, closed_by="", reopened=known.reopened + 1
+        known,
+        closed_in=None,
+        closed_at_ms=0,
+        closed_by="",
+        closed_why="",
+        reopened=known.reopened + 1,
     )
     return _set_state(after, inputs_of(known))
 

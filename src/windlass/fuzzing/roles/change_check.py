@@ -40,6 +40,7 @@ from windlass.fuzzing.roles.combinations.combination_run import CombinationRepor
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.roles.fuzzer import Fuzzer
+from windlass.fuzzing.sources.branches import choose
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.rules import touches_code
@@ -62,7 +63,10 @@ class CheckedFinding(msgspec.Struct, kw_only=True):
 
 
 class CheckReport(msgspec.Struct, kw_only=True):
-    """The result of a check; only `passed` lets a change through."""
+    """The result of a check; only `passed` lets a change through.
+
+    `branch` is the one of several that the change goes to, unless its base was named.
+    """
 
     outcome: Literal["passed", "refused", "unhealthy"]
     base: str
@@ -73,6 +77,7 @@ class CheckReport(msgspec.Struct, kw_only=True):
     statistics: Statistics | None = None
     findings: list[CheckedFinding] = []
     combinations: list[CombinationReport] = []
+    branch: str = ""
 
 
 @dataclass(slots=True)
@@ -91,12 +96,13 @@ class ChangeCheck:
     findings: list[Finding] = field(default_factory=list)
 
     async def run_once(self, base: str | None = None, head: str = "HEAD") -> CheckReport:
-        """Checks a change; `base` defaults to where it left the solver's branch."""
+        """Checks a change; `base` defaults to where it left the nearest branch of the solver."""
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
         head = await _resolve(mirror, head, "head")
-        base = await mirror.merge_base(await _resolve(mirror, base or self.solver.branch, "base"),
-                                       head)  # fmt: skip
+        branch = "" if base else await self._nearest(mirror, head)
+        base = await _resolve(mirror, base or branch or self.solver.branch, "base")
+        base = await mirror.merge_base(base, head)
         if base == head:
             raise InvalidInput("head", f"a commit after the base {base[:12]}", head)
         solver = msgspec.structs.replace(self.solver, issues={}, bisect="builds")
@@ -116,7 +122,7 @@ class ChangeCheck:
         report = CheckReport(
             outcome=_outcome(why, checked), base=base, head=head, why=why, tests=fuzzed.tests,
             chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
-            combinations=fuzzed.combinations,
+            combinations=fuzzed.combinations, branch=branch,
         )  # fmt: skip
         changed = await mirror.changed_files(base, head)
         await self._write(local, report, [c for c in changed if self._is_code(c)] or changed)
@@ -134,6 +140,20 @@ class ChangeCheck:
         built = (await local.built(base)).built
         lost = [one for one in combinations if one.outcome != "fuzzed" and one.combination in built]
         return "; ".join(f"{one.combination}: {one.why}" for one in lost)
+
+    async def _nearest(self, mirror: Mirror, head: str) -> str:
+        """Returns the watched branch with the fewest commits between it and the change.
+
+        Branches that have the change already do not count; "" if the solver has only one branch.
+        """
+        if not self.solver.has_branches:
+            return ""
+        own: dict[str, int] = {}
+        for branch in choose(self.solver.watched, await mirror.heads()).heads:
+            count = len(await mirror.between(branch.commit, head))
+            if count:
+                own[branch.name] = count
+        return min(own, key=own.__getitem__, default="")
 
     def _is_code(self, path: str) -> bool:
         return touches_code([path], self.solver.commits.extensions)
@@ -220,9 +240,10 @@ def summary_page(
     }[report.outcome]
     count = report.statistics
     ran = "" if count is None else f"{count.executions} executions from {report.tests} tests "
+    base = f"`{report.base[:12]}`" + (f" on {report.branch}" if report.branch else "")
     lines = [
         f"# Fuzzing {solver}: {verdict}", "",
-        f"`{report.head[:12]}` against `{report.base[:12]}`: {ran}({report.chosen_by}).", "",
+        f"`{report.head[:12]}` against {base}: {ran}({report.chosen_by}).", "",
     ]  # fmt: skip
     if report.findings:
         lines += ["| age | kind | finding | place | input | the base |", "|---" * 6 + "|"]

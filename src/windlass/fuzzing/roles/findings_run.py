@@ -16,6 +16,8 @@ from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.dating import Dating
 from windlass.fuzzing.findings.evidence import Where
 from windlass.fuzzing.findings.known import TRIES, Catalogue, KnownFindings
+from windlass.fuzzing.findings.on_branches.search import BranchSearch
+from windlass.fuzzing.findings.on_branches.watch import BranchWatch
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.sightings import ANYWHERE
 from windlass.fuzzing.findings.store import FindingStore
@@ -55,6 +57,13 @@ class Examined:
         await self.known.note_missing(commit, reasons)
         return closed
 
+    async def date_on_branches(self, deadline_ms: int) -> None:
+        """Finds out since when live findings are on their branches, as long as there is time."""
+        if self.known.branches is not None:
+            dating = self.triage.dating
+            dating.deadline_ms = deadline_ms
+            await BranchSearch(dating, self.known.branches).run()
+
     @property
     def reopened(self) -> list[str]:
         return self.known.reopened
@@ -82,10 +91,12 @@ class FindingsRun:
     catalogue: Catalogue | None = None
     factory: EngineFactory = field(init=False)
     store: FindingStore = field(init=False)
+    branches: BranchWatch = field(init=False)
 
     def __post_init__(self) -> None:
         self.factory = EngineFactory(self.solver, self.pipeline, self.work, self.env)
         self.store = FindingStore(self.pipeline)
+        self.branches = BranchWatch(self.mirror, self.solver.watched)
 
     async def run(
         self, commit: str, build: LocalBuild, crashes: Path, deadline_ms: int, works: bool
@@ -94,6 +105,7 @@ class FindingsRun:
         seen = await self.examine(commit, build, crashes, deadline_ms, works)
         closed = await seen.known.close_gone(commit, {finding.key for finding in seen.found})
         await seen.triage.dating.date_again(commit)
+        await seen.date_on_branches(deadline_ms)
         return FindingsResult(seen.found, closed, seen.reopened, seen.left)
 
     async def examine(
@@ -127,7 +139,9 @@ class FindingsRun:
             await untriaged.fetch(other, crashes)
             known = await self._known(build, deadline_ms, False)
             triage = self._triage(build, known, deadline_ms)
-            found += await triage.run(crashes, other)
+            seen = await triage.run(crashes, other)
+            await known.note_branches(seen)
+            found += seen
             await untriaged.finish(other, triage.left)
         return found
 
@@ -144,6 +158,7 @@ class FindingsRun:
             self.factory.judge(build.folder), self.bisector(), self.store,
             fresh_folder(self.work / "known"), self.pipeline.runtime.clock, deadline_ms,
             self.solver.findings.refused_is_fixed, works, self.notify, where=self.where,
+            branches=self.branches,
         )  # fmt: skip
         if self.catalogue is None:
             await known.load()

@@ -37,7 +37,7 @@ class FuzzSteps:
         removed: list[str] = []
         attempts = ATTEMPTS
         while attempts:
-            order = rules.fuzzing_order(await self._pipeline.schedule.read())
+            order = await self._pipeline.fuzzing_order()
             wanted = [c for c in order if commit in (None, c)]
             token = self._pipeline.runtime.nonce()
             now_ms = self._pipeline.now_ms()

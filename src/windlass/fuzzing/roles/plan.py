@@ -39,7 +39,7 @@ from windlass.fuzzing.state.documents import Lease, Schedule
 from windlass.fuzzing.state.lease_keeper import LEASE_MS
 from windlass.fuzzing.state.leases import HeldLease, is_live
 from windlass.fuzzing.state.pipeline import Pipeline
-from windlass.fuzzing.state.rules import MINIMUM, fuzzing_order
+from windlass.fuzzing.state.rules import MINIMUM, branches_of, schedule_of
 from windlass.fuzzing.statistics.history import HISTORY
 
 NAMED: Final = 5  # how many tests a plan names
@@ -171,7 +171,7 @@ class Planner:
                 commit
             )
             await steps.add(commit)
-        order = fuzzing_order(await pipeline.schedule.read())
+        order = await pipeline.fuzzing_order()
         leases = (await pipeline.leases.read()).fuzz
         selected = await steps.select(LEASE_MS, commit)
         wanted = [c for c in order if commit in (None, c) and c not in selected.removed]
@@ -279,11 +279,21 @@ def _why_chosen(plan: FuzzPlan) -> str:
 
 
 def _rule(before: Schedule, commit: str) -> str:
-    """Explains why the commit stays in the schedule or leaves it once it is counted."""
-    if len(before) <= MINIMUM:
-        return f"the schedule has {len(before)} commits, which is not more than {MINIMUM}"
-    counts = {e.hash: e.fuzz_count + (e.hash == commit) for e in before}
+    """Explains why the commit stays in the schedule of each branch or leaves it once counted."""
+    entry = next(entry for entry in before if entry.hash == commit)
+    said = [
+        f"the schedule{f' of {branch}' if branch else ''} has "
+        + _rule_of(schedule_of(before, branch), commit)
+        for branch in branches_of(entry)
+    ]
+    return "; ".join(said)
+
+
+def _rule_of(own: Schedule, commit: str) -> str:
+    if len(own) <= MINIMUM:
+        return f"{len(own)} commits, which is not more than {MINIMUM}"
+    counts = {e.hash: e.fuzz_count + (e.hash == commit) for e in own}
     often = [c for c, count in counts.items() if count > 1]
     if often:
-        return f"the schedule has {len(before)} commits, but {often[0][:12]} was fuzzed twice"
-    return f"the schedule has {len(before)} commits, more than {MINIMUM}, and none was fuzzed twice"
+        return f"{len(own)} commits, but {often[0][:12]} was fuzzed twice"
+    return f"{len(own)} commits, more than {MINIMUM}, and none was fuzzed twice"

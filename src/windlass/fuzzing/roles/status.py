@@ -1,6 +1,7 @@
 """Reads the whole state of a solver's pipeline."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -10,16 +11,30 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.untriaged import count_untriaged
 from windlass.fuzzing.roles.combinations.next_shares import NextRun, next_run
-from windlass.fuzzing.state.documents import Lease
+from windlass.fuzzing.state.documents import BranchProgress, Lease, Schedule
 from windlass.fuzzing.state.leases import is_live
 from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.rules import schedule_of
 
 
 class ScheduledCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """One commit of the schedule."""
+    """One commit of the schedule, with its branches if the solver has several."""
 
     hash: str
     fuzz_count: int
+    branches: tuple[str, ...] = ()
+
+
+class BranchSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several branches; only a `watched` one is looked at."""
+
+    name: str
+    state: Literal["watched", "left out", "gone"]
+    last_checked_commit: str | None
+    checked_at: str | None
+    scheduled: int
+    waiting: int
+    gone_since: str | None = None
 
 
 class ActiveLease(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +48,7 @@ class ActiveLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding in short."""
+    """One finding in short; `branches` has its state on each watched branch of several."""
 
     key: str
     title: str
@@ -41,6 +56,7 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     introduced_by: str | None
     kind: str = "crash"
     suspects: int = 1
+    branches: dict[str, str] = {}
 
 
 class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +72,8 @@ class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one solver; `unreadable` lists errors about findings that cannot be read.
 
-    `next_run` is what the next run gives to each combination of a matrix.
+    `next_run` is what the next run gives to each combination of a matrix. `branches` is empty for
+    a solver with one branch.
     """
 
     solver: str
@@ -75,6 +92,7 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     unhealthy: list[UnhealthyCommit] = []
     untriaged: int = 0
     next_run: NextRun | None = None
+    branches: list[BranchSummary] = []
 
 
 async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> PipelineStatus:
@@ -97,7 +115,10 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
         queue=queue.queue,
         built=queue.built,
         failed=queue.failed,
-        schedule=[ScheduledCommit(hash=e.hash, fuzz_count=e.fuzz_count) for e in schedule],
+        schedule=[
+            ScheduledCommit(hash=e.hash, fuzz_count=e.fuzz_count, branches=e.branches)
+            for e in schedule
+        ],
         at_work=[
             *_at_work("build", leases.build, pipeline.now_ms()),
             *_at_work("fuzz", leases.fuzz, pipeline.now_ms()),
@@ -110,6 +131,7 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
                 introduced_by=f.introduced_by,
                 kind=f.kind,
                 suspects=max(len(f.suspects), 1),
+                branches={one.name: one.state for one in f.branches if one.watched},
             )
             async for f in FindingStore(pipeline).all(unreadable.append)
         ],
@@ -133,7 +155,18 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
         ],
         untriaged=await count_untriaged(pipeline),
         next_run=None if solver is None else await next_run(solver, pipeline),
+        branches=[_branch(name, one, schedule) for name, one in state.branches.items()],
     )
+
+
+def _branch(name: str, one: BranchProgress, schedule: Schedule) -> BranchSummary:
+    return BranchSummary(
+        name=name, state="left out" if one.left_out else "gone" if one.gone_at_ms else "watched",
+        last_checked_commit=one.last_checked_commit,
+        checked_at=format_moment(one.checked_at_ms) if one.checked_at_ms else None,
+        scheduled=len(schedule_of(schedule, name)), waiting=len(one.waiting),
+        gone_since=format_moment(one.gone_at_ms) if one.gone_at_ms else None,
+    )  # fmt: skip
 
 
 def _at_work(work: str, leases: Mapping[str, Lease], now_ms: int) -> list[ActiveLease]:

@@ -24,8 +24,39 @@ class History(NamedTuple):
     last_ms: int | None = None
 
 
+class Head(NamedTuple):
+    """A branch, its newest commit, and the time of that, if it is known."""
+
+    name: str
+    commit: str
+    at_ms: int = 0
+
+
+class Watched(NamedTuple):
+    """The branches to watch, in the order of the solver file.
+
+    `left_out` fit too, but their newest commits are older; `missing` are named but not there.
+    """
+
+    heads: tuple[Head, ...]
+    left_out: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(head.name for head in self.heads)
+
+
 class CommitSource(Protocol):
     """The commits of one branch along first parents, so that a merge counts as one commit."""
+
+    async def watched(self, wanted: Sequence[str]) -> Watched:
+        """Returns the branches that fit these names and patterns; raises without the first."""
+        ...
+
+    def on(self, head: Head) -> "CommitSource":
+        """Returns the commits of another branch, as they are now."""
+        ...
 
     async def since(self, last: str | None, newest: int) -> History:
         """Returns the commits after `last`, or the `newest` few if `last` is not on the branch."""

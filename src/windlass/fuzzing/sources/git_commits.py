@@ -3,21 +3,42 @@
 from collections.abc import Sequence
 
 from windlass.domain.values.errors import NotFound, WindlassError
-from windlass.fuzzing.sources.commits import LEFT_LAST, NO_LAST, UNKNOWN_LAST, Commit, History
+from windlass.fuzzing.sources.branches import choose
+from windlass.fuzzing.sources.commits import (
+    LEFT_LAST,
+    NO_LAST,
+    UNKNOWN_LAST,
+    Commit,
+    Head,
+    History,
+    Watched,
+)
 from windlass.fuzzing.sources.mirror import GitFailed, Mirror
 
 
 class GitCommitSource:
-    """A `CommitSource` that uses git."""
+    """A `CommitSource` that uses git; `head` is known if the mirror was already fetched."""
 
-    def __init__(self, mirror: Mirror, branch: str, repository: str) -> None:
+    def __init__(self, mirror: Mirror, branch: str, repository: str, head: str = "") -> None:
         self._mirror = mirror
         self._branch = branch
         self._repository = repository
+        self._known_head = head
+
+    async def watched(self, wanted: Sequence[str]) -> Watched:
+        await self._mirror.fetch()
+        found = choose(wanted, await self._mirror.heads())
+        if wanted[0] in found.missing:
+            raise self._no_branch(wanted[0])
+        return found
+
+    def on(self, head: Head) -> "GitCommitSource":
+        return GitCommitSource(self._mirror, head.name, self._repository, head.commit)
 
     async def since(self, last: str | None, newest: int) -> History:
-        await self._mirror.fetch()
-        head = await self._head()
+        if not self._known_head:
+            await self._mirror.fetch()
+        head = self._known_head or await self._head()
         fresh = await self._why_fresh(last, head)
         if fresh:
             found = await self._log("--max-count", str(newest), head)
@@ -47,10 +68,13 @@ class GitCommitSource:
             ref = f"refs/heads/{self._branch}^{{commit}}"
             return (await self._mirror.git("rev-parse", "--verify", "--quiet", ref)).strip()
         except GitFailed:
-            raise WindlassError(
-                f"branch {self._branch} does not exist in {self._repository}; if it was renamed "
-                "or deleted, change `branch` in the solver file"
-            ) from None
+            raise self._no_branch(self._branch) from None
+
+    def _no_branch(self, name: str) -> WindlassError:
+        return WindlassError(
+            f"branch {name} does not exist in {self._repository}; if it was renamed or deleted, "
+            "change `branch` in the solver file"
+        )
 
     async def _why_fresh(self, last: str | None, head: str) -> str:
         if last is None:

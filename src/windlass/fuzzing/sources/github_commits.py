@@ -5,19 +5,50 @@ from datetime import datetime
 from typing import Any
 
 from windlass.domain.values.errors import NotFound, WindlassError
-from windlass.fuzzing.sources.commits import LEFT_LAST, NO_LAST, UNKNOWN_LAST, Commit, History
+from windlass.fuzzing.sources.branches import MOST, choose, fitting
+from windlass.fuzzing.sources.commits import (
+    LEFT_LAST,
+    NO_LAST,
+    UNKNOWN_LAST,
+    Commit,
+    Head,
+    History,
+    Watched,
+)
 from windlass.fuzzing.sources.github_api import GitHub
 
 
 class GitHubCommitSource:
-    """A `CommitSource` that uses the GitHub API."""
+    """A `CommitSource` that uses the GitHub API; `head` is that of the branch, if it is known."""
 
-    def __init__(self, api: GitHub, branch: str) -> None:
+    def __init__(self, api: GitHub, branch: str, head: str = "") -> None:
         self._api = api
         self._branch = branch
+        self._known_head = head
+
+    async def watched(self, wanted: Sequence[str]) -> Watched:
+        """Lists branches with one request per page; only too many of them are asked for times."""
+        heads: list[Head] = []
+        try:
+            async for page in self._api.pages(self._api.path("branches")):
+                heads += [Head(str(item["name"]), str(item["commit"]["sha"])) for item in page]
+        except NotFound:
+            raise self._no_branch(wanted[0]) from None
+        found = fitting(wanted, heads)
+        if len(found) > MOST:
+            found = [head._replace(at_ms=await self._time_of(head)) for head in found]
+        chosen = choose(wanted, found)
+        if wanted[0] in chosen.missing:
+            raise self._no_branch(wanted[0])
+        return chosen
+
+    def on(self, head: Head) -> "GitHubCommitSource":
+        return GitHubCommitSource(self._api, head.name, head.commit)
 
     async def since(self, last: str | None, newest: int) -> History:
-        head = await self._head()
+        head = self._known_head or await self._head()
+        if last == self._known_head != "":
+            return History(head, ())
         if last is None:
             return await self._newest(head, newest, NO_LAST)
         found: dict[str, Any] = {}
@@ -56,11 +87,17 @@ class GitHubCommitSource:
                 (await self._api.get(self._api.path("branches", self._branch)))["commit"]["sha"]
             )
         except NotFound:
-            raise WindlassError(
-                f"branch {self._branch} does not exist in {self._api.project} at GitHub; if it "
-                "was renamed or deleted, change `branch` in the solver file; for a private "
-                "repository, set GITHUB_TOKEN"
-            ) from None
+            raise self._no_branch(self._branch) from None
+
+    def _no_branch(self, name: str) -> WindlassError:
+        return WindlassError(
+            f"branch {name} does not exist in {self._api.project} at GitHub; if it was renamed or "
+            "deleted, change `branch` in the solver file; for a private repository, set "
+            "GITHUB_TOKEN"
+        )
+
+    async def _time_of(self, head: Head) -> int:
+        return _at_ms(await self._api.get(self._api.path("commits", head.commit)))
 
     async def _newest(self, head: str, newest: int, why: str) -> History:
         found: dict[str, Any] = {}

@@ -18,9 +18,12 @@ from windlass.fuzzing.coverage.changes import Hunk, changed_functions, hunks_of
 from windlass.fuzzing.coverage.coverage_map import ChangedFunction
 from windlass.fuzzing.processes.disk_space import DiskFull
 from windlass.fuzzing.processes.process_guard import guarded_environment
+from windlass.fuzzing.sources.commits import Head
 from windlass.fuzzing.state.rules import touches_code
 
 FULL: Final = "No space left on device"
+HEADS: Final = "refs/heads/"
+LONGEST: Final = 2_000  # commits of a line
 # Nobody is there to type a password, and we parse English messages.
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
@@ -77,6 +80,30 @@ class Mirror:
             ) from None
         shutil.rmtree(self._folder, ignore_errors=True)
         made.rename(self._folder)
+
+    async def heads(self) -> list[Head]:
+        """Returns all branches, as they were when the mirror was fetched."""
+        words = ("for-each-ref", "--format=%(objectname) %(committerdate:unix) %(refname)")
+        lines = (await _git(self._folder, *words, HEADS)).splitlines()
+        found = [line.split(" ", 2) for line in lines]
+        return [Head(name.removeprefix(HEADS), c, int(at) * 1000) for c, at, name in found]
+
+    async def branches_with(self, commit: str) -> set[str]:
+        """Returns the branches that contain a commit; none if the repository does not have it."""
+        if not await self._has(commit):
+            return set()
+        words = ("for-each-ref", "--format=%(refname)", "--contains", commit, HEADS)
+        lines = (await _git(self._folder, *words)).splitlines()
+        return {name.removeprefix(HEADS) for name in lines}
+
+    async def first_with(self, commit: str, head: str) -> str:
+        """Returns the oldest commit on the first-parent line of `head` that contains a commit."""
+        line = await self.first_parents(head, LONGEST, without=commit)
+        if not line or await self.parent(line[-1]) == commit:
+            return commit
+        words = ("rev-list", "--ancestry-path", f"{commit}..{head}", "--")
+        after = set((await _git(self._folder, *words)).split())
+        return next((one for one in reversed(line) if one in after), commit)
 
     async def git(self, *words: str) -> str:
         """Runs git in the mirror; raises `GitFailed`."""
@@ -235,17 +262,21 @@ class Mirror:
         return True
 
 
-async def check_repository(repository: str, branch: str) -> None:
-    """Raises if a repository does not answer or has no such branch."""
+async def check_repository(repository: str, *branches: str) -> None:
+    """Raises if a repository does not answer or lacks one of these branches."""
+    wanted = [HEADS + branch for branch in branches]
     try:
-        found = await _git(None, "ls-remote", "--heads", repository, f"refs/heads/{branch}")
+        found = await _git(None, "ls-remote", "--heads", repository, *wanted)
     except GitFailed as error:
         raise Unreachable(
             f"cannot reach repository {repository} ({error}); check its address and this "
             "machine's access to it"
         ) from None
-    if not found.strip():
-        raise WindlassError(f"repository {repository} has no branch {branch}; change `branch`")
+    there = {line.partition("\t")[2] for line in found.splitlines()}
+    for branch in branches:
+        if HEADS + branch not in there:
+            field = "branch" if len(branches) == 1 else "branches"
+            raise WindlassError(f"repository {repository} has no branch {branch}; change `{field}`")
 
 
 async def _git(folder: Path | None, *words: str | Path) -> str:

@@ -43,12 +43,39 @@ class Version(msgspec.Struct, frozen=True):
         return nonce == self.nonce or nonce in self.recent
 
 
+class BranchProgress(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far the manager is on a branch, if a solver has several.
+
+    `waiting` are commits of the branch that are not built yet. A branch is not watched if it is
+    `left_out` for newer ones, or if it is gone from the repository since `gone_at_ms`.
+    """
+
+    last_checked_commit: str | None = None
+    checked_at_ms: int = 0
+    waiting: tuple[str, ...] = ()
+    left_out: bool = False
+    gone_at_ms: int = 0
+
+    @property
+    def watched(self) -> bool:
+        return not self.left_out and not self.gone_at_ms
+
+
 class State(NamedTuple):
-    """`state.json`: the last commit that the manager checked, and when."""
+    """`state.json`: the last commit that the manager checked, and when.
+
+    With several branches, that is the one of the first; `branches` has all, in order.
+    """
 
     last_checked_commit: str | None = None
     checked_at_ms: int = 0
     rest: Mapping[str, Any] = {}
+    branches: Mapping[str, BranchProgress] = {}
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """Returns the branches that are watched, in order; none if there is only one."""
+        return tuple(name for name, one in self.branches.items() if one.watched)
 
 
 class BuildQueue(NamedTuple):
@@ -62,11 +89,12 @@ class BuildQueue(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One commit of the schedule."""
+    """One commit of the schedule; `branches` is empty if the solver has only one."""
 
     hash: str
     fuzz_count: int = 0
     rest: Mapping[str, Any] = {}
+    branches: tuple[str, ...] = ()
 
 
 Schedule = tuple[Entry, ...]
@@ -163,12 +191,28 @@ def _read_state(body: bytes, _: Mapping[str, str]) -> tuple[State, Version]:
         raise MalformedFile("expected last_checked_commit to be a commit")
     if isinstance(at, bool) or not isinstance(at, int) or at < 0:
         raise MalformedFile("expected checked_at_ms to be milliseconds since 1970")
-    return State(last, at, fields), version
+    return State(last, at, fields, _branches(fields)), version
+
+
+def _branches(fields: dict[str, Any]) -> dict[str, BranchProgress]:
+    """Removes and returns the progress of each branch; a solver with one branch has none."""
+    try:
+        found = msgspec.convert(fields.pop("branches", {}), dict[str, BranchProgress])
+    except msgspec.ValidationError as error:
+        raise MalformedFile(f"branches: {error}") from None
+    for name, one in found.items():
+        commits = [one.last_checked_commit, *one.waiting]
+        if not all(is_commit(commit) for commit in commits if commit is not None):
+            raise MalformedFile(f"expected the commits of branch {name} to be commits")
+    return found
 
 
 def _write_state(state: State, version: Version) -> tuple[bytes, dict[str, str]]:
     shape = {"last_checked_commit": state.last_checked_commit}
-    return _object(shape, {"checked_at_ms": state.checked_at_ms}, state.rest, version)
+    more: dict[str, Any] = {"checked_at_ms": state.checked_at_ms}
+    if state.branches:
+        more["branches"] = state.branches
+    return _object(shape, more, state.rest, version)
 
 
 def _read_queue(body: bytes, _: Mapping[str, str]) -> tuple[BuildQueue, Version]:
@@ -216,12 +260,21 @@ def _entry(item: object) -> Entry:
     count = item.get("fuzz_count", 0)
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise MalformedFile(f"expected fuzz_count of {item['hash']} to be a number, at least 0")
-    rest = {name: value for name, value in item.items() if name not in ("hash", "fuzz_count")}
-    return Entry(item["hash"], count, rest)
+    branches = item.get("branches", [])
+    if not isinstance(branches, list) or not all(isinstance(name, str) for name in branches):
+        raise MalformedFile(f"expected branches of {item['hash']} to be a list of names")
+    known = ("hash", "fuzz_count", "branches")
+    rest = {name: value for name, value in item.items() if name not in known}
+    return Entry(item["hash"], count, rest, tuple(branches))
 
 
 def _write_schedule(schedule: Schedule, version: Version) -> tuple[bytes, dict[str, str]]:
-    items = [{"hash": e.hash, "fuzz_count": e.fuzz_count, **e.rest} for e in schedule]
+    items = [
+        {"hash": e.hash, "fuzz_count": e.fuzz_count}
+        | ({"branches": e.branches} if e.branches else {})
+        | dict(e.rest)
+        for e in schedule
+    ]
     body = msgspec.json.format(msgspec.json.encode(items), indent=2)
     return body + _blank(version.seq), attributes_of(version)
 

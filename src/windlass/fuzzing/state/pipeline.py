@@ -17,6 +17,7 @@ from windlass.fuzzing.state.documents import (
     Schedule,
     State,
 )
+from windlass.fuzzing.state.rules import fuzzing_order
 from windlass.fuzzing.state.state_file import Runtime, StateFile
 
 
@@ -55,6 +56,13 @@ class Pipeline:
 
     def now_ms(self) -> int:
         return self.runtime.clock.now_ms()
+
+    async def fuzzing_order(self) -> list[str]:
+        """Returns the commits of all schedules, the one to fuzz next first."""
+        schedule = await self.schedule.read()
+        if not any(entry.branches for entry in schedule):
+            return fuzzing_order(schedule)
+        return fuzzing_order(schedule, (await self.state.read()).watched)
 
     async def has_build(self, commit: str, kinds: Iterable[Kind] = KINDS) -> bool:
         """Returns whether a commit's binaries exist, by default of both kinds.

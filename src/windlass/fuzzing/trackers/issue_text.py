@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.record import Finding, OnBranch
 from windlass.fuzzing.findings.report import input_name, render, summary
 from windlass.fuzzing.trackers.options import IssueOptions
 from windlass.fuzzing.trackers.tracker import IssueText, Note
@@ -47,13 +47,26 @@ def note_of(finding: Finding, solver: str) -> Note:
         text = f"The bug is back, last seen in {(finding.seen_in or [finding.found_in])[-1]}."
         event = f"reopened {finding.reopened}"
     elif finding.closed_in is not None:
-        text = f"Fixed in {finding.closed_in}: all kept inputs run fine with it."
+        text = f"Fixed in {_fixes(finding)}: all kept inputs run fine with it."
         event = f"closed {finding.reopened} {finding.closed_in}"
+    elif finding.closed_why:
+        text = f"Closed, as its branches are {finding.closed_why}. Nobody has seen a fix."
+        event = f"closed {finding.reopened}"
     else:
         text = f"Closed by hand: {finding.closed_by}"
         event = f"closed {finding.reopened}"
     mark = f"<!-- windlass {event} {solver}/{finding.key} -->"
     return Note(mark, text, _document(finding, solver, None))
+
+
+def _fixes(finding: Finding) -> str:
+    """Names the commit that fixed a bug, or that of each branch."""
+    fixes = [f"{one.fixed_in} ({one.name})" for one in finding.branches if _is_fixed(one)]
+    return ", ".join(fixes) or str(finding.closed_in)
+
+
+def _is_fixed(one: OnBranch) -> bool:
+    return one.watched and one.fixed_in is not None
 
 
 def summary_of(unfiled: list[Finding], solver: str, day: str, options: IssueOptions) -> IssueText:
@@ -98,6 +111,14 @@ def _document(finding: Finding, solver: str, data: bytes | None) -> dict[str, An
         "suspects": finding.suspects, "fixed_in": finding.closed_in,
         "input_bytes": finding.size,
     }  # fmt: skip
+    if finding.branches:
+        about["branches"] = [
+            {
+                "name": one.name, "state": one.state, "since": one.since, "merge": one.merge,
+                "fixed_in": one.fixed_in, "watched": one.watched,
+            }
+            for one in finding.branches
+        ]  # fmt: skip
     if data is not None and len(data) <= ATTACHED:
         about["input"] = base64.b64encode(data).decode()
     return about

@@ -4,10 +4,33 @@ import msgspec
 
 
 class FuzzCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit of the schedule and how often it was fuzzed."""
+    """A commit of the schedule and how often it was fuzzed; `branches` if there are several."""
 
     commit: str
     fuzz_count: int
+    branches: list[str] = []
+
+
+class FuzzBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several branches: `watched`, `left out` for newer ones, or `gone`."""
+
+    name: str
+    state: str
+    last_checked_commit: str | None
+    checked_at: str | None
+    scheduled: int
+
+
+class FuzzOnBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about a bug on one of several branches.
+
+    It is `alive`, `fixed` or `unsure` there, or the branch is `unwatched`; `text` says since
+    which commit, and through which merge.
+    """
+
+    name: str
+    state: str
+    text: str
 
 
 class FuzzWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,18 +44,20 @@ class FuzzWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FuzzFindingLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding in a list."""
+    """A finding in a list; `branches` has its state on each watched branch of several."""
 
     key: str
     title: str
     state: str
     introduced_by: str | None
+    branches: dict[str, str] = {}
 
 
 class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
 
-    `unreadable` says what is wrong with findings that cannot be read.
+    `unreadable` says what is wrong with findings that cannot be read. `branches` is empty if the
+    solver has only one.
     """
 
     solver: str
@@ -50,10 +75,14 @@ class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     coverage_mapped_at: str | None
     coverage_bytes: int
+    branches: list[FuzzBranch] = []
 
 
 class FuzzSolver(msgspec.Struct, frozen=True, kw_only=True):
-    """A solver that this server shows; `problem` says why its state cannot be read."""
+    """A solver that this server shows; `problem` says why its state cannot be read.
+
+    `branches` are the names and patterns in its file.
+    """
 
     name: str
     repository: str
@@ -63,6 +92,7 @@ class FuzzSolver(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 0
     open_findings: int = 0
     problem: str | None = None
+    branches: list[str] = []
 
 
 class FuzzSolverList(msgspec.Struct, frozen=True):
@@ -86,6 +116,7 @@ class FuzzFinding(msgspec.Struct, frozen=True, kw_only=True):
     issue: str
     report: str
     input_name: str
+    branches: list[FuzzOnBranch] = []
 
 
 class FuzzCoverageFile(msgspec.Struct, frozen=True, kw_only=True):

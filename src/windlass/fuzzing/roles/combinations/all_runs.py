@@ -169,7 +169,8 @@ class AllRuns:
     async def _finish(self) -> None:
         """Closes what is fixed with all combinations, and says why others stay open.
 
-        Then it triages inputs that earlier runs of other commits left.
+        Then it dates the others on their branches, and triages inputs that earlier runs of other
+        commits left.
         """
         if self._finished or not self._done:
             return
@@ -182,6 +183,7 @@ class AllRuns:
             if not run.combination.name:
                 deadline = seen.triage.deadline_ms
                 await seen.triage.dating.date_again(self.commit)
+            await seen.date_on_branches(deadline)
             handling = run.findings(session.builds, self._catalogue())
             self._note_found(report, await handling.triage_waiting(self.commit, deadline), [])
 

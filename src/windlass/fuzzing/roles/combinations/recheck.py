@@ -45,7 +45,11 @@ async def recheck_findings(
         seen = await handling.examine(commit, build, crashes, deadline, works)
         sighted |= {finding.key for finding in seen.found}
         await seen.triage.dating.date_again(commit)
-    return [] if seen is None else await seen.close_fixed(commit, sighted, reasons)
+    if seen is None:
+        return []
+    closed = await seen.close_fixed(commit, sighted, reasons)
+    await seen.date_on_branches(deadline)
+    return closed
 
 
 async def _works(
