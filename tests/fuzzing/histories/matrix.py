@@ -85,8 +85,7 @@ class MatrixWorld(PlantedWorld):
 
     def __init__(self, folder: Path, history: MatrixHistory) -> None:
         self.planted = history
-        self.settings = history.settings
-        plain = History(history.name, history.commits, (), ())
+        plain = History(history.name, history.commits, (), (), history.settings)
         super().__init__(folder, plain)
         for commit in history.commits:
             for name, compiler in history.ways.items():

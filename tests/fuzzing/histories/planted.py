@@ -19,7 +19,7 @@ from windlass.fuzzing.config.solver_file import Solver, parse_solver
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.engine_factory import fresh_folder
-from windlass.fuzzing.roles.findings_run import FindingsResult, FindingsRun
+from windlass.fuzzing.roles.findings_run import FindingsRun
 from windlass.fuzzing.sources.mirror import Mirror
 
 LIMIT_MS = 60_000  # a limit, not a wait
@@ -196,7 +196,7 @@ class PlantedWorld:
                 live = [f.title for f in await self.findings() if f.live]
                 assert len(live) == step.live, f"after {step}: {live}"
 
-    async def fuzz(self, step: Step) -> FindingsResult:
+    async def fuzz(self, step: Step) -> None:
         """Does what a fuzzer does once its engine has ended."""
         work = self.world.work("fuzzer")
         mirror = Mirror(str(self.world.repository), work / "mirror.git")
@@ -210,7 +210,10 @@ class PlantedWorld:
         assert build is not None
         run = FindingsRun(self.solver, self.world.pipeline, work, builds, mirror)
         deadline = self.world.clock.now_ms() + LIMIT_MS
-        return await run.run(commit, build, crashes, deadline, works=True)
+        seen = await run.examine(commit, build, crashes, deadline, works=True)
+        await seen.close_fixed(commit, {finding.key for finding in seen.found}, {})
+        await seen.triage.dating.date_again(commit)
+        await seen.date_on_branches(deadline)
 
     async def findings(self) -> list[Finding]:
         return [finding async for finding in FindingStore(self.world.pipeline).all(print)]

@@ -29,16 +29,6 @@ from windlass.fuzzing.state.pipeline import Pipeline
 
 
 @dataclass(slots=True)
-class FindingsResult:
-    """The findings that were seen, came back and were closed."""
-
-    found: list[Finding] = field(default_factory=list)
-    closed: list[Finding] = field(default_factory=list)
-    reopened: list[str] = field(default_factory=list)
-    left: list[Path] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class Examined:
     """What one combination says about the findings, before any of them is closed."""
 
@@ -97,16 +87,6 @@ class FindingsRun:
         self.factory = EngineFactory(self.solver, self.pipeline, self.work, self.env)
         self.store = FindingStore(self.pipeline)
         self.branches = BranchWatch(self.mirror, self.solver.watched)
-
-    async def run(
-        self, commit: str, build: LocalBuild, crashes: Path, deadline_ms: int, works: bool
-    ) -> FindingsResult:
-        """Handles what a campaign found; `works` says that the build runs some test."""
-        seen = await self.examine(commit, build, crashes, deadline_ms, works)
-        closed = await seen.known.close_gone(commit, {finding.key for finding in seen.found})
-        await seen.triage.dating.date_again(commit)
-        await seen.date_on_branches(deadline_ms)
-        return FindingsResult(seen.found, closed, seen.reopened, seen.left)
 
     async def examine(
         self, commit: str, build: LocalBuild, crashes: Path, deadline_ms: int, works: bool,
