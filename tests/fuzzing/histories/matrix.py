@@ -13,6 +13,7 @@ from tests.fuzzing.histories.planted import (
     SOLVER,
     Expected,
     History,
+    OnBranch,
     PlantedWorld,
     compiled,
     program,
@@ -78,6 +79,7 @@ class MatrixHistory:
     expected: tuple[Expected, ...]
     settings: str
     ways: Mapping[str, str]
+    lines: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
 
 class MatrixWorld(PlantedWorld):
@@ -85,7 +87,9 @@ class MatrixWorld(PlantedWorld):
 
     def __init__(self, folder: Path, history: MatrixHistory) -> None:
         self.planted = history
-        plain = History(history.name, history.commits, (), (), history.settings)
+        plain = History(
+            history.name, history.commits, (), (), history.settings, lines=history.lines
+        )
         super().__init__(folder, plain)
         for commit in history.commits:
             for name, compiler in history.ways.items():
@@ -133,6 +137,7 @@ class MatrixWorld(PlantedWorld):
             await seen.triage.dating.date_again(commit)
         assert seen is not None
         await seen.close_fixed(commit, sighted, dict.fromkeys(step.unbuilt, "it was not built"))
+        await seen.date_on_branches(self.world.clock.now_ms() + LIMIT_MS)
 
     def _store(self, commit: str, combination: str, compiler: str) -> None:
         folder = fresh_folder(self.folder / "made")
@@ -204,6 +209,18 @@ HISTORIES = (
          MatrixStep("fix", {}, 0)),
         (Expected("heap-buffer-overflow in peek", "closed", ("bug",), "good", gone="fix"),),
         without("undefined"), WAYS,
+    ),
+    MatrixHistory(
+        "on each branch, only a build with the sanitizer can say that the bug is fixed there",
+        {"good": FINE, "bug": SILENT, "r1": SILENT, "fix": FINE, "picked": FINE},
+        (MatrixStep("bug", {"address": ("X",)}, 1), MatrixStep("fix", {}, 1),
+         MatrixStep("picked", {}, 1, unbuilt=("address",), doubt="address: it was not built"),
+         MatrixStep("picked", {}, 0)),
+        (Expected("heap-buffer-overflow in peek", "closed", ("bug",), "good", gone="fix",
+                  branches={"main": OnBranch("fixed", "bug", fixed="fix"),
+                            "release/1": OnBranch("fixed", "bug", fixed="picked")}),),
+        without("undefined") + "branches: [main, release/1]", WAYS,
+        {"release/1": ("bug", ("r1", "picked"))},
     ),
     MatrixHistory(
         "one bug that two targets reach is one finding, closed when both are fine",
