@@ -6,7 +6,7 @@ A combination that was not built, or whose run does nothing, is red in `status`;
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.config.combinations import Combination, combinations_of
@@ -28,6 +28,8 @@ from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.statistics.history import history_file
 from windlass.fuzzing.statistics.shares import Share, divide
+
+PRUNE_MS: Final = 5 * 60_000  # for making all corpora smaller
 
 
 class RunLimits(NamedTuple):
@@ -135,19 +137,19 @@ class AllRuns:
         session = await run.set_up()
         own_ms = self.pipeline.now_ms() - began
         self.setup_ms += own_ms
-        self.seed_problems += session.seeds.problems
+        known = [*self.seed_problems, *session.seeds.problems]
+        self.seed_problems = list(dict.fromkeys(known))
         self.tests = max(self.tests, len(session.selection.tests))
         self.chosen_by = self.chosen_by or session.selection.why
-        count = await run.fuzz(session, max(report.given_ms - own_ms, LEAST_MS))
-        report.statistics = count
-        report.why = sickness_of(count, run.combination.solver.health)
+        report.statistics = await run.fuzz(session, max(report.given_ms - own_ms, LEAST_MS))
+        report.why = sickness_of(report.statistics, run.combination.solver.health)
         report.outcome = "unhealthy" if report.why else "fuzzed"
         await self._examine(run, session, report, waiting)
         if waiting == 1:
             await self._finish()
-        part = self.limits.measuring_ms // len(combinations_of(self.solver))
-        report.reached = await run.measure(session, part)
-        report.corpus = await run.save_corpus(session)
+        count = len(combinations_of(self.solver))
+        report.reached = await run.measure(session, self.limits.measuring_ms // count)
+        report.corpus = await run.save_corpus(session, PRUNE_MS // count)
 
     async def _examine(
         self, run: CombinationRun, session: Session, report: CombinationReport, waiting: int

@@ -30,7 +30,6 @@ from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.ports.clock import Clock
 
 LEAST_MS: Final = 1_000
-PRUNE_MS: Final = 5 * 60_000
 TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as they are
 KEEP_EVERY_MS: Final = 2_000
 
@@ -165,9 +164,9 @@ class CombinationRun:
             self.notify(f"not known what the run reached: {error}")
             return None
 
-    async def save_corpus(self, session: Session) -> int:
+    async def save_corpus(self, session: Session, prune_ms: int) -> int:
         """Stores the corpus and returns its size; a run counts even if that does not work."""
-        await prune(session.engine, session.corpus, self.work / "scratch", PRUNE_MS)
+        await prune(session.engine, session.corpus, self.work / "scratch", prune_ms)
         try:
             return (await self._corpus().merge(session.corpus, session.fetched)).inputs
         except Conflict as error:
