@@ -8,7 +8,7 @@ import pytest
 from tests.fuzzing.support.rig import KINDS_OF_BUCKETS, Rig, rigs
 from windlass.fuzzing.buckets.layout import build_key, combinations_key
 from windlass.fuzzing.builds.build_cache import BuildCache
-from windlass.fuzzing.findings.untriaged import Untriaged, count_untriaged
+from windlass.fuzzing.findings.untriaged import Untriaged, count_untriaged, forget_orphans
 from windlass.fuzzing.roles.corpus import Corpus
 from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -64,6 +64,22 @@ def test_inputs_of_combinations_wait_apart(rig: Rig, tmp_path: Path) -> None:
     assert rig.run(count_untriaged(rig.pipeline)) == 3
     rig.run(Untriaged(rig.pipeline, "one").finish(COMMIT, []))
     assert rig.run(count_untriaged(rig.pipeline)) == 2
+
+
+def test_inputs_of_a_combination_that_left_the_file_wait_as_long_as_its_build(
+    rig: Rig, tmp_path: Path
+) -> None:
+    folder = tmp_path / "crashes"
+    folder.mkdir()
+    (folder / "one").write_bytes(b"1")
+    for name in ("", "left", "stays"):
+        rig.run(Untriaged(rig.pipeline, name).keep(COMMIT, folder))
+    rig.run(rig.bucket.put(build_key("toy", "production", COMMIT, "left"), b"x"))
+    rig.run(forget_orphans(rig.pipeline, {"stays"}))
+    kept = [
+        name for name in ("", "left", "stays") if rig.run(Untriaged(rig.pipeline, name).commits())
+    ]
+    assert kept == ["left", "stays"]
 
 
 def test_targets_have_their_own_inputs_and_start_from_those_before(

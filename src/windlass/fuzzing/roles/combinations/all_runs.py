@@ -14,6 +14,7 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import EngineFailed, Statistics
 from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.untriaged import forget_orphans
 from windlass.fuzzing.reach.run_measure import RunReach
 from windlass.fuzzing.roles.combinations.combination_run import (
     LEAST_MS,
@@ -85,7 +86,7 @@ class AllRuns:
         ready, self._reasons = await combinations_ready(self.solver, self.pipeline, self.commit)
         for one in combinations_of(self.solver):
             if one.name in self._reasons:
-                self.reports.append(_skipped(one, self._reasons[one.name]))
+                self._skip([one], self._reasons[one.name])
         limits = self.limits
         self.setup_ms = self.pipeline.now_ms() - began_ms
         left = limits.budget_ms - self.setup_ms - limits.reserved_ms - limits.measuring_ms
@@ -93,12 +94,22 @@ class AllRuns:
             report = await self._run_one(ready[number], share, len(ready) - number)
             self.reports.append(report)
             if self.until_bug and report.statistics is not None and report.statistics.bugs:
-                after = [one.name for one in ready[number + 1 :]]
-                self._reasons |= dict.fromkeys(after, "an earlier combination found a bug")
+                self._skip(ready[number + 1 :], "an earlier combination found a bug")
                 break
         order = [one.name for one in combinations_of(self.solver)]
         self.reports.sort(key=lambda report: order.index(report.combination))
         await self._finish()
+
+    def _skip(self, combinations: list[Combination], why: str) -> None:
+        """Notes combinations that do not run."""
+        for one in combinations:
+            self._reasons[one.name] = why
+            self.reports.append(
+                CombinationReport(
+                    combination=one.name, target=one.target, engine=one.engine,
+                    outcome="skipped", why=why,
+                )
+            )  # fmt: skip
 
     async def _shares(self, ready: list[Combination], left_ms: int) -> list[Share]:
         names = [one.name for one in ready]
@@ -181,11 +192,17 @@ class AllRuns:
         last = self._done[-1].seen
         self.closed = await last.close_fixed(self.commit, sighted, self._reasons)
         for run, session, seen, report in self._done:
-            if not run.combination.name:
+            builds = session.builds
+            if run.combination.name:
+                # A later combination has replaced the files of these builds.
+                builds = run.builds("waiting-builds")
+            else:
                 deadline = seen.triage.deadline_ms
                 await seen.triage.dating.date_again(self.commit)
-            handling = run.findings(session.builds, self._catalogue())
+            handling = run.findings(builds, self._catalogue())
             self._note_found(report, await handling.triage_waiting(self.commit, deadline), [])
+        names = {one.name for one in combinations_of(self.solver)}
+        await forget_orphans(self.pipeline, names)
 
     def _note_found(
         self, report: CombinationReport, found: list[Finding], reopened: list[str]
@@ -247,9 +264,3 @@ class AllRuns:
     def reached(self) -> RunReach | None:
         """Returns what the only combination reached; a matrix says it for each."""
         return self.reports[0].reached if [r.combination for r in self.reports] == [""] else None
-
-
-def _skipped(one: Combination, why: str) -> CombinationReport:
-    return CombinationReport(
-        combination=one.name, target=one.target, engine=one.engine, outcome="skipped", why=why
-    )

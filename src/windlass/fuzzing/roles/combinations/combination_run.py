@@ -90,9 +90,7 @@ class CombinationRun:
         """Prepares the build, the tests, the corpus and the engine."""
         solver, commit = self.combination.solver, self.commit
         title = f"{commit[:12]} {self.combination.name}".strip()
-        builds = BuildCache(
-            self.pipeline, fresh_folder(self.work / "builds"), self.combination.name
-        )
+        builds = self.builds("builds")
         build = await builds.fetch(commit)
         if build is None:
             raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
@@ -107,6 +105,10 @@ class CombinationRun:
         seeds = await self._import_seeds(build)
         selection = selection.with_more(seeds.inputs)
         return Session(engine, build, builds, selection, corpus, crashes, fetched, seeds)
+
+    def builds(self, folder: str) -> BuildCache:
+        """Returns the builds of this combination, unpacked in a fresh folder."""
+        return BuildCache(self.pipeline, fresh_folder(self.work / folder), self.combination.name)
 
     async def fuzz(self, session: Session, left_ms: int) -> Statistics:
         """Runs the tests as they are, then the engine; keeps what fails in the bucket."""
