@@ -75,6 +75,7 @@ def test_inputs_of_a_combination_that_left_the_file_wait_as_long_as_its_build(
     for name in ("", "left", "stays"):
         rig.run(Untriaged(rig.pipeline, name).keep(COMMIT, folder))
     rig.run(rig.bucket.put(build_key("toy", "production", COMMIT, "left"), b"x"))
+    rig.run(rig.bucket.put(f"solvers/toy/untriaged/_odd/{COMMIT}/x", b"x"))
     rig.run(forget_orphans(rig.pipeline, {"stays"}))
     kept = [
         name for name in ("", "left", "stays") if rig.run(Untriaged(rig.pipeline, name).commits())
