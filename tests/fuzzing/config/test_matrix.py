@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.config.combinations import combination_names, combinations_of
+from windlass.fuzzing.config.fleet_schedules import builds_ms
+from windlass.fuzzing.config.github_workflows import workflows_of
 from windlass.fuzzing.config.matrix_settings import MOST
 from windlass.fuzzing.config.solver_file import Solver, parse_solver
 
@@ -183,3 +185,15 @@ def test_exclusion_leaves_exactly_what_no_row_matches(
         return
     found = combinations_of(solver_with({**matrix, "exclude": exclude}))
     assert [tuple(one.names) for one in found] == left
+
+
+def test_builders_get_time_for_all_combinations_and_the_engines_their_packages() -> None:
+    afl = {"name": "afl", "options": {"argv": ["{binaries}/a", "@@"]}}
+    plain = solver_with(None)
+    matrix = solver_with({"targets": ["a", "b"], "engines": ["libfuzzer", afl]})
+    assert builds_ms(plain) == 2 * plain.build.timeout_ms
+    assert builds_ms(matrix) == 5 * plain.build.timeout_ms
+    made = workflows_of(matrix, "s3://bucket", "toy.yaml")["fuzz-toy-builder.yml"]
+    assert "afl++" in made
+    assert "timeout-minutes: 255" in made  # four builds of an hour
+    assert "afl++" not in workflows_of(plain, "s3://bucket", "toy.yaml")["fuzz-toy-builder.yml"]

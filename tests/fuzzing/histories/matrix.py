@@ -137,7 +137,7 @@ class MatrixWorld(PlantedWorld):
             await seen.triage.dating.date_again(commit)
         assert seen is not None
         await seen.close_fixed(commit, sighted, dict.fromkeys(step.unbuilt, "it was not built"))
-        await seen.date_on_branches(self.world.clock.now_ms() + LIMIT_MS)
+        await handling.date_on_branches(seen.known.catalogue, deadline)
 
     def _store(self, commit: str, combination: str, compiler: str) -> None:
         folder = fresh_folder(self.folder / "made")

@@ -213,7 +213,7 @@ class PlantedWorld:
         seen = await run.examine(commit, build, crashes, deadline, works=True)
         await seen.close_fixed(commit, {finding.key for finding in seen.found}, {})
         await seen.triage.dating.date_again(commit)
-        await seen.date_on_branches(deadline)
+        await run.date_on_branches(seen.known.catalogue, deadline)
 
     async def findings(self) -> list[Finding]:
         return [finding async for finding in FindingStore(self.world.pipeline).all(print)]

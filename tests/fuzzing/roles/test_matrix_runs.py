@@ -155,6 +155,39 @@ def test_inputs_wait_for_their_own_combination(tmp_path: Path) -> None:
     assert run(read_status(world.pipeline)).untriaged == 0
 
 
+def test_inputs_of_another_commit_are_triaged_with_the_combination_that_they_broke(
+    tmp_path: Path,
+) -> None:
+    bug = (
+        "if [ $WAY = one-plain ] && grep -q '%s' $1; then echo 'error: %s' >&2; kill -ABRT $$; fi\n"
+    )
+    older = bug % ("other 9", "other") + "echo fine\n"
+    world = a_world(tmp_path)
+    first = a_commit(world, "older", older)
+    second = a_commit(world, "bug", bug % ("limit 0", "limit") + older, **BUG)
+    run(world.build_and_schedule(first, second))
+    waiting = tmp_path / "waiting"
+    waiting.mkdir()
+    (waiting / "crash").write_text("other 9\n")
+    run(Untriaged(world.pipeline, "one-plain").keep(first, waiting))
+    run(world.fuzz(second, budget_ms=3_000))
+    found = {one.title: one.combinations for one in run(findings_of(world))}
+    assert found == {
+        "SIGABRT: error: limit": ["one-plain"], "SIGABRT: error: other": ["one-plain"],
+    }  # fmt: skip
+    assert run(read_status(world.pipeline)).untriaged == 0
+
+
+def test_until_the_first_bug_the_rest_does_not_run(tmp_path: Path) -> None:
+    world = a_world(tmp_path)
+    commit = a_commit(world, "bug", STRICT, **BUG)
+    run(world.build_and_schedule(commit))
+    report = run(world.fuzz(budget_ms=3_000, until_bug=True))
+    assert combinations(report) == {
+        "one-plain": "fuzzed", "one-strict": "fuzzed", "two-strict": "skipped",
+    }  # fmt: skip
+
+
 def test_the_corpus_from_before_the_matrix_is_where_targets_start(tmp_path: Path) -> None:
     world = World(tmp_path)
     commit = world.commit("good", build_sh=BUILD, solver_sh="echo $(cat $1)\n")

@@ -108,10 +108,11 @@ def test_only_the_last_ten_runs_count_but_older_coverage_is_not_new() -> None:
 
 
 def test_the_reason_says_what_counted() -> None:
-    runs = [a_run(coverage=100, new_findings=1), a_run("b", coverage=0)]
-    said = {one.combination: one.why for one in divide(1_000, ["a", "b", "c"], runs)}
+    runs = [a_run(coverage=100, new_findings=1), a_run("b", coverage=0), a_run("d", coverage=1)]
+    said = {one.combination: one.why for one in divide(1_000, ["a", "b", "c", "d"], runs)}
     assert said == {
         "a": "20.0 points per hour in its last run (1 new finding)",
         "b": "nothing new in its last run",
         "c": "it never ran, so it counts as the best one",
+        "d": "10.0 points per hour in its last run (new coverage or inputs)",
     }

@@ -5,10 +5,12 @@ of them leaves the rest to the next one.
 """
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from windlass.fuzzing.buckets.layout import check_commit, is_commit, untriaged_prefix
+from windlass.domain.values.errors import InvalidInput
+from windlass.fuzzing.buckets.layout import build_key, check_commit, is_commit, untriaged_prefix
 from windlass.fuzzing.state.pipeline import Pipeline
 
 MOST: Final = 500  # inputs per commit
@@ -71,3 +73,21 @@ async def count_untriaged(pipeline: Pipeline) -> int:
     prefix = untriaged_prefix(pipeline.solver)
     keys = [item.key async for item in pipeline.bucket.list(prefix)]
     return sum(is_commit(key.split("/")[-2]) for key in keys)
+
+
+async def forget_orphans(pipeline: Pipeline, combinations: Collection[str]) -> None:
+    """Removes inputs of combinations that left the file, once their builds are gone."""
+    prefix = untriaged_prefix(pipeline.solver)
+    folders: dict[tuple[str, str], list[str]] = {}
+    async for item in pipeline.bucket.list(prefix):
+        above, _, commit = item.key.rpartition("/")[0].rpartition("/")
+        combination = above.removeprefix(prefix).strip("/")
+        if is_commit(commit) and combination not in combinations and "/" not in combination:
+            folders.setdefault((combination, commit), []).append(item.key)
+    for (combination, commit), keys in folders.items():
+        try:
+            key = build_key(pipeline.solver, "production", commit, combination)
+        except InvalidInput:
+            continue  # somebody else put it there
+        if not await pipeline.bucket.exists(key):
+            await pipeline.bucket.delete(keys)

@@ -47,13 +47,6 @@ class Examined:
         await self.known.note_missing(commit, reasons)
         return closed
 
-    async def date_on_branches(self, deadline_ms: int) -> None:
-        """Finds out since when live findings are on their branches, as long as there is time."""
-        if self.known.branches is not None:
-            dating = self.triage.dating
-            dating.deadline_ms = deadline_ms
-            await BranchSearch(dating, self.known.branches).run()
-
     @property
     def reopened(self) -> list[str]:
         return self.known.reopened
@@ -104,6 +97,12 @@ class FindingsRun:
         found = await triage.run(crashes, commit)
         return Examined(known, triage, found)
 
+    async def date_on_branches(self, catalogue: Catalogue, deadline_ms: int) -> None:
+        """Finds out since when live findings are on their branches, as long as there is time."""
+        scratch = fresh_folder(self.work / "triage")
+        dating = self._dating(self.bisector(), catalogue, scratch, deadline_ms)
+        await BranchSearch(dating, self.branches).run()
+
     async def triage_waiting(self, commit: str, deadline_ms: int) -> list[Finding]:
         """Triages inputs that earlier runs of other commits left, as long as there is time."""
         untriaged = Untriaged(self.pipeline, self.where.combination)
@@ -149,13 +148,18 @@ class FindingsRun:
     def _triage(self, build: LocalBuild, known: KnownFindings, deadline_ms: int) -> Triage:
         scratch = fresh_folder(self.work / "triage")
         clock = self.pipeline.runtime.clock
-        dating = Dating(
-            known.bisector, self.store, known.catalogue, scratch, clock, deadline_ms,
-            self.solver.findings.inputs, self.notify, self.where,
-        )  # fmt: skip
+        dating = self._dating(known.bisector, known.catalogue, scratch, deadline_ms)
         return Triage(
             known.judge, str(self.solver.engine["name"]), build.folder, dating, self.store,
             scratch, clock, deadline_ms, known.catalogue, self.notify, where=self.where,
+        )  # fmt: skip
+
+    def _dating(
+        self, bisector: Bisector, catalogue: Catalogue, scratch: Path, deadline_ms: int
+    ) -> Dating:
+        return Dating(
+            bisector, self.store, catalogue, scratch, self.pipeline.runtime.clock, deadline_ms,
+            self.solver.findings.inputs, self.notify, self.where,
         )  # fmt: skip
 
     async def _make(self, commit: str) -> LocalBuild | None:

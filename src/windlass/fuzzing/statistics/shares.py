@@ -98,6 +98,7 @@ def _why(one: Yield, anything: bool) -> str:
         return "it never ran, so it counts as the best one" if anything else "it never ran"
     runs = "its last run" if one.runs == 1 else f"its last {one.runs} runs"
     found = "1 new finding" if one.findings == 1 else f"{one.findings} new findings"
+    found = found if one.findings else "new coverage or inputs"
     if not one.points:
         return f"nothing new in {runs}"
     return f"{one.per_hour:.1f} points per hour in {runs} ({found})"

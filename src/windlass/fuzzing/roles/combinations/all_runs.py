@@ -6,7 +6,7 @@ A combination that was not built, or whose run does nothing, is red in `status`;
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.config.combinations import Combination, combinations_of
@@ -14,6 +14,7 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import EngineFailed, Statistics
 from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.untriaged import forget_orphans
 from windlass.fuzzing.reach.run_measure import RunReach
 from windlass.fuzzing.roles.combinations.combination_run import (
     LEAST_MS,
@@ -28,6 +29,8 @@ from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.statistics.history import history_file
 from windlass.fuzzing.statistics.shares import Share, divide
+
+PRUNE_MS: Final = 5 * 60_000  # for making all corpora smaller
 
 
 class RunLimits(NamedTuple):
@@ -83,7 +86,7 @@ class AllRuns:
         ready, self._reasons = await combinations_ready(self.solver, self.pipeline, self.commit)
         for one in combinations_of(self.solver):
             if one.name in self._reasons:
-                self.reports.append(_skipped(one, self._reasons[one.name]))
+                self._skip([one], self._reasons[one.name])
         limits = self.limits
         self.setup_ms = self.pipeline.now_ms() - began_ms
         left = limits.budget_ms - self.setup_ms - limits.reserved_ms - limits.measuring_ms
@@ -91,12 +94,22 @@ class AllRuns:
             report = await self._run_one(ready[number], share, len(ready) - number)
             self.reports.append(report)
             if self.until_bug and report.statistics is not None and report.statistics.bugs:
-                after = [one.name for one in ready[number + 1 :]]
-                self._reasons |= dict.fromkeys(after, "an earlier combination found a bug")
+                self._skip(ready[number + 1 :], "an earlier combination found a bug")
                 break
         order = [one.name for one in combinations_of(self.solver)]
         self.reports.sort(key=lambda report: order.index(report.combination))
         await self._finish()
+
+    def _skip(self, combinations: list[Combination], why: str) -> None:
+        """Notes combinations that do not run."""
+        for one in combinations:
+            self._reasons[one.name] = why
+            self.reports.append(
+                CombinationReport(
+                    combination=one.name, target=one.target, engine=one.engine,
+                    outcome="skipped", why=why,
+                )
+            )  # fmt: skip
 
     async def _shares(self, ready: list[Combination], left_ms: int) -> list[Share]:
         names = [one.name for one in ready]
@@ -135,19 +148,19 @@ class AllRuns:
         session = await run.set_up()
         own_ms = self.pipeline.now_ms() - began
         self.setup_ms += own_ms
-        self.seed_problems += session.seeds.problems
+        known = [*self.seed_problems, *session.seeds.problems]
+        self.seed_problems = list(dict.fromkeys(known))
         self.tests = max(self.tests, len(session.selection.tests))
         self.chosen_by = self.chosen_by or session.selection.why
-        count = await run.fuzz(session, max(report.given_ms - own_ms, LEAST_MS))
-        report.statistics = count
-        report.why = sickness_of(count, run.combination.solver.health)
+        report.statistics = await run.fuzz(session, max(report.given_ms - own_ms, LEAST_MS))
+        report.why = sickness_of(report.statistics, run.combination.solver.health)
         report.outcome = "unhealthy" if report.why else "fuzzed"
         await self._examine(run, session, report, waiting)
         if waiting == 1:
             await self._finish()
-        part = self.limits.measuring_ms // len(combinations_of(self.solver))
-        report.reached = await run.measure(session, part)
-        report.corpus = await run.save_corpus(session)
+        count = len(combinations_of(self.solver))
+        report.reached = await run.measure(session, self.limits.measuring_ms // count)
+        report.corpus = await run.save_corpus(session, PRUNE_MS // count)
 
     async def _examine(
         self, run: CombinationRun, session: Session, report: CombinationReport, waiting: int
@@ -180,12 +193,18 @@ class AllRuns:
         last = self._done[-1].seen
         self.closed = await last.close_fixed(self.commit, sighted, self._reasons)
         for run, session, seen, report in self._done:
-            if not run.combination.name:
+            builds = session.builds
+            if run.combination.name:
+                # A later combination has replaced the files of these builds.
+                builds = run.builds("waiting-builds")
+            else:
                 deadline = seen.triage.deadline_ms
                 await seen.triage.dating.date_again(self.commit)
-            await seen.date_on_branches(deadline)
-            handling = run.findings(session.builds, self._catalogue())
+            handling = run.findings(builds, self._catalogue())
+            await handling.date_on_branches(seen.known.catalogue, deadline)
             self._note_found(report, await handling.triage_waiting(self.commit, deadline), [])
+        names = {one.name for one in combinations_of(self.solver)}
+        await forget_orphans(self.pipeline, names)
 
     def _note_found(
         self, report: CombinationReport, found: list[Finding], reopened: list[str]
@@ -247,9 +266,3 @@ class AllRuns:
     def reached(self) -> RunReach | None:
         """Returns what the only combination reached; a matrix says it for each."""
         return self.reports[0].reached if [r.combination for r in self.reports] == [""] else None
-
-
-def _skipped(one: Combination, why: str) -> CombinationReport:
-    return CombinationReport(
-        combination=one.name, target=one.target, engine=one.engine, outcome="skipped", why=why
-    )

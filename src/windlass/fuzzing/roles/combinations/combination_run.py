@@ -30,7 +30,6 @@ from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.ports.clock import Clock
 
 LEAST_MS: Final = 1_000
-PRUNE_MS: Final = 5 * 60_000
 TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as they are
 KEEP_EVERY_MS: Final = 2_000
 
@@ -91,9 +90,7 @@ class CombinationRun:
         """Prepares the build, the tests, the corpus and the engine."""
         solver, commit = self.combination.solver, self.commit
         title = f"{commit[:12]} {self.combination.name}".strip()
-        builds = BuildCache(
-            self.pipeline, fresh_folder(self.work / "builds"), self.combination.name
-        )
+        builds = self.builds("builds")
         build = await builds.fetch(commit)
         if build is None:
             raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
@@ -108,6 +105,10 @@ class CombinationRun:
         seeds = await self._import_seeds(build)
         selection = selection.with_more(seeds.inputs)
         return Session(engine, build, builds, selection, corpus, crashes, fetched, seeds)
+
+    def builds(self, folder: str) -> BuildCache:
+        """Returns the builds of this combination, unpacked in a fresh folder."""
+        return BuildCache(self.pipeline, fresh_folder(self.work / folder), self.combination.name)
 
     async def fuzz(self, session: Session, left_ms: int) -> Statistics:
         """Runs the tests as they are, then the engine; keeps what fails in the bucket."""
@@ -165,9 +166,9 @@ class CombinationRun:
             self.notify(f"not known what the run reached: {error}")
             return None
 
-    async def save_corpus(self, session: Session) -> int:
+    async def save_corpus(self, session: Session, prune_ms: int) -> int:
         """Stores the corpus and returns its size; a run counts even if that does not work."""
-        await prune(session.engine, session.corpus, self.work / "scratch", PRUNE_MS)
+        await prune(session.engine, session.corpus, self.work / "scratch", prune_ms)
         try:
             return (await self._corpus().merge(session.corpus, session.fetched)).inputs
         except Conflict as error:

@@ -10,7 +10,7 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.roles.combinations.combination_run import LEAST_MS, CombinationRun
 from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder
-from windlass.fuzzing.roles.findings_run import Examined
+from windlass.fuzzing.roles.findings_run import Examined, FindingsRun
 from windlass.fuzzing.roles.run_health import combinations_ready
 from windlass.fuzzing.roles.seed_runs import SeedRuns
 from windlass.fuzzing.roles.seed_selection import find_tests
@@ -30,6 +30,7 @@ async def recheck_findings(
     sources = work / "checkout"
     sighted: set[str] = set()
     seen: Examined | None = None
+    handling: FindingsRun | None = None
     for one in ready:
         builds = BuildCache(pipeline, fresh_folder(work / "builds"), one.name)
         build = await builds.fetch(commit)
@@ -45,10 +46,10 @@ async def recheck_findings(
         seen = await handling.examine(commit, build, crashes, deadline, works)
         sighted |= {finding.key for finding in seen.found}
         await seen.triage.dating.date_again(commit)
-    if seen is None:
+    if seen is None or handling is None:
         return []
     closed = await seen.close_fixed(commit, sighted, reasons)
-    await seen.date_on_branches(deadline)
+    await handling.date_on_branches(seen.known.catalogue, deadline)
     return closed
 
 
