@@ -3,13 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.fuzzing.state.documents import SCHEDULE, Entry, Schedule, Version
+from windlass.fuzzing.state.documents import SCHEDULE, BuildQueue, Entry, Schedule, Version
 from windlass.fuzzing.state.rules import (
     MINIMUM,
     add_by_hand,
     add_to_schedule,
     branches_of,
     count_fuzzing,
+    enqueue_again,
     fuzzing_order,
     relabel,
     schedule_of,
@@ -114,6 +115,13 @@ def test_a_branch_that_is_not_watched_leaves_the_schedule() -> None:
 def test_a_commit_scheduled_by_hand_keeps_its_branches() -> None:
     schedule = (Entry("a", 3, branches=("next",)), Entry("b", 0, branches=("main",)))
     assert add_by_hand(schedule, "a")[-1] == Entry("a", 0, branches=("next",))
+
+
+def test_an_expired_build_is_queued_again_unless_somebody_has_the_commit() -> None:
+    seen = ("a", "b", "c", "d")
+    queue = BuildQueue(queue=("a",), built=("b",), failed=("c",), seen=seen)
+    assert enqueue_again(queue, "d").queue == ("a", "d")
+    assert [enqueue_again(queue, commit) for commit in ("a", "b", "c")] == [queue] * 3
 
 
 def names(schedule: Schedule, branch: str) -> list[str]:
