@@ -146,6 +146,17 @@ HISTORIES = (
         settings=BOTH, lines={R1: ("bug", ("r1",))},
     ),
     History(
+        "a bug of a deleted branch alone is closed, but nobody has fixed it",
+        {"good": FINE, "r1": FINE, "bug": BUG, "later": FINE},
+        (Step("bug", ("X",), 1), Step("later", (), 1), Step("later", (), 0, moves={R1: None})),
+        (
+            Expected("parse", "closed", ("bug",), "r1", gone=None, branches={
+                R1: OnBranch("alive", "bug", watched=False),
+            }),
+        ),
+        settings=BOTH, lines={R1: ("good", ("r1", "bug"))},
+    ),
+    History(
         "a branch that left the file keeps nothing open, also if one is left",
         {"good": FINE, "bug": BUG, "r1": BUG, "fix": FINE},
         (

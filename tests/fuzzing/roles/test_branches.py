@@ -66,6 +66,33 @@ def test_a_bug_that_only_main_has_fixed_is_open_on_the_release_branch(world: Wor
     assert f"  on {R1}\n" in fuzz.run("status", "scripted")[1]
 
 
+def test_in_a_clone_the_branches_of_its_origin_count(world: World) -> None:
+    """As on GitHub's runners, where only one branch is checked out."""
+    made = forked(world)
+    origin, clone = world.repository, world.folder / "clone"
+    world.git("clone", "--quiet", str(origin), str(clone))
+    world.repository = clone
+    assert world.git("branch", "--format=%(refname:short)") == "main"
+    fuzz = Commands(world)
+    assert made["r1"] in fuzz.ask("manager", "scripted")["queued"]
+    for _ in made:
+        run(world.build())
+    assert run(fuzz_until_bug(world, made["r1"])).findings
+    fuzz.ask("findings", "recheck", "scripted", made["fix"])
+    (finding,) = fuzz.ask("findings", "list", "scripted")
+    known = {one["name"]: (one["state"], one["watched"]) for one in finding["branches"]}
+    assert known == {"main": ("fixed", True), R1: ("alive", True)}
+    assert "HEAD" not in [one["name"] for one in fuzz.ask("status", "scripted")["branches"]]
+    world.more = "branches: [main, release/1]"
+    assert Commands(world).run("init", "scripted")[0] == 0
+    world.git("checkout", "--quiet", "--detach", "origin/release/1")
+    world.commit("change", solver_sh=BROKEN + "#\n#\n", **{"tests/a.txt": "limit 0\n"})
+    words = ("--budget", "1s", "--output", str(world.folder / "out"))
+    Commands(world).run("check", "scripted", *words)
+    result = json.loads((world.folder / "out" / "result.json").read_text())
+    assert (result["branch"], result["base"]) == (R1, made["r1"])
+
+
 def test_status_names_the_branches_that_are_left_out_or_gone(world: World) -> None:
     commit = world.commit("good")
     at = world.clock.now_ms()

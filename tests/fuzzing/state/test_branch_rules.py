@@ -1,15 +1,29 @@
 """The schedules of several branches in one file: each follows the rules of a schedule alone."""
 
+import json
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.fuzzing.state.documents import SCHEDULE, Entry, Schedule, Version
+from windlass.fuzzing.state.documents import (
+    SCHEDULE,
+    STATE,
+    BranchProgress,
+    BuildQueue,
+    Entry,
+    MalformedFile,
+    Schedule,
+    State,
+    Version,
+)
 from windlass.fuzzing.state.rules import (
     MINIMUM,
     add_by_hand,
     add_to_schedule,
     branches_of,
     count_fuzzing,
+    enqueue_again,
     fuzzing_order,
     relabel,
     schedule_of,
@@ -114,6 +128,48 @@ def test_a_branch_that_is_not_watched_leaves_the_schedule() -> None:
 def test_a_commit_scheduled_by_hand_keeps_its_branches() -> None:
     schedule = (Entry("a", 3, branches=("next",)), Entry("b", 0, branches=("main",)))
     assert add_by_hand(schedule, "a")[-1] == Entry("a", 0, branches=("next",))
+
+
+def test_an_expired_build_is_queued_again_unless_somebody_has_the_commit() -> None:
+    seen = ("a", "b", "c", "d")
+    queue = BuildQueue(queue=("a",), built=("b",), failed=("c",), seen=seen)
+    assert enqueue_again(queue, "d").queue == ("a", "d")
+    assert [enqueue_again(queue, commit) for commit in ("a", "b", "c")] == [queue] * 3
+
+
+PROGRESS = st.builds(
+    BranchProgress,
+    st.one_of(st.none(), st.sampled_from(COMMITS)),
+    st.integers(0, 2**50),
+    st.lists(st.sampled_from(COMMITS), unique=True).map(tuple),
+    st.booleans(),
+    st.integers(0, 2**50),
+)
+
+
+@given(st.dictionaries(st.sampled_from(BRANCHES), PROGRESS))
+def test_the_progress_of_branches_is_read_as_it_was_written(
+    branches: dict[str, BranchProgress],
+) -> None:
+    state = State("c1", 7, {"other": 1}, branches)
+    body, attributes = STATE.encode(state, Version(1, "n"))
+    read = STATE.decode(body, attributes)[0]
+    assert read == state
+    assert list(read.branches) == list(branches), "their order is that of the solver file"
+
+
+@pytest.mark.parametrize(
+    "branches", [[], {"main": 1}, {"main": {"waiting": ["../x"]}}, {"main": {"gone_at_ms": "x"}}]
+)
+def test_damaged_progress_is_refused(branches: object) -> None:
+    with pytest.raises(MalformedFile):
+        STATE.decode(json.dumps({"branches": branches}).encode(), {})
+
+
+@pytest.mark.parametrize("branches", ["main", [1], {"main": 1}])
+def test_damaged_branches_of_an_entry_are_refused(branches: object) -> None:
+    with pytest.raises(MalformedFile):
+        SCHEDULE.decode(json.dumps([{"hash": "c1", "branches": branches}]).encode(), {})
 
 
 def names(schedule: Schedule, branch: str) -> list[str]:

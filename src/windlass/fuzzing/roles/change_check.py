@@ -41,6 +41,7 @@ from windlass.fuzzing.roles.corpus import FILE as CORPUS
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.roles.fuzzer import Fuzzer
 from windlass.fuzzing.sources.branches import choose
+from windlass.fuzzing.sources.commits import Head
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.rules import touches_code
@@ -100,9 +101,9 @@ class ChangeCheck:
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
         head = await _resolve(mirror, head, "head")
-        branch = "" if base else await self._nearest(mirror, head)
-        base = await _resolve(mirror, base or branch or self.solver.branch, "base")
-        base = await mirror.merge_base(base, head)
+        nearest = None if base else await self._nearest(mirror, head)
+        base = base or (nearest.commit if nearest else self.solver.branch)
+        base = await mirror.merge_base(await _resolve(mirror, base, "base"), head)
         if base == head:
             raise InvalidInput("head", f"a commit after the base {base[:12]}", head)
         solver = msgspec.structs.replace(self.solver, issues={}, bisect="builds")
@@ -122,7 +123,7 @@ class ChangeCheck:
         report = CheckReport(
             outcome=_outcome(why, checked), base=base, head=head, why=why, tests=fuzzed.tests,
             chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
-            combinations=fuzzed.combinations, branch=branch,
+            combinations=fuzzed.combinations, branch=nearest.name if nearest else "",
         )  # fmt: skip
         changed = await mirror.changed_files(base, head)
         await self._write(local, report, [c for c in changed if self._is_code(c)] or changed)
@@ -141,19 +142,19 @@ class ChangeCheck:
         lost = [one for one in combinations if one.outcome != "fuzzed" and one.combination in built]
         return "; ".join(f"{one.combination}: {one.why}" for one in lost)
 
-    async def _nearest(self, mirror: Mirror, head: str) -> str:
+    async def _nearest(self, mirror: Mirror, head: str) -> Head | None:
         """Returns the watched branch with the fewest commits between it and the change.
 
-        Branches that have the change already do not count; "" if the solver has only one branch.
+        Branches that have the change already do not count; None if the solver has only one.
         """
         if not self.solver.has_branches:
-            return ""
-        own: dict[str, int] = {}
+            return None
+        own: dict[Head, int] = {}
         for branch in choose(self.solver.watched, await mirror.heads()).heads:
             count = len(await mirror.between(branch.commit, head))
             if count:
-                own[branch.name] = count
-        return min(own, key=own.__getitem__, default="")
+                own[branch] = count
+        return min(own, key=own.__getitem__, default=None)
 
     def _is_code(self, path: str) -> bool:
         return touches_code([path], self.solver.commits.extensions)

@@ -23,6 +23,7 @@ from windlass.fuzzing.state.rules import touches_code
 
 FULL: Final = "No space left on device"
 HEADS: Final = "refs/heads/"
+REMOTES: Final = "refs/remotes/origin/"
 LONGEST: Final = 2_000  # commits of a line
 # Nobody is there to type a password, and we parse English messages.
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
@@ -82,19 +83,33 @@ class Mirror:
         made.rename(self._folder)
 
     async def heads(self) -> list[Head]:
-        """Returns all branches, as they were when the mirror was fetched."""
-        words = ("for-each-ref", "--format=%(objectname) %(committerdate:unix) %(refname)")
-        lines = (await _git(self._folder, *words, HEADS)).splitlines()
-        found = [line.split(" ", 2) for line in lines]
-        return [Head(name.removeprefix(HEADS), c, int(at) * 1000) for c, at, name in found]
+        """Returns all branches, as they were when the mirror was fetched.
 
-    async def branches_with(self, commit: str) -> set[str]:
-        """Returns the branches that contain a commit; none if the repository does not have it."""
+        If the repository is itself a clone, such as the checkout of a CI job, it may have only
+        one branch; the others are those of its origin.
+        """
+        words = ("for-each-ref", "--format=%(objectname) %(committerdate:unix) %(refname)")
+        lines = (await _git(self._folder, *words, REMOTES, HEADS)).splitlines()
+        found = [line.split(" ", 2) for line in lines]
+        heads = [Head(_branch_of(name), commit, int(at) * 1000) for commit, at, name in found]
+        own = {_branch_of(name) for _, _, name in found if name.startswith(HEADS)}
+        return [
+            head
+            for head, (_, _, name) in zip(heads, found, strict=True)
+            if name.startswith(HEADS) or (head.name not in own and head.name != "HEAD")
+        ]
+
+    async def branches_with(self, commit: str) -> set[tuple[str, str]]:
+        """Returns the branches that contain a commit, each with its newest commit.
+
+        There are none if the repository does not have it.
+        """
         if not await self._has(commit):
             return set()
-        words = ("for-each-ref", "--format=%(refname)", "--contains", commit, HEADS)
-        lines = (await _git(self._folder, *words)).splitlines()
-        return {name.removeprefix(HEADS) for name in lines}
+        words = ("for-each-ref", "--format=%(objectname) %(refname)", "--contains", commit)
+        lines = (await _git(self._folder, *words, REMOTES, HEADS)).splitlines()
+        pairs = [line.split(" ", 1) for line in lines]
+        return {(_branch_of(name), newest) for newest, name in pairs}
 
     async def first_with(self, commit: str, head: str) -> str:
         """Returns the oldest commit on the first-parent line of `head` that contains a commit."""
@@ -262,11 +277,18 @@ class Mirror:
         return True
 
 
+def _branch_of(ref: str) -> str:
+    return ref.removeprefix(HEADS).removeprefix(REMOTES)
+
+
 async def check_repository(repository: str, *branches: str) -> None:
-    """Raises if a repository does not answer or lacks one of these branches."""
-    wanted = [HEADS + branch for branch in branches]
+    """Raises if a repository does not answer or lacks one of these branches.
+
+    The first must be its own; others may be those of its origin.
+    """
+    wanted = [place + branch for branch in branches for place in (HEADS, REMOTES)]
     try:
-        found = await _git(None, "ls-remote", "--heads", repository, *wanted)
+        found = await _git(None, "ls-remote", repository, *wanted)
     except GitFailed as error:
         raise Unreachable(
             f"cannot reach repository {repository} ({error}); check its address and this "
@@ -274,7 +296,8 @@ async def check_repository(repository: str, *branches: str) -> None:
         ) from None
     there = {line.partition("\t")[2] for line in found.splitlines()}
     for branch in branches:
-        if HEADS + branch not in there:
+        places = [HEADS + branch] if branch == branches[0] else [HEADS + branch, REMOTES + branch]
+        if not there.intersection(places):
             field = "branch" if len(branches) == 1 else "branches"
             raise WindlassError(f"repository {repository} has no branch {branch}; change `{field}`")
 

@@ -18,7 +18,7 @@ class GitAncestry:
 
     mirror: Mirror
     heads: dict[str, str] = field(default_factory=dict)
-    _holders: dict[str, set[str]] = field(default_factory=dict)
+    _holders: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     _lines: dict[str, frozenset[str]] = field(default_factory=dict)
     _order: dict[tuple[str, str], bool] = field(default_factory=dict)
 
@@ -26,7 +26,7 @@ class GitAncestry:
         """Returns whether a branch contains a commit."""
         if commit not in self._holders:
             self._holders[commit] = await self.mirror.branches_with(commit)
-        return branch in self._holders[commit]
+        return (branch, self.heads[branch]) in self._holders[commit]
 
     async def on_line(self, branch: str, commit: str) -> bool:
         """Returns whether a commit is on the branch's line of first parents."""
