@@ -69,7 +69,7 @@ def test_a_server_shows_the_state_findings_and_coverage_of_a_solver(tmp_path: Pa
         assert (status.queue, status.failed) == (["a" * 40], ["b" * 40])
         assert [one.key for one in status.findings] == [KEY]
         found = await reader.finding("toy", KEY[:4])
-        assert found.report.startswith(f"# {found.title}")
+        assert found.report.startswith(f"# `{found.title}`")
         given = await reader.input("toy", KEY)
         assert (given.name, given.data) == (f"{KEY}.html", INPUT)
         coverage = await reader.coverage("toy")

@@ -59,6 +59,7 @@ class AflEngine:
     """The engine for AFL++."""
 
     options_type = AflOptions
+    counts_coverage = True
 
     def __init__(self, target: Target) -> None:
         self._target = target

@@ -14,12 +14,13 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
+from windlass.fuzzing.alarms.sender import alarm_of, send_alarm
 from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, build_log_key
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.processes.runner import tail
 from windlass.fuzzing.roles.build_steps import BuildSteps
-from windlass.fuzzing.roles.run_health import alarm_about, raise_alarm
+from windlass.fuzzing.roles.run_health import alarm_about, end_alarm, raise_alarm
 from windlass.fuzzing.sources.mirror import GitFailed, Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
@@ -108,9 +109,13 @@ class Builder:
         if alarm:
             self.notify(f"{commit[:12]}: {alarm}")
             await raise_alarm(self.pipeline, commit, alarm)
+            said = alarm_of(self.solver.name, commit, alarm, 0, self.pipeline.now_ms())
+            await send_alarm(said, self.solver.alarms, self.pipeline.runtime.clock, self.notify)
+        else:
+            await end_alarm(self.pipeline, commit)
         return alarm
 
-    async def make(self, commit: str, kinds: Sequence[Kind]) -> None:
+    async def make(self, commit: str, kinds: Sequence[Kind]) -> Mirror:
         """Builds and uploads one commit without changing the state; raises if anything fails."""
         log = self.work / "build.log"
         log.write_bytes(b"")
@@ -122,6 +127,13 @@ class Builder:
         except BuildFailed as error:
             await self._keep_log(full, log, str(error))
             raise WindlassError(f"{error}; output: {tail(log, OUTPUT_CHARS).strip()}") from None
+        return mirror
+
+    async def make_and_try(self, commit: str, kinds: Sequence[Kind]) -> str:
+        """Does that, and returns what is wrong with a new production build."""
+        mirror = await self.make(commit, kinds)
+        full = await mirror.require(commit)
+        return await self._try_out(full, mirror) if "production" in kinds else ""
 
     async def _make(
         self, commit: str, mirror: Mirror, log: Path, kinds: Sequence[Kind] = KINDS

@@ -17,6 +17,7 @@ from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.directory import DirectoryBucket
 from windlass.fuzzing.buckets.layout import build_key, corpus_prefix, coverage_key
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.config.alarm_settings import AlarmSettings
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.fuzzing.findings.judge import Slow, tries_for
@@ -88,7 +89,9 @@ class ChangeCheck:
                                        head)  # fmt: skip
         if base == head:
             raise InvalidInput("head", f"a commit after the base {base[:12]}", head)
-        solver = msgspec.structs.replace(self.solver, issues={}, bisect="builds")
+        solver = msgspec.structs.replace(
+            self.solver, issues={}, alarms=AlarmSettings(), bisect="builds"
+        )
         local = self._local()
         await self._copy_known(local.bucket, base)
         for commit in (base, head):

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.fuzzing.alarms.sender import alarm_of, send_alarm
 from windlass.fuzzing.buckets.layout import statistics_prefix
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.config.solver_file import Solver
@@ -154,7 +155,18 @@ class Fuzzer:
         report.marked_bad = await record_health(
             self.pipeline, commit, report.why, self.solver.health
         )
+        await self._alarm(commit, report)
         return report
+
+    async def _alarm(self, commit: str, report: FuzzReport) -> None:
+        """Tells people of the first run that did nothing, and of a build that is given up."""
+        bad = (await self.pipeline.health.read()).commits.get(commit) if report.why else None
+        if bad is not None and (bad.runs == 1 or report.marked_bad):
+            alarm = alarm_of(
+                self.solver.name, commit, report.why, bad.runs, self.pipeline.now_ms(),
+                report.marked_bad,
+            )  # fmt: skip
+            await send_alarm(alarm, self.solver.alarms, self.pipeline.runtime.clock, self.notify)
 
     async def _campaign(self, commit: str) -> FuzzReport:
         began = self.pipeline.now_ms()

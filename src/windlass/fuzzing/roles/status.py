@@ -42,7 +42,7 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit whose last runs did nothing."""
+    """A commit of the pipeline whose last runs did nothing, or whose build raised an alarm."""
 
     commit: str
     runs: int
@@ -79,6 +79,7 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
     key = coverage_key(pipeline.solver)
     folder = key.rpartition("/")[0]
     unreadable: list[str] = []
+    known = {*queue.queue, *queue.built, *queue.failed, *(entry.hash for entry in schedule)}
     mapped = [item async for item in pipeline.bucket.list(folder) if item.key == key]
     return PipelineStatus(
         solver=pipeline.solver,
@@ -110,6 +111,7 @@ async def read_status(pipeline: Pipeline) -> PipelineStatus:
         unhealthy=[
             UnhealthyCommit(commit=c, runs=bad.runs, why=bad.why, at=format_moment(bad.at_ms))
             for c, bad in (await pipeline.health.read()).commits.items()
+            if c in known
         ],
         untriaged=sum(map(len, (await Untriaged(pipeline).commits()).values())),
     )
