@@ -8,13 +8,35 @@ from typing import Final
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.coverage import coverage_map
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
+from windlass.fuzzing.coverage.reach import News
 from windlass.fuzzing.findings.record import Finding, OnBranch
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.state.documents import BranchProgress, BuildQueue, Entry, State
+from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
+from windlass.fuzzing.reach.records import ReachRecords
+from windlass.fuzzing.state.documents import (
+    BadRuns,
+    BranchProgress,
+    BuildQueue,
+    Entry,
+    Health,
+    State,
+)
 from windlass.fuzzing.state.open import open_pipeline
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.statistics.history import RunPoint, record_run
 
 KEY: Final = "5eed0123456789ab"
 INPUT: Final = b"(check-sat)\n<script>document.title='owned'</script>\n"
+DAY_MS: Final = 86_400_000
+# What a hostile source would want to do with whoever reads its coverage.
+REPORT: Final = """\
+<html><head><link rel="stylesheet" href="page1.css"></head><body><h1>Coverage of toy</h1>
+<a href="page0.html">src/parse.c</a> <a href="/api/v1/fuzz" target="_top">out</a>
+<script>document.title = 'owned'</script>
+<img src="x" onerror="document.title = 'owned'">
+<form action="/api/v1/jobs"><button>b</button></form>
+</body></html>
+"""
 SOLVER: Final = """\
 name: toy
 repository: /srv/toy.git
@@ -26,17 +48,21 @@ engine: {{name: command, argv: [toy]}}
 """
 
 
-def make(folder: Path) -> str:
+def make(folder: Path, *, alarm: bool = True) -> str:
     """Fills a bucket and returns the file of its solver."""
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, _fill(folder / "bucket")).result()
+        thread.submit(asyncio.run, _fill(folder, alarm)).result()
     file = folder / "toy.yaml"
     file.write_text(SOLVER.format(bucket=folder / "bucket"))
     return str(file)
 
 
-async def _fill(bucket: Path) -> None:
-    pipeline = await open_pipeline(str(bucket), "toy")
+async def _fill(folder: Path, alarm: bool) -> None:
+    pipeline = await open_pipeline(str(folder / "bucket"), "toy")
+    await _fill_statistics(pipeline, folder)
+    if alarm:
+        bad = BadRuns(2, "only 0 of 90 executions ran to an answer", pipeline.now_ms())
+        await pipeline.health.update(lambda _: Health(commits={"e" * 40: bad}))
     queue = BuildQueue(queue=("a" * 40,), built=("b" * 40,), failed=("c" * 40,))
     await pipeline.queue.update(lambda _: queue)
     both = ("main", "release/1")
@@ -60,3 +86,27 @@ async def _fill(bucket: Path) -> None:
     body = coverage_map.encode(CoverageMap("d" * 40, functions))
     await pipeline.bucket.put(coverage_key("toy"), body)
     await pipeline.bucket.close()
+
+
+async def _fill_statistics(pipeline: Pipeline, folder: Path) -> None:
+    """Runs of three days, what one commit reached first, and a coverage report."""
+    now = pipeline.now_ms()
+    for days, commit, coverage in ((2, "d" * 40, 100), (1, "d" * 40, 120), (0, "e" * 40, 150)):
+        run = RunPoint(
+            at_ms=now - days * DAY_MS, commit=commit, engine="libfuzzer", target="fuzz_parse",
+            executions=1_000_000, seconds=3_600, coverage=coverage, corpus=50 + coverage,
+            new_findings=int(days == 2), new_functions=2, new_lines=7,
+        )  # fmt: skip
+        await record_run(pipeline, run)
+    news = News([Function("src/parse.c", "parse_<b>term</b>(int)", 3)], 7)
+    await ReachRecords(pipeline).add("e" * 40, "fuzz_parse", news)
+    pages = folder / "pages"
+    pages.mkdir()
+    (pages / "index.html").write_text(REPORT)
+    (pages / "page0.html").write_text(REPORT)
+    (pages / "page1.css").write_text("h1 { color: rgb(1, 2, 3) }")
+    info = ReportInfo(
+        id="one", commit="e" * 40, made_at_ms=now, tool="llvm-cov", inputs=9, complete=True,
+        functions=3, all_functions=4, lines=30, all_lines=40,
+    )  # fmt: skip
+    await HtmlStore(pipeline).save(pages, info)

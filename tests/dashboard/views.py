@@ -32,5 +32,6 @@ VIEWS: Final = {
     "tokens": "/tokens",
     "audit": "/audit",
     "fuzzing": "/fuzzing?solver=toy&finding=5eed0123456789ab",
+    "fuzzing-statistics": f"/fuzzing?solver=toy&tab=statistics&commit={'e' * 40}",
     "questions": "/questions",
 }

@@ -3,12 +3,14 @@
 import asyncio
 import errno
 import os
+import shutil
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.dashboard import fuzz_bucket
 from tests.deploy.files import ALERTS, alerts
 from tests.support.debian import find_program, missing_reason
 from tests.support.prometheus import Prometheus, running_prometheus, shortened
@@ -24,6 +26,9 @@ from windlass.domain.values.times import month_of
 from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.fuzzing.state.documents import BadRuns, Health
+from windlass.fuzzing.state.open import open_pipeline
+from windlass.fuzzing.statistics.history import History, RunPoint, history_file
 from windlass.ports.loop_time import pass_time
 from windlass.wire.sync import Finished
 
@@ -54,6 +59,9 @@ WHILE_WORKERS_FAIL = {
     "WindlassQueueStuck", "WindlassOldestJobTooOld", "WindlassStateAnomaly", "WindlassLogLost",
     "WindlassPoolOverBudget", "WindlassPoolCannotStart", "WindlassStoreNotReady",
     "WindlassServerErrors", "WindlassLoopStopped", "WindlassLoopFailing",
+}  # fmt: skip
+OF_FUZZING = {
+    "WindlassFuzzingUnhealthy", "WindlassFuzzingStopped", "WindlassFuzzingUnreadable",
 }  # fmt: skip
 WITHOUT_WORKERS = {"WindlassHighOrphanRate", "WindlassWorkersLost", "WindlassNoLiveWorkers"}
 
@@ -98,6 +106,33 @@ async def keep_failing(server: RunningServer, worker: FakeWorker, idle: FakeWork
         await server.submit(*[job(queue="long", requires=["never==1"])] * 10)
         await server.admin.get("/api/v1/namespaces")
         await pass_time(0.05)
+
+
+async def stage_fuzzing(folder: Path) -> None:
+    """A solver that is unhealthy and was last fuzzed long ago, and one with a damaged file."""
+    pipeline = await open_pipeline(str(folder / "sick" / "bucket"), "toy")
+    bad = BadRuns(2, "nothing ran", 0)
+    await pipeline.health.update(lambda _: Health(commits={"d" * 40: bad}))
+    old = RunPoint(at_ms=1, commit="d" * 40, engine="afl", target="toy")
+    await history_file(pipeline).update(lambda _: History(runs=[old]))
+    await pipeline.bucket.close()
+    for state in (folder / "damaged").rglob("build-queue.json"):
+        state.write_text("{broken")
+
+
+def solvers_in(folder: Path) -> tuple[str, ...]:
+    """Two solvers in good health."""
+    found = []
+    for name in ("sick", "damaged"):
+        (folder / name).mkdir()
+        file = Path(fuzz_bucket.make(folder / name, alarm=False))
+        if name == "damaged":
+            file.write_text(file.read_text().replace("name: toy", "name: other", 1))
+            shutil.move(
+                folder / name / "bucket/solvers/toy", folder / name / "bucket/solvers/other"
+            )
+        found.append(str(file))
+    return tuple(found)
 
 
 async def stage(server: RunningServer, patched: pytest.MonkeyPatch) -> None:
@@ -152,7 +187,12 @@ async def stay_healthy(
 
 
 def test_every_alert_is_staged() -> None:
-    staged = WHILE_WORKERS_FAIL | WITHOUT_WORKERS | {"WindlassEventLag", "WindlassServerDown"}
+    staged = (
+        WHILE_WORKERS_FAIL
+        | OF_FUZZING
+        | WITHOUT_WORKERS
+        | {"WindlassEventLag", "WindlassServerDown"}
+    )
     assert staged == set(alerts())
 
 
@@ -163,7 +203,9 @@ def test_nothing_fires_in_a_healthy_run_and_each_alert_on_its_fault(
     async def scenario() -> None:
         async with AsyncExitStack() as stack:
             server = await stack.enter_async_context(
-                running_server(config=CONFIG, blobs=f"file://{tmp_path}/blobs")
+                running_server(
+                    config=CONFIG, blobs=f"file://{tmp_path}/blobs", fuzz=solvers_in(tmp_path)
+                )
             )
             target = server.address.removeprefix("http://")
             rules = shortened(ALERTS.read_text(), SHORTER)
@@ -173,9 +215,10 @@ def test_nothing_fires_in_a_healthy_run_and_each_alert_on_its_fault(
             )
             worker, other = await server.worker("w1"), await server.worker("w2")
             await stay_healthy(server, prometheus, worker, other)
+            await stage_fuzzing(tmp_path)
             await stage(server, monkeypatch)
             failing = asyncio.create_task(keep_failing(server, worker, other))
-            await until_fired(prometheus, WHILE_WORKERS_FAIL)
+            await until_fired(prometheus, WHILE_WORKERS_FAIL | OF_FUZZING)
             assert failing.cancel()
             await server.submit(job(), job())
             await worker.sync(want=1)

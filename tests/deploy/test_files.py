@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.dashboard import fuzz_bucket
 from tests.deploy.files import ALERTS, DASHBOARD, alerts, grouped_by, queries, selectors
 from tests.deploy.thresholds import CASES, promtool_file
 from tests.server.metrics.test_page import busy, page_of, series_of
@@ -19,11 +20,12 @@ OF_PROMETHEUS = {"job", "instance"}  # labels that every series gets from the sc
 
 
 @pytest.fixture(scope="module")
-def shown() -> dict[str, set[str]]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The labels of every series of a busy server, by name."""
+    solver = fuzz_bucket.make(tmp_path_factory.mktemp("fuzz"))
 
     async def scenario() -> str:
-        async with running_server() as server:
+        async with running_server(fuzz=(solver,)) as server:
             await busy(server)
             await page_of(server)
             return await page_of(server)

@@ -34,6 +34,7 @@ TASK: Final = '{queue="q",task="t"}'
 FAILED: Final = '{queue="q",task="t",failure="network"}'
 LOOP: Final = '{loop="health"}'
 POOL: Final = '{pool="p"}'
+SOLVER: Final = '{solver="s"}'
 HELD: Final = 'windlass_jobs{queue="q",state="running"}'
 OLDEST: Final = f"windlass_queue_oldest_job_age_seconds{QUEUE}"
 PAUSED: Final = f"windlass_queue_paused{QUEUE}"
@@ -99,6 +100,13 @@ CASES: Final = (
            f"windlass_loop_interval_seconds{LOOP}": steady(3600)})),
     Case("WindlassLoopFailing", {f"windlass_loop_failures_total{LOOP}": rising(1)},
          ({f"windlass_loop_failures_total{LOOP}": rising(0.2)},)),
+    Case("WindlassFuzzingUnhealthy", {f"windlass_fuzz_unhealthy_commits{SOLVER}": steady(1)},
+         ({f"windlass_fuzz_unhealthy_commits{SOLVER}": steady(0)},)),
+    # The time of the test starts at 0: a day is over at its end.
+    Case("WindlassFuzzingStopped", {f"windlass_fuzz_last_run_seconds{SOLVER}": steady(-86_400)},
+         ({f"windlass_fuzz_last_run_seconds{SOLVER}": steady(-80_000)},)),
+    Case("WindlassFuzzingUnreadable", {f"windlass_fuzz_readable{SOLVER}": steady(0)},
+         ({f"windlass_fuzz_readable{SOLVER}": steady(1)},)),
     Case("WindlassEventLag", {'windlass_event_lag_events{instance="a"}': steady(10001)},
          ({'windlass_event_lag_events{instance="a"}': steady(9999)},)),
 )  # fmt: skip

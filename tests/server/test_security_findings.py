@@ -252,6 +252,9 @@ FLEET_WIDE: Final = {
     "GET /api/v1/fuzz",
     "GET /api/v1/fuzz/{solver:str}",
     "GET /api/v1/fuzz/{solver:str}/coverage",
+    "GET /api/v1/fuzz/{solver:str}/statistics",
+    "GET /api/v1/fuzz/{solver:str}/reached/{commit:str}",
+    "GET /api/v1/fuzz/{solver:str}/report/{page:str}",
     "GET /api/v1/fuzz/{solver:str}/findings/{finding:str}",
     "GET /api/v1/fuzz/{solver:str}/findings/{finding:str}/input",
 }

@@ -1784,6 +1784,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fuzz/{solver}/statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns executions, coverage, corpus and findings over time, and what each commit added. */
+        get: operations["fuzzing.statistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/reached/{commit}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what the fuzzing of a commit reached that nothing had reached before. */
+        get: operations["fuzzing.reached"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/report/{page}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns a page of the HTML coverage report; the first is `index.html`. */
+        get: operations["fuzzing.report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fuzz/{solver}/findings/{finding}": {
         parameters: {
             query?: never;
@@ -4571,7 +4622,8 @@ export interface components {
          * FuzzSolver
          * @description A solver that this server shows; `problem` says why its state cannot be read.
          *
-         *         `branches` are the names and patterns in its file.
+         *         `branches` are the names and patterns in its file. `unhealthy` counts commits that are still
+         *         to be fuzzed and raised an alarm.
          */
         FuzzSolver: {
             name: string;
@@ -4585,10 +4637,18 @@ export interface components {
             runs: number;
             /** @default 0 */
             open_findings: number;
+            /** @default 0 */
+            unhealthy: number;
             /** @default null */
             problem: string | null;
             /** @default [] */
             branches: string[];
+            /** @default {} */
+            counts: {
+                [key: string]: number;
+            };
+            /** @default null */
+            last_run_at: string | null;
         };
         /**
          * FuzzStatus
@@ -4617,6 +4677,12 @@ export interface components {
             coverage_bytes: number;
             /** @default [] */
             branches: components["schemas"]["FuzzBranch"][];
+            /** @default [] */
+            unhealthy: components["schemas"]["FuzzAlarm"][];
+            /** @default 0 */
+            untriaged: number;
+            /** @default null */
+            last_run_at: string | null;
         };
         /**
          * FuzzCommit
@@ -4665,6 +4731,16 @@ export interface components {
             scheduled: number;
         };
         /**
+         * FuzzAlarm
+         * @description A commit whose build cannot be fuzzed, or whose last runs (`runs` in a row) did nothing.
+         */
+        FuzzAlarm: {
+            commit: string;
+            runs: number;
+            why: string;
+            at: string;
+        };
+        /**
          * FuzzCoverage
          * @description Which functions the tests of a solver reach, as of one commit; `files` is cut.
          */
@@ -4684,6 +4760,106 @@ export interface components {
             path: string;
             functions: number;
             tests: number;
+        };
+        /**
+         * FuzzStatistics
+         * @description What fuzzing did over time; `commits` are cut, the newest first.
+         *
+         *         `problems` say which seeds the last run could not use.
+         */
+        FuzzStatistics: {
+            solver: string;
+            series: components["schemas"]["FuzzSeries"][];
+            commits: components["schemas"]["FuzzCommitRuns"][];
+            commit_count: number;
+            problems: string[];
+            report: components["schemas"]["FuzzReportInfo"] | null;
+        };
+        /**
+         * FuzzSeries
+         * @description One target with one engine: totals of all runs, and its last days, the oldest first.
+         */
+        FuzzSeries: {
+            target: string;
+            engine: string;
+            runs: number;
+            executions: number;
+            seconds: number;
+            coverage: number | null;
+            corpus: number;
+            new_findings: number;
+            closed: number;
+            days: components["schemas"]["FuzzDay"][];
+        };
+        /**
+         * FuzzDay
+         * @description The runs of one day. `coverage` is as the engine counts it, None if it does not say.
+         */
+        FuzzDay: {
+            day: string;
+            runs: number;
+            executions: number;
+            seconds: number;
+            coverage: number | null;
+            corpus: number;
+            new_findings: number;
+            closed: number;
+        };
+        /**
+         * FuzzCommitRuns
+         * @description The runs of one commit with one target and engine.
+         *
+         *         `gained` is how much more coverage they reached than all runs before, as the engine counts
+         *         it; `new_functions` and `new_lines` were reached by them first. None is not known.
+         */
+        FuzzCommitRuns: {
+            commit: string;
+            target: string;
+            engine: string;
+            runs: number;
+            unhealthy: number;
+            executions: number;
+            coverage: number | null;
+            gained: number | null;
+            new_functions: number | null;
+            new_lines: number | null;
+            new_inputs: number;
+            new_findings: number;
+            closed: number;
+            last_run_at: string;
+        };
+        /**
+         * FuzzReportInfo
+         * @description The newest HTML coverage report; not all inputs ran unless it is `complete`.
+         */
+        FuzzReportInfo: {
+            commit: string;
+            made_at: string;
+            inputs: number;
+            complete: boolean;
+            functions: number;
+            all_functions: number;
+            lines: number;
+            all_lines: number;
+        };
+        /**
+         * FuzzReached
+         * @description What the fuzzing of one commit reached that nothing had reached before.
+         */
+        FuzzReached: {
+            commit: string;
+            targets: components["schemas"]["FuzzTargetReached"][];
+        };
+        /**
+         * FuzzTargetReached
+         * @description What the runs of one target reached first: some functions as path:signature, and counts.
+         */
+        FuzzTargetReached: {
+            target: string;
+            functions: string[];
+            function_count: number;
+            line_count: number;
+            runs: number;
         };
         /**
          * FuzzFinding
@@ -8697,6 +8873,101 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FuzzCoverage"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzStatistics"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.reached": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+                commit: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzReached"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+                page: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

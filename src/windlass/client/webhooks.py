@@ -24,11 +24,11 @@ AGENT: Final = "windlass-webhooks"
 REFUSED: Final = "the address is not a public one (webhook_networks allows others)"
 
 
-class _Refused(OSError):
+class Refused(OSError):
     """The receiver has an address that webhooks must not reach."""
 
 
-class _CheckingResolver(AbstractResolver):
+class CheckingResolver(AbstractResolver):
     """Returns only public or allowed addresses; refuses a name that has any other."""
 
     def __init__(self, allowed: Sequence[Network]) -> None:
@@ -42,7 +42,7 @@ class _CheckingResolver(AbstractResolver):
         good = [one for one in found if may_reach(one["host"], self._allowed)]
         # A name with public and private addresses is an attack or a mistake.
         if len(good) < len(found) or not found:
-            raise _Refused(REFUSED)
+            raise Refused(REFUSED)
         return good
 
     async def close(self) -> None:
@@ -67,7 +67,7 @@ class HttpCourier:
         try:
             return await self._post(delivery)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            refused = _is_refusal(error)
+            refused = is_refusal(error)
             message = REFUSED if refused else str(error) or type(error).__name__
             return Delivered(False, None, message, final=refused)
 
@@ -100,7 +100,7 @@ class HttpCourier:
         """Opened by the first webhook; without proxies, which would resolve names themselves."""
         if self._opened is None:
             connector = aiohttp.TCPConnector(
-                resolver=_CheckingResolver(self._allowed), use_dns_cache=False, force_close=True
+                resolver=CheckingResolver(self._allowed), use_dns_cache=False, force_close=True
             )
             self._opened = aiohttp.ClientSession(
                 connector=connector,
@@ -111,5 +111,5 @@ class HttpCourier:
         return self._opened
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return any(isinstance(cause, _Refused) for cause in causes_of(error))
+def is_refusal(error: BaseException) -> bool:
+    return any(isinstance(cause, Refused) for cause in causes_of(error))

@@ -3,7 +3,14 @@
 from typing import NamedTuple, Protocol
 
 from windlass.domain.values.errors import NotFound
-from windlass.wire.fleet.fuzzing import FuzzCoverage, FuzzFinding, FuzzSolver, FuzzStatus
+from windlass.wire.fleet.fuzzing import (
+    FuzzCoverage,
+    FuzzFinding,
+    FuzzReached,
+    FuzzSolver,
+    FuzzStatistics,
+    FuzzStatus,
+)
 
 
 class FuzzInput(NamedTuple):
@@ -19,7 +26,9 @@ class FuzzingReader(Protocol):
     Raises `NotFound` for what does not exist, and `StoreUnavailable` if the state cannot be read.
     """
 
-    async def solvers(self) -> list[FuzzSolver]: ...
+    async def solvers(self, patience_s: float | None = None, /) -> list[FuzzSolver]:
+        """Returns all solvers; waits for each no longer than that, and then says what it was."""
+        ...
 
     async def status(self, solver: str) -> FuzzStatus: ...
 
@@ -29,11 +38,17 @@ class FuzzingReader(Protocol):
 
     async def coverage(self, solver: str) -> FuzzCoverage: ...
 
+    async def statistics(self, solver: str) -> FuzzStatistics: ...
+
+    async def reached(self, solver: str, commit: str, /) -> FuzzReached: ...
+
+    async def report_page(self, solver: str, page: str, /) -> bytes: ...
+
 
 class NoFuzzing:
     """Implements `FuzzingReader` for a server that shows no solvers."""
 
-    async def solvers(self) -> list[FuzzSolver]:
+    async def solvers(self, _: float | None = None, /) -> list[FuzzSolver]:
         return []
 
     async def status(self, solver: str) -> FuzzStatus:
@@ -46,6 +61,15 @@ class NoFuzzing:
         raise _unknown(solver)
 
     async def coverage(self, solver: str) -> FuzzCoverage:
+        raise _unknown(solver)
+
+    async def statistics(self, solver: str) -> FuzzStatistics:
+        raise _unknown(solver)
+
+    async def reached(self, solver: str, _: str, /) -> FuzzReached:
+        raise _unknown(solver)
+
+    async def report_page(self, solver: str, _: str, /) -> bytes:
         raise _unknown(solver)
 
 

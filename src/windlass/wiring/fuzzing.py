@@ -24,12 +24,14 @@ from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.coverage import coverage_map
 from windlass.fuzzing.findings.report import branch_text, input_name, render
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.roles.status import PipelineStatus, read_status
+from windlass.fuzzing.reach.html_store import HtmlStore
+from windlass.fuzzing.roles.status import PipelineStatus, UnhealthyCommit, read_status
 from windlass.fuzzing.state.open import open_pipeline
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.ports.clock import Clock
 from windlass.ports.fuzzing import FuzzInput
 from windlass.wire.fleet.fuzzing import (
+    FuzzAlarm,
     FuzzBranch,
     FuzzCommit,
     FuzzCoverage,
@@ -37,10 +39,13 @@ from windlass.wire.fleet.fuzzing import (
     FuzzFinding,
     FuzzFindingLine,
     FuzzOnBranch,
+    FuzzReached,
     FuzzSolver,
+    FuzzStatistics,
     FuzzStatus,
     FuzzWork,
 )
+from windlass.wiring.fuzzing_statistics import read_last_run, read_reached, read_statistics
 
 T = TypeVar("T")
 Read = Callable[[Pipeline], Awaitable[T]]
@@ -52,6 +57,7 @@ MOST_AT_ONCE: Final = 8
 FILES: Final = 200  # of the coverage
 LARGEST_INPUT: Final = 16 * 2**20
 LARGEST_MAP: Final = 8 * 2**20  # compressed
+STATES: Final = ("open", "flaky", "quarantined", "closed")  # of findings
 BUCKET_VARIABLE: Final = "WINDLASS_FUZZ_BUCKET"
 
 
@@ -76,15 +82,20 @@ class BucketReader:
         self._clock = clock
         self._sources: dict[str, _Source] = {}
         self._readings: dict[tuple[str, str], _Reading] = {}
+        self._summaries: dict[str, FuzzSolver] = {}  # as they were last read
         self._reading = 0  # threads
         for file in files:
             solver = load_named(file)
             named = os.environ.get(BUCKET_VARIABLE) or solver.bucket
             self._sources[solver.name] = _Source(solver, named or str(data / "fuzzing"))
 
-    async def solvers(self) -> list[FuzzSolver]:
-        """Returns all solvers; one that cannot be read says why."""
-        return list(await asyncio.gather(*map(self._summary, self._sources.values())))
+    async def solvers(self, patience_s: float | None = None, /) -> list[FuzzSolver]:
+        """Returns all solvers; one that cannot be read says why.
+
+        One that is not read within `patience_s` is as it was when it was last read.
+        """
+        summaries = (self._summary(source, patience_s) for source in self._sources.values())
+        return list(await asyncio.gather(*summaries))
 
     async def status(self, solver: str) -> FuzzStatus:
         """Returns the queue, the builds, the schedule and the findings of a solver."""
@@ -110,24 +121,47 @@ class BucketReader:
             raise NotFound("solver", solver)
         return source
 
-    async def _summary(self, source: _Source) -> FuzzSolver:
+    async def statistics(self, solver: str) -> FuzzStatistics:
+        """Returns what fuzzing did over time."""
+        return await self._shared("statistics", self._source(solver), read_statistics)
+
+    async def reached(self, solver: str, commit: str, /) -> FuzzReached:
+        """Returns what the fuzzing of a commit reached first."""
+        return await self._read(self._source(solver), partial(read_reached, commit=commit))
+
+    async def report_page(self, solver: str, page: str, /) -> bytes:
+        """Returns a page of the HTML coverage report."""
+        source = self._source(solver)
+        return await self._read(source, lambda pipeline: HtmlStore(pipeline).page(page))
+
+    async def _summary(self, source: _Source, patience_s: float | None) -> FuzzSolver:
         solver = source.solver
         shown = FuzzSolver(
             name=solver.name, repository=solver.repository, branch=solver.branch,
             branches=list(solver.watched),
         )  # fmt: skip
         try:
-            status = await self.status(solver.name)
+            async with asyncio.timeout(patience_s):
+                status = await self.status(solver.name)
+        except TimeoutError:
+            late = msgspec.structs.replace(shown, problem=f"{_where(source)} is slow to answer")
+            return self._summaries.get(solver.name, late)
         except WindlassError as error:
+            self._summaries.pop(solver.name, None)
             return msgspec.structs.replace(shown, problem=error.message)
         counts = status.counts
-        return msgspec.structs.replace(
+        found = msgspec.structs.replace(
             shown,
             queue=counts["queue"],
             scheduled=counts["schedule"],
             runs=counts["runs"],
             open_findings=counts["open"],
+            unhealthy=counts["unhealthy"],
+            counts=counts,
+            last_run_at=status.last_run_at,
         )
+        self._summaries[solver.name] = found
+        return found
 
     async def _shared(self, what: str, source: _Source, read: Read[T]) -> T:
         """Reads once for all who ask within some seconds; a failure is not kept."""
@@ -227,7 +261,8 @@ async def _read_input(pipeline: Pipeline, key: str) -> FuzzInput:
 
 
 async def _read_status(pipeline: Pipeline) -> FuzzStatus:
-    return _show(await read_status(pipeline), pipeline.now_ms())
+    found = _show(await read_status(pipeline), pipeline.now_ms())
+    return msgspec.structs.replace(found, last_run_at=await read_last_run(pipeline))
 
 
 async def _read_coverage(pipeline: Pipeline) -> FuzzCoverage:
@@ -275,10 +310,17 @@ def _count(body: bytes, mapped_at: str) -> FuzzCoverage:
     )
 
 
+def _alarm_text(one: UnhealthyCommit) -> str:
+    return f"{one.combination}: {one.why}" if one.combination else one.why
+
+
 def _show(found: PipelineStatus, now: int) -> FuzzStatus:
     lists = ("queue", "built", "failed", "schedule", "findings")
     counts = {name: len(getattr(found, name)) for name in lists}
-    counts["open"] = sum(one.state == "open" for one in found.findings)
+    states = Counter(one.state for one in found.findings)
+    counts |= {state: states[state] for state in STATES}
+    counts["unhealthy"] = sum(one.commit not in found.failed for one in found.unhealthy)
+    counts["untriaged"] = found.untriaged
     counts["runs"] = sum(one.fuzz_count for one in found.schedule)
     return FuzzStatus(
         solver=found.solver,
@@ -320,4 +362,9 @@ def _show(found: PipelineStatus, now: int) -> FuzzStatus:
             )
             for one in found.branches[:SHOWN]
         ],
+        unhealthy=[
+            FuzzAlarm(commit=one.commit, runs=one.runs, why=_alarm_text(one), at=one.at)
+            for one in found.unhealthy[:SHOWN]
+        ],
+        untriaged=found.untriaged,
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """Engines: how they classify inputs, and that each of them finds a bug."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -277,6 +278,31 @@ def test_afl_finds_and_minimises(tmp_path: Path) -> None:
     small = tmp_path / "small"
     assert run(engine.shrink(bench.file("B" + "x" * 40), small, 60_000))
     assert small.stat().st_size <= 2
+
+
+@needs_afl
+def test_crashes_of_afl_are_there_while_it_still_runs(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    source = tmp_path / "target.c"
+    source.write_text(AFL_TARGET)
+    compile_with("afl-clang-fast", source, bench.build / "target")
+    engine = bench.engine("afl", argv=["{binaries}/target", "@@"])
+    seed = tmp_path / "seeds" / "one"
+    seed.write_text("C")
+    campaign = Campaign([seed], tmp_path / "corpus", tmp_path / "crashes", LIMIT_MS, 1)
+
+    async def kill_it() -> bool:
+        fuzzing = asyncio.create_task(engine.fuzz(campaign))
+        while not any(campaign.crashes.iterdir()) and not fuzzing.done():
+            await RealClock().sleep_ms(50)
+        early = not fuzzing.done()
+        fuzzing.cancel()
+        await asyncio.gather(fuzzing, return_exceptions=True)
+        return early
+
+    assert run(kill_it())
+    (crash,) = {path.read_bytes()[:1] for path in campaign.crashes.iterdir()}
+    assert crash == b"B"
 
 
 def test_flags_of_afl_name_files_of_the_build(

@@ -225,7 +225,9 @@ def test_engines_get_the_dictionary(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"corpora": ("https://example.com/x.zip",)},
+        {"corpora": ("http://example.com/x.zip",)},
+        {"corpora": ("https://user:password@example.com/x.zip",)},
+        {"dictionaries": ("https://",)},
         {"inputs": 0},
         {"size": "0"},
         {"generate": ("./make",)},

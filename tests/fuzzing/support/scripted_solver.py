@@ -37,6 +37,7 @@ engine: {{name: command, argv: ['{{binaries}}/build/solver', '{{input}}']}}
 budget: 60s
 memory: 256MiB
 cores: {cores}
+health: {{coverage: false}}
 {more}
 """
 

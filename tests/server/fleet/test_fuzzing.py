@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.dashboard import fuzz_bucket
 from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
 from tests.support.running_server import error_of, running_server
 from windlass.clock import RealClock
 from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import StoreUnavailable, TooManyRequests
+from windlass.domain.values.errors import NotFound, StoreUnavailable, TooManyRequests
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.coverage import coverage_map
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
@@ -19,6 +20,7 @@ from windlass.fuzzing.findings.record import OnBranch
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.state.documents import BranchProgress, BuildQueue, Entry, State
 from windlass.fuzzing.state.open import open_pipeline
+from windlass.server.metrics import fuzzing as metrics
 from windlass.wiring import fuzzing
 from windlass.wiring.fuzzing import BucketReader
 
@@ -70,7 +72,7 @@ def test_a_server_shows_the_state_findings_and_coverage_of_a_solver(tmp_path: Pa
         assert (status.queue, status.failed) == (["a" * 40], ["b" * 40])
         assert [one.key for one in status.findings] == [KEY]
         found = await reader.finding("toy", KEY[:4])
-        assert found.report.startswith(f"# {found.title}")
+        assert found.report.startswith(f"# `{found.title}`")
         given = await reader.input("toy", KEY)
         assert (given.name, given.data) == (f"{KEY}.html", INPUT)
         coverage = await reader.coverage("toy")
@@ -207,5 +209,100 @@ def test_over_http_an_input_is_saved_and_never_shown(tmp_path: Path) -> None:
             limited = await server.role(Role.ADMIN, "a")
             refused = await limited.get("/api/v1/fuzz")
             assert (refused.status_code, error_of(refused)["code"]) == (403, "forbidden")
+
+    run(scenario())
+
+
+def test_statistics_what_a_commit_reached_and_alarms_are_shown(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        reader = BucketReader([fuzz_bucket.make(tmp_path)], Path(), RealClock())
+        found = await reader.statistics("toy")
+        (series,) = found.series
+        assert (series.runs, series.coverage, len(series.days)) == (3, 150, 3)
+        assert [(one.commit[:1], one.gained) for one in found.commits] == [("e", 30), ("d", None)]
+        assert found.report is not None
+        assert (found.report.lines, found.report.all_lines) == (30, 40)
+        (reached,) = (await reader.reached("toy", "e" * 40)).targets
+        assert (reached.functions, reached.line_count) == (
+            ["src/parse.c:parse_<b>term</b>(int)"], 7,
+        )  # fmt: skip
+        assert (await reader.reached("toy", "a" * 40)).targets == []
+        for wrong in ("../state", "e/../../x", ""):
+            with pytest.raises(NotFound):
+                await reader.reached("toy", wrong)
+        status = await reader.status("toy")
+        assert [(one.commit, one.runs) for one in status.unhealthy] == [("e" * 40, 2)]
+        assert status.last_run_at is not None
+
+    run(scenario())
+
+
+def test_pages_of_the_coverage_report_can_do_nothing(tmp_path: Path) -> None:
+    solver = fuzz_bucket.make(tmp_path)
+
+    async def scenario() -> None:
+        async with running_server(fuzz=(solver,)) as server:
+            viewer = await server.role(Role.VIEWER)
+            page = await viewer.get("/api/v1/fuzz/toy/report/index.html")
+            assert (page.status_code, page.text) == (200, fuzz_bucket.REPORT)
+            assert page.headers["content-type"] == "text/html; charset=utf-8"
+            assert page.headers["x-content-type-options"] == "nosniff"
+            rules = page.headers["content-security-policy"].split("; ")
+            assert {"sandbox allow-same-origin", "default-src 'none'", "form-action 'none'"} <= {
+                *rules
+            }
+            assert not any("script" in rule for rule in rules)
+            style = await viewer.get("/api/v1/fuzz/toy/report/page1.css")
+            assert style.headers["content-type"] == "text/css; charset=utf-8"
+            for wrong in ("page9.html", "report.json", "..%2f..%2ffuzzing-state%2fhealth.json"):
+                reply = await viewer.get(f"/api/v1/fuzz/toy/report/{wrong}")
+                assert reply.status_code == 404, wrong
+            limited = await server.role(Role.VIEWER, "team")
+            for token in (limited, await server.http(None)):
+                reply = await token.get("/api/v1/fuzz/toy/report/index.html")
+                assert reply.status_code in (401, 403)
+                assert "Coverage" not in reply.text
+
+    run(scenario())
+
+
+def test_a_bucket_that_hangs_delays_no_metrics_and_shows_as_unreadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+
+    async def hang(*_: object, **__: object) -> None:
+        answers.wait(10)
+        raise OSError("away")
+
+    async def scenario() -> None:
+        async with running_server(fuzz=(solver_file(tmp_path),)) as server:
+            reply = await server.admin.get("/metrics")
+            assert 'windlass_fuzz_readable{solver="toy"} 0.0' in reply.text
+            assert "windlass_fuzz_findings{" not in reply.text
+            assert not answers.is_set()
+            answers.set()
+
+    monkeypatch.setattr(fuzzing, "open_pipeline", hang)
+    monkeypatch.setattr(metrics, "PATIENCE_S", 0.01)
+    run(scenario())
+
+
+def test_while_a_bucket_is_slow_its_last_counts_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        reader = BucketReader([fuzz_bucket.make(tmp_path)], Path(), RealClock())
+        before = await reader.solvers()
+        answers = threading.Event()
+
+        async def hang(*_: object, **__: object) -> None:
+            answers.wait(10)
+            raise OSError("away")
+
+        monkeypatch.setattr(fuzzing, "FRESH_MS", 0)
+        monkeypatch.setattr(fuzzing, "open_pipeline", hang)
+        assert await reader.solvers(0.01) == before
+        answers.set()
 
     run(scenario())

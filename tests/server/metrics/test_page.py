@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.dashboard import fuzz_bucket
 from tests.support.debian import find_program, missing_reason
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
@@ -72,9 +73,11 @@ def series_of(page: str) -> Iterator[tuple[str, set[str]]]:
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    solver = fuzz_bucket.make(tmp_path_factory.mktemp("fuzz"))
+
     async def scenario() -> str:
-        async with running_server() as server:
+        async with running_server(fuzz=(solver,)) as server:
             await busy(server)
             await page_of(server)  # the request itself is counted
             return await page_of(server)
@@ -93,6 +96,19 @@ def test_every_metric_of_the_catalogue_is_shown_with_its_labels(page: str) -> No
     for metric in CATALOGUE:
         if metric.name not in ELSEWHERE:
             assert shown.get(metric.name) == set(metric.labels), metric.name
+
+
+def test_fuzzing_is_counted_by_solver(page: str) -> None:
+    lines = set(page.splitlines())
+    assert {
+        'windlass_fuzz_readable{solver="toy"} 1.0',
+        'windlass_fuzz_unhealthy_commits{solver="toy"} 1.0',
+        'windlass_fuzz_findings{solver="toy",state="open"} 1.0',
+        'windlass_fuzz_findings{solver="toy",state="flaky"} 0.0',
+        'windlass_fuzz_commits{place="schedule",solver="toy"} 2.0',
+        'windlass_fuzz_commits{place="failed",solver="toy"} 1.0',
+        'windlass_fuzz_untriaged_inputs{solver="toy"} 0.0',
+    } <= lines
 
 
 def test_every_metric_shown_is_in_the_catalogue(page: str) -> None:

@@ -213,6 +213,17 @@ READING: Final = (
     # This server shows no solver.
     Row("GET /api/v1/fuzz/{solver:str}", values={"solver": "s"}, otherwise=404),
     Row("GET /api/v1/fuzz/{solver:str}/coverage", values={"solver": "s"}, otherwise=404),
+    Row("GET /api/v1/fuzz/{solver:str}/statistics", values={"solver": "s"}, otherwise=404),
+    Row(
+        "GET /api/v1/fuzz/{solver:str}/reached/{commit:str}",
+        values={"solver": "s", "commit": "c"},
+        otherwise=404,
+    ),
+    Row(
+        "GET /api/v1/fuzz/{solver:str}/report/{page:str}",
+        values={"solver": "s", "page": "index.html"},
+        otherwise=404,
+    ),
     *(
         Row(
             f"GET /api/v1/fuzz/{{solver:str}}/findings/{{finding:str}}{what}",

@@ -47,8 +47,8 @@ function Solvers({ solvers }: { solvers: readonly Solver[] }) {
   return (
     <PlainTable
       label="Solvers"
-      head={["Solver", "Queue", "Scheduled", "Runs", "Open findings", "Repository"]}
-      numbers={[1, 2, 3, 4]}
+      head={["Solver", "Queue", "Scheduled", "Runs", "Open findings", "Alarms", "Repository"]}
+      numbers={[1, 2, 3, 4, 5]}
       rows={solvers.map((solver) => ({
         key: solver.name,
         cells: [
@@ -73,7 +73,7 @@ function namesOf(solver: Solver) {
 }
 
 function numbersOf(solver: Solver) {
-  if (solver.problem) return ["–", "–", "–", "–"];
+  if (solver.problem) return ["–", "–", "–", "–", "–"];
   const to = (tab: "builds" | "schedule" | "findings", value: number) => (
     <Link key={tab} to="/fuzzing" search={{ solver: solver.name, tab }}>
       {count(value)}
@@ -84,5 +84,10 @@ function numbersOf(solver: Solver) {
     to("schedule", solver.scheduled),
     count(solver.runs),
     to("findings", solver.open_findings),
+    solver.unhealthy ? (
+      <StateBadge key="alarms" state="failed" label={count(solver.unhealthy)} plain />
+    ) : (
+      "0"
+    ),
   ];
 }

@@ -5,16 +5,18 @@ import { Loading } from "../../ui/Loading";
 import { Section } from "../../ui/Page";
 import { Tabs } from "../../ui/Tabs";
 import { Time } from "../../ui/Time";
+import { Alarms } from "./Alarms";
 import { Builds } from "./Builds";
 import { Coverage } from "./Coverage";
 import { Findings } from "./Findings";
 import styles from "./Fuzzing.module.css";
 import { type FuzzingSearch, type FuzzTab, fuzzingRoute } from "./route";
 import { Schedule } from "./Schedule";
+import { StatisticsPart } from "./Statistics";
 
 export type FuzzStatus = Schemas["FuzzStatus"];
 
-/** The queue, builds, schedule, findings and coverage of one solver. */
+/** The queue, builds, schedule, findings, statistics and coverage of one solver. */
 export function SolverPart({ name, search }: { name: string; search: FuzzingSearch }) {
   const navigate = fuzzingRoute.useNavigate();
   const found = useQuery({
@@ -35,6 +37,7 @@ export function SolverPart({ name, search }: { name: string; search: FuzzingSear
             {status.bucket}, read <Time at={status.read_at} />; commits checked{" "}
             {status.checked_at ? <Time at={status.checked_at} /> : "never"}
           </p>
+          <Alarms status={status} />
           <Tabs<FuzzTab>
             label={`Parts of ${name}`}
             value={tab}
@@ -45,6 +48,7 @@ export function SolverPart({ name, search }: { name: string; search: FuzzingSear
               { key: "findings", label: `Findings ${status.counts.open ?? 0}` },
               { key: "schedule", label: `Schedule ${status.counts.schedule ?? 0}` },
               { key: "builds", label: `Queue and builds ${status.counts.queue ?? 0}` },
+              { key: "statistics", label: "Statistics" },
               { key: "coverage", label: "Coverage" },
             ]}
           >
@@ -52,6 +56,7 @@ export function SolverPart({ name, search }: { name: string; search: FuzzingSear
               {tab === "findings" && <Findings status={status} open={search.finding} />}
               {tab === "schedule" && <Schedule status={status} />}
               {tab === "builds" && <Builds status={status} />}
+              {tab === "statistics" && <StatisticsPart solver={name} commit={search.commit} />}
               {tab === "coverage" && <Coverage solver={name} />}
             </div>
           </Tabs>

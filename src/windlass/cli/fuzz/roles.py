@@ -120,15 +120,15 @@ def make_build(
     """
     kinds: tuple[Kind, ...] = tuple(KINDS) if kind == "both" else (kind,)
 
-    async def step(context: FuzzContext) -> None:
+    async def step(context: FuzzContext) -> str:
         progress = Progress(context.pipeline.runtime.clock, json)
         with workspace(context.work, context.solver.name, "builder") as folder:
             role = Builder(context.solver, context.pipeline, folder, progress.notify)
-            await stop_on_sigterm(role.make(commit, kinds))
+            return await stop_on_sigterm(role.make_and_try(commit, kinds))
 
-    run_step(solver, location, step)
+    alarm = run_step(solver, location, step)
     if json:
-        print_json({"commit": commit, "kinds": kinds})
+        print_json({"commit": commit, "kinds": kinds, "alarm": alarm})
     else:
         say("done")
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Final, Literal
 
 from windlass.domain.values.errors import InvalidInput
@@ -12,6 +13,7 @@ KINDS: Final[Sequence[Kind]] = ("production", "coverage")
 BUILDS_KEPT_MS: Final = 7 * 86_400_000
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+_ENDING: Final = re.compile(r"\.[A-Za-z0-9_+-]{1,16}\Z")
 _COMMIT: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}\Z")
 
 
@@ -20,6 +22,16 @@ def check_name(name: str, field: str = "name") -> str:
     if not _NAME.match(name):
         raise InvalidInput(field, "at most 64 letters, digits, '-', '_' and '.'", name)
     return name
+
+
+def plain_ending(name: str) -> str:
+    """Returns the ending of a file's name, "" if it is not plain.
+
+    Tests come from repositories that we do not trust, and their names reach keys, reports and
+    scripts.
+    """
+    ending = PurePosixPath(name).suffix
+    return ending if _ENDING.match(ending) else ""
 
 
 def is_commit(text: object) -> bool:

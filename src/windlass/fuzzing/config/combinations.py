@@ -26,8 +26,11 @@ class Combination(NamedTuple):
     @property
     def target(self) -> str:
         """Returns the target, or else what the engine runs: a file of the build."""
-        if self.names.target:
-            return self.names.target
+        return self.names.target or self.program
+
+    @property
+    def program(self) -> str:
+        """Returns the file of the build that the engine runs."""
         return str(self.solver.engine.get("binary") or self.solver.binaries[0])
 
     @property

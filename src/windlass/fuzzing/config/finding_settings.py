@@ -56,11 +56,13 @@ class FindingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class HealthSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a run counts: at least this share of its executions ran to an answer.
 
-    After `runs` unhealthy runs in a row, the build counts as failed.
+    After `runs` unhealthy runs in a row, the build counts as failed. `coverage: false` is for
+    solvers without a real coverage build: one that counts nothing is then fine.
     """
 
     share: float = 0.01
     runs: int = 3
+    coverage: bool = True
 
 
 def check_finding_settings(

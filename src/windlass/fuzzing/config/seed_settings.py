@@ -2,6 +2,7 @@
 
 import msgspec
 
+from windlass.domain.schedules.webhooks import check_url
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
 
@@ -9,8 +10,9 @@ from windlass.domain.values.quantities import parse_duration_ms, parse_size
 class SeedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seeds besides the tests.
 
-    `corpora` are folders, .zip archives, or s3:// addresses of either; relative paths are in
-    the repository. `dictionaries` are files in AFL's format. `generate` is a program that
+    `corpora` are folders, archives (.zip, .tar, .tar.gz, .tgz, .tar.zst), s3:// addresses of
+    either, or https:// addresses of archives; relative paths are in the repository.
+    `dictionaries` are files in AFL's format. `generate` is a program that
     writes inputs to the folder `{output}` from the number `{seed}`, in at most
     `generate_timeout`. At most `inputs` inputs of `largest` each and `size` together are used.
     """
@@ -53,7 +55,9 @@ def check_seed_settings(seeds: SeedSettings) -> None:
             raise InvalidInput(f"seeds.{name}", "more than 0", number)
     for name, places in (("corpora", seeds.corpora), ("dictionaries", seeds.dictionaries)):
         for place in places:
-            if not place or ("://" in place and not place.startswith("s3://")):
-                raise InvalidInput(f"seeds.{name}", "a path or s3://bucket/path", place)
+            if place.startswith("https://"):
+                check_url(place, f"seeds.{name}")
+            elif not place or ("://" in place and not place.startswith("s3://")):
+                raise InvalidInput(f"seeds.{name}", "a path, s3://bucket/path or https://…", place)
     if seeds.generate and not any("{output}" in word for word in seeds.generate):
         raise InvalidInput("seeds.generate", "a command with {output}", list(seeds.generate))

@@ -30,6 +30,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
 from windlass.domain.values.suggest import did_you_mean
 from windlass.fuzzing.buckets.layout import check_name
+from windlass.fuzzing.config.alarm_settings import AlarmSettings, check_alarm_settings
 from windlass.fuzzing.config.branch_names import check_branches, is_pattern
 from windlass.fuzzing.config.finding_settings import (
     FindingSettings,
@@ -143,6 +144,7 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     signature: SignatureSettings = SignatureSettings()
     findings: FindingSettings = FindingSettings()
     health: HealthSettings = HealthSettings()
+    alarms: AlarmSettings = AlarmSettings()
     bisect: Literal["builds", "build"] = "builds"
     roles: Mapping[Role, RoleSettings] = {}
 
@@ -294,6 +296,7 @@ def _check(solver: Solver) -> None:
         raise InvalidInput("commits.extensions", "file extensions such as .cpp", wrong)
     check_finding_settings(solver.signature, solver.findings, solver.health)
     check_seed_settings(solver.seeds)
+    check_alarm_settings(solver.alarms)
     _check_quantities(solver)
 
 

@@ -1,7 +1,7 @@
 """`afl`: fuzzes targets built with `afl-cc` or `afl-clang-fast`, one `afl-fuzz` per core.
 
-One main instance and a secondary instance per further core share a folder. Their results are
-collected when they have ended.
+One main instance and a secondary instance per further core share a folder. Crashes are copied out
+of it while they run, so that a killed run loses none; new inputs when they have ended.
 """
 
 import asyncio
@@ -59,6 +59,7 @@ class AflEngine:
     """The engine for AFL++."""
 
     options_type = AflOptions
+    counts_coverage = True
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -98,21 +99,29 @@ class AflEngine:
         roles = ["-M", *["-S"] * (campaign.cores - 1)]
         variables = UNTIL_BUG if campaign.until_bug else {}
 
+        failures = _Failures(shared, campaign)
+
         def on_output(_: str) -> None:
+            failures.collect()
             campaign.on_progress(_statistics(shared))
 
-        ends = await asyncio.gather(
-            *(
-                self._run(
-                    self._fuzz_argv(seeds, shared, f"core{n}", role, campaign), limits, variables,
-                    None if n else on_output,
+        try:
+            ends = await asyncio.gather(
+                *(
+                    self._run(
+                        self._fuzz_argv(seeds, shared, f"core{n}", role, campaign), limits,
+                        variables, None if n else on_output,
+                    )
+                    for n, role in enumerate(roles)
                 )
-                for n, role in enumerate(roles)
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+        finally:
+            failures.collect()
         count = _statistics(shared)
         count.seconds = max(ended.took_ms for ended, _ in ends) / 1000
-        count.new_inputs = _collect(shared, campaign)
+        count.new_inputs = sum(
+            _copy(path, campaign.corpus, "") for path in shared.glob("*/queue/id*")
+        )
         if count.executions == 0:
             raise EngineFailed(f"afl-fuzz did not fuzz: {last_line(ends[0][1])}")
         campaign.on_progress(count)
@@ -189,12 +198,26 @@ def _statistics(shared: Path) -> Statistics:
     return count
 
 
-def _collect(shared: Path, campaign: Campaign) -> int:
-    """Copies crashes and new inputs out of AFL's folders, each content once."""
-    failing = ["crashes", *(["hangs"] if {"timeout", "hang"} & set(campaign.kinds) else [])]
-    for path in (path for name in failing for path in shared.glob(f"*/{name}/id*")):
-        _copy(path, campaign.crashes, "crash-")
-    return sum(_copy(path, campaign.corpus, "") for path in shared.glob("*/queue/id*"))
+class _Failures:
+    """Copies inputs that failed out of AFL's folders, each content once.
+
+    A file that AFL was still writing has another size the next time, and is copied again.
+    """
+
+    def __init__(self, shared: Path, campaign: Campaign) -> None:
+        slow = {"timeout", "hang"} & set(campaign.kinds)
+        self._folders = ("crashes", "hangs") if slow else ("crashes",)
+        self._shared = shared
+        self._into = campaign.crashes
+        self._copied: set[tuple[Path, int]] = set()
+
+    def collect(self) -> None:
+        """Copies what is new since the last call."""
+        for path in (path for name in self._folders for path in self._shared.glob(f"*/{name}/id*")):
+            found = (path, path.stat().st_size)
+            if found not in self._copied:
+                _copy(path, self._into, "crash-")
+                self._copied.add(found)
 
 
 def _copy(path: Path, folder: Path, start: str) -> int:

@@ -48,6 +48,7 @@ class LibFuzzerEngine:
     """The engine for libFuzzer targets."""
 
     options_type = LibFuzzerOptions
+    counts_coverage = True
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -114,7 +115,7 @@ class LibFuzzerEngine:
         count.seconds = ended.took_ms / 1000
         count.new_inputs = max(len(os.listdir(campaign.corpus)) - before, 0)
         if count.executions == 0:
-            raise EngineFailed(f"{self._options.binary} did not fuzz: {last_line(output)}")
+            raise EngineFailed(f"{self._options.binary} did not fuzz: {_complaint(output)}")
         campaign.on_progress(count)
         return count
 
@@ -149,6 +150,12 @@ class LibFuzzerEngine:
     async def _run(self, flags: Sequence[str], timeout_ms: int) -> tuple[ExitStatus, str]:
         limits = Limits(timeout_ms, memory=self._target.memory * 2)
         return await self._tools.run([str(self._binary), *flags], limits)
+
+
+def _complaint(output: str) -> str:
+    """Returns what the driver says is wrong; its last line says only that it ends."""
+    errors = [line for line in output.splitlines() if "ERROR:" in line]
+    return last_line(errors[-1] if errors else output)
 
 
 def _statistics(output: str) -> Statistics:

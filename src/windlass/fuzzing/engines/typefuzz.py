@@ -153,7 +153,12 @@ class TypefuzzEngine:
         """Fuzzes one seed; returns whether the seed is usable."""
         folder = self._tools.folder("typefuzz")
         limits = Limits(left_ms, memory=self._target.memory * 2, grace_ms=1_000)
-        ended, output = await self._tools.run(self._typefuzz_argv(folder, seed), limits)
+
+        def on_output(_: str) -> None:
+            _collect(folder / "bugs", campaign.crashes)  # a killed run must not lose them
+
+        argv = self._typefuzz_argv(folder, seed)
+        ended, output = await self._tools.run(argv, limits, on_output=on_output)
         bugs = _collect(folder / "bugs", campaign.crashes)
         shutil.rmtree(folder, ignore_errors=True)
         calls = self._calls(output, bugs)

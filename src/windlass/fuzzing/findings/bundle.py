@@ -27,7 +27,7 @@ def pack_finding(
     first = input_name(finding)
     page = render(finding, solver, f"inputs/{first}")
     command = shlex.join(finding.command)
-    script = SCRIPT.format(commit=finding.found_in, name=first, command=command)
+    script = SCRIPT.format(commit=finding.found_in, name=shlex.quote(first), command=command)
     with tarfile.open(archive, "w:gz", compresslevel=3) as packed:
         packed.add(build, f"{top}/build")
         for name, path in inputs.items():

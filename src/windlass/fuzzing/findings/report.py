@@ -1,11 +1,11 @@
 """Renders a finding as a Markdown report."""
 
 import base64
-import re
 import shlex
-from pathlib import PurePosixPath
 
 from windlass.domain.values.times import format_moment
+from windlass.fuzzing.buckets.layout import plain_ending
+from windlass.fuzzing.findings.markdown import code, code_block
 from windlass.fuzzing.findings.record import Finding, OnBranch
 
 SHORT = 12
@@ -16,7 +16,7 @@ def render(finding: Finding, solver: str, location: str) -> str:
     """Returns the report; `location` is the key of the input in the bucket."""
     return "\n".join(
         [
-            f"# {finding.title}",
+            f"# {code(finding.title)}",
             "",
             f"{solver}, finding `{finding.key}`: {_state(finding)}, {_origin(finding)}",
             "",
@@ -34,23 +34,15 @@ def render(finding: Finding, solver: str, location: str) -> str:
             f"# or by hand, in the folder of the build: {shlex.join(finding.command)}",
             "```",
             "",
-            *_block("Input", finding.excerpt),
+            *code_block("Input", finding.excerpt),
             *_binary(finding),
-            *_block("Output", finding.output.strip() or "(nothing)"),
+            *code_block("Output", finding.output.strip() or "(nothing)"),
         ]
     )
 
 
 def _combination(finding: Finding) -> str:
     return f" for `{finding.combination}`" if finding.combination else ""
-
-
-def _block(title: str, text: str) -> list[str]:
-    """Returns text in a code block whose fence is longer than any in the text."""
-    if not text:
-        return []
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""]))
-    return [f"## {title}", "", fence, text.rstrip("\n"), fence, ""]
 
 
 def _binary(finding: Finding) -> list[str]:
@@ -63,8 +55,8 @@ def _binary(finding: Finding) -> list[str]:
         f"{number * ROW:08x}  {row.hex(' '):<{ROW * 3}} |{_printable(row)}|"
         for number, row in enumerate(rows)
     )
-    code = f"base64 -d <<< {finding.binary} > {input_name(finding)}"
-    return [*_block("Input (hexdump)", dump), *_block("Input (base64)", code)]
+    restore = f"base64 -d <<< {finding.binary} > {input_name(finding)}"
+    return [*code_block("Input (hexdump)", dump), *code_block("Input (base64)", restore)]
 
 
 def _printable(row: bytes) -> str:
@@ -75,7 +67,7 @@ def summary(finding: Finding) -> str:
     """Returns a finding in one line."""
     branches = branches_in_short(finding)
     more = f"; {branches}" if branches else ""
-    return f"{finding.key} {finding.state}: {finding.title} ({_origin(finding)}{more})"
+    return f"{finding.key} {finding.state}: {code(finding.title)} ({_origin(finding)}{more})"
 
 
 def branches_in_short(finding: Finding) -> str:
@@ -133,7 +125,7 @@ def _origins(finding: Finding) -> list[str]:
     for one in finding.origins:
         good = "an unknown commit" if one.last_good is None else f"`{one.last_good[:SHORT]}`"
         end = f", gone in `{one.gone_in[:SHORT]}`" if one.gone_in else ""
-        lines.append(f"- after {good}, in `{one.first_bad[:SHORT]}` {one.subject}{end}")
+        lines.append(f"- after {good}, in `{one.first_bad[:SHORT]}` {code(one.subject)}{end}")
         if one.suspect_count > 1:
             names = ", ".join(f"`{commit[:SHORT]}`" for commit in one.suspects)
             lines.append(f"  - {one.suspect_count} commits may be to blame: {names}")
@@ -156,7 +148,9 @@ def _facts(finding: Finding) -> list[str]:
         ("engine", finding.engine),
     ]
     if finding.introduced_by is not None:
-        rows.append(("first bad build", f"`{finding.introduced_by}` {finding.introduced_subject}"))
+        rows.append(
+            ("first bad build", f"`{finding.introduced_by}` {code(finding.introduced_subject)}")
+        )
     if finding.last_good is not None:
         rows.append(("last good build", f"`{finding.last_good}`"))
     if finding.old:
@@ -164,16 +158,16 @@ def _facts(finding: Finding) -> list[str]:
     if finding.closed_in is not None:
         rows.append(("fixed in", f"`{finding.closed_in}`"))
     if finding.closed_by:
-        rows.append(("closed by hand", finding.closed_by))
+        rows.append(("closed by hand", code(finding.closed_by)))
     if finding.closed_why:
-        rows.append(("closed", finding.closed_why))
+        rows.append(("closed", code(finding.closed_why)))
     if finding.unsure:
-        rows.append(("not closed", finding.unsure))
+        rows.append(("not closed", code(finding.unsure)))
     if finding.note:
-        rows.append(("set aside", finding.note))
+        rows.append(("set aside", code(finding.note)))
     others = [title for title in finding.signatures if title != finding.title]
     if others:
-        rows.append(("also seen as", "; ".join(others[:5])))
+        rows.append(("also seen as", "; ".join(map(code, others[:5]))))
     if finding.group:
         rows.append(("shares frames with", f"`{finding.group}`"))
     if len(finding.inputs) > 1:
@@ -203,4 +197,4 @@ def _times_of(count: int) -> str:
 
 def input_name(finding: Finding) -> str:
     """Returns a file name for the input of a finding."""
-    return f"{finding.key}{PurePosixPath(finding.input).suffix}"
+    return f"{finding.key}{plain_ending(finding.input)}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from windlass.domain.values.errors import NotFound
-from windlass.fuzzing.buckets.layout import findings_prefix
+from windlass.fuzzing.buckets.layout import findings_prefix, plain_ending
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.record import FINDING, Finding
 from windlass.fuzzing.findings.report import render
@@ -58,7 +58,7 @@ class FindingStore:
 
     async def put_input(self, key: str, data: bytes, suffix: str) -> str:
         """Stores an input and returns its name for the record."""
-        name = f"input-{hashlib.sha256(data).hexdigest()[:SHORT]}{suffix}"
+        name = f"input-{hashlib.sha256(data).hexdigest()[:SHORT]}{plain_ending(f'x{suffix}')}"
         await self._pipeline.bucket.put(f"{self._prefix}/{key}/{name}", data)
         return name
 

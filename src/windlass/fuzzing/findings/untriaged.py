@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.buckets.layout import build_key, check_commit, is_commit, untriaged_prefix
+from windlass.fuzzing.buckets.layout import (
+    build_key,
+    check_commit,
+    is_commit,
+    plain_ending,
+    untriaged_prefix,
+)
 from windlass.fuzzing.state.pipeline import Pipeline
 
 MOST: Final = 500  # inputs per commit
@@ -33,7 +39,9 @@ class Untriaged:
                 return
             if path in self._uploaded or not path.is_file() or path.stat().st_size > LARGEST:
                 continue
-            await self._bucket.put(self._key(commit, path.read_bytes(), path.suffix), path)
+            await self._bucket.put(
+                self._key(commit, path.read_bytes(), plain_ending(path.name)), path
+            )
             self._uploaded.add(path)
 
     async def commits(self) -> dict[str, list[str]]:
@@ -55,7 +63,7 @@ class Untriaged:
 
     async def finish(self, commit: str, left: list[Path]) -> None:
         """Removes the inputs of a commit that were looked into; `left` were not."""
-        waiting = {self._key(commit, path.read_bytes(), path.suffix) for path in left}
+        waiting = {self._key(commit, path.read_bytes(), plain_ending(path.name)) for path in left}
         keys = (await self.commits()).get(commit, [])
         await self._bucket.delete([key for key in keys if key not in waiting])
 

@@ -32,13 +32,15 @@ class Limits:
 
     `memory` limits the resident memory of the program and its descendants together, by
     polling. `address_space` limits what each of them may map, through the kernel; do not set
-    it for sanitizers, which map far more than they use. With `rolling`, a program that writes
+    it for sanitizers, which map far more than they use. `file_size` limits each file that it
+    writes, through the kernel. With `rolling`, a program that writes
     more than `output` keeps running and the runner discards its earlier output.
     """
 
     timeout_ms: int
     memory: int = 0
     address_space: int = 0
+    file_size: int = 0
     output: int = 64 * MIB
     rolling: bool = False
     grace_ms: int = 2_000
@@ -95,7 +97,7 @@ async def run(
     """
     began = clock.now_ms()
     process = await _start(argv, cwd, (log, errors or log), env)
-    _set_rlimits(process.pid, limits.address_space)
+    _set_rlimits(process.pid, limits)
     waiter = asyncio.ensure_future(process.wait())
     reason: Reason = "exited"
     try:
@@ -152,12 +154,16 @@ async def _start(
             raise InvalidSetting("command", text, argv[0]) from None
 
 
-def _set_rlimits(pid: int, address_space: int) -> None:
+def _set_rlimits(pid: int, limits: Limits) -> None:
     """Sets kernel limits from outside: code between fork and exec could deadlock on a lock."""
     try:
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
-        if address_space:
-            resource.prlimit(pid, resource.RLIMIT_AS, (address_space, address_space))
+        for kind, most in (
+            (resource.RLIMIT_AS, limits.address_space),
+            (resource.RLIMIT_FSIZE, limits.file_size),
+        ):
+            if most:
+                resource.prlimit(pid, kind, (most, most))
     except (ProcessLookupError, PermissionError):
         pass  # the program has already ended
 

@@ -16,13 +16,19 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
+from windlass.fuzzing.alarms.sender import alarm_of, send_alarm
 from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, build_log_key
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
 from windlass.fuzzing.config.combinations import Combination, combinations_of, for_coverage
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.processes.runner import tail
 from windlass.fuzzing.roles.build_steps import BuildSteps
-from windlass.fuzzing.roles.run_health import alarm_about, raise_alarm, record_builds
+from windlass.fuzzing.roles.run_health import (
+    alarm_about,
+    end_alarm,
+    raise_alarm,
+    record_builds,
+)
 from windlass.fuzzing.sources.mirror import GitFailed, Mirror
 from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
@@ -92,9 +98,7 @@ class Builder:
             await asyncio.shield(steps.release(held))
             raise
         await self._finish(steps, held, log, why)
-        made = BuiltCombinations()
-        if not why and self.pipeline.matrix:
-            made = await self.pipeline.built(held.commit)
+        made = BuiltCombinations() if why else await self._made_of(held.commit)
         alarm = "" if why else await self._try_all(held.commit, mirror, made.built)
         return BuildReport(
             outcome="failed" if why else "built", commit=held.commit, why=why, alarm=alarm,
@@ -125,9 +129,14 @@ class Builder:
         if alarm:
             self.notify(f"{_title(commit, one.name)}: {alarm}")
             await raise_alarm(self.pipeline, commit, alarm, one.name)
+            why = f"{one.name}: {alarm}" if one.name else alarm
+            said = alarm_of(self.solver.name, commit, why, 0, self.pipeline.now_ms())
+            await send_alarm(said, self.solver.alarms, self.pipeline.runtime.clock, self.notify)
+        elif not one.name:
+            await end_alarm(self.pipeline, commit)
         return alarm
 
-    async def make(self, commit: str, kinds: Sequence[Kind]) -> None:
+    async def make(self, commit: str, kinds: Sequence[Kind]) -> Mirror:
         """Builds and uploads one commit without changing the state; raises if anything fails."""
         log = self.work / "build.log"
         log.write_bytes(b"")
@@ -139,6 +148,19 @@ class Builder:
         except BuildFailed as error:
             await self._keep_log(full, log, str(error))
             raise WindlassError(f"{error}; output: {tail(log, OUTPUT_CHARS).strip()}") from None
+        return mirror
+
+    async def make_and_try(self, commit: str, kinds: Sequence[Kind]) -> str:
+        """Does that, and returns what is wrong with a new production build."""
+        mirror = await self.make(commit, kinds)
+        full = await mirror.require(commit)
+        if "production" not in kinds:
+            return ""
+        return await self._try_all(full, mirror, (await self._made_of(full)).built)
+
+    async def _made_of(self, commit: str) -> BuiltCombinations:
+        """Returns which combinations of a matrix are built, and why others are not."""
+        return await self.pipeline.built(commit) if self.pipeline.matrix else BuiltCombinations()
 
     async def _make(
         self, commit: str, mirror: Mirror, log: Path, kinds: Sequence[Kind] = KINDS

@@ -22,6 +22,7 @@ from windlass.fuzzing.buckets.layout import (
     coverage_key,
 )
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.config.alarm_settings import AlarmSettings
 from windlass.fuzzing.config.combinations import (
     Combination,
     combination_names,
@@ -31,6 +32,7 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.fuzzing.findings.judge import Slow, tries_for
 from windlass.fuzzing.findings.known import TRIES
+from windlass.fuzzing.findings.markdown import code
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render
 from windlass.fuzzing.findings.sarif import Place, place_of, sarif
@@ -106,7 +108,9 @@ class ChangeCheck:
         base = await mirror.merge_base(await _resolve(mirror, base, "base"), head)
         if base == head:
             raise InvalidInput("head", f"a commit after the base {base[:12]}", head)
-        solver = msgspec.structs.replace(self.solver, issues={}, bisect="builds")
+        solver = msgspec.structs.replace(
+            self.solver, issues={}, alarms=AlarmSettings(), bisect="builds"
+        )
         local = self._local()
         await self._copy_known(local.bucket, base)
         for commit in (base, head):
@@ -249,10 +253,10 @@ def summary_page(
     if report.findings:
         lines += ["| age | kind | finding | place | input | the base |", "|---" * 6 + "|"]
         for one in report.findings:
-            place = places[one.key]
+            place = code("{0.file}:{0.line}".format(places[one.key]))
             lines.append(
-                f"| {one.age} | {one.kind.replace('_', ' ')} | {one.title.replace('|', '¦')} | "
-                f"{place.file}:{place.line} | `{one.input}` ({one.size} bytes) | {one.base} |"
+                f"| {one.age} | {one.kind.replace('_', ' ')} | {code(one.title)} | "
+                f"{place} | `{one.input}` ({one.size} bytes) | {one.base} |"
             )
         lines.append("")
     ages = {one.key: one.age for one in report.findings}

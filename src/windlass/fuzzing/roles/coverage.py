@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.buckets.layout import coverage_key, plain_ending
 from windlass.fuzzing.builds.archive import unpack
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
@@ -195,7 +195,7 @@ class CoverageRole:
         folder = fresh_folder(self.work / "crashed")
         for number, path in enumerate(tests):
             self.notify(f"{path.name} crashes with the coverage build")
-            shutil.copyfile(path, folder / f"{number}{path.suffix}")
+            shutil.copyfile(path, folder / f"{number}{plain_ending(path.name)}")
         if await self.pipeline.has_build(commit, ("production",)):
             await Untriaged(self.pipeline, combination).keep(commit, folder)
 

@@ -14,6 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.values.errors import NotFound, WindlassError
+from windlass.fuzzing.alarms.sender import alarm_of, send_alarm
 from windlass.fuzzing.buckets.layout import statistics_prefix
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.config.combinations import Combination, combinations_of
@@ -29,7 +30,7 @@ from windlass.fuzzing.roles.combinations.combination_run import CombinationRepor
 from windlass.fuzzing.roles.combinations.recheck import recheck_findings
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.roles.run_health import record_health
+from windlass.fuzzing.roles.run_health import health_key, record_health
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
@@ -143,7 +144,29 @@ class Fuzzer:
         report.marked_bad = await record_health(
             self.pipeline, commit, report.why, self.solver.health
         )
+        await self._alarm(commit, report)
         return report
+
+    async def _alarm(self, commit: str, report: FuzzReport) -> None:
+        """Tells people of the first run that did nothing, and of a build that is given up."""
+        if not report.why and all(one.outcome == "fuzzed" for one in report.combinations):
+            return
+        health = await self.pipeline.health.read()
+        bad = health.commits.get(commit) if report.why else None
+        if bad is not None and (bad.runs == 1 or report.marked_bad):
+            await self._send_alarm(commit, report.why, bad.runs, report.marked_bad)
+        for one in report.combinations:
+            sick = health.combinations.get(health_key(commit, one.combination))
+            if one.outcome != "unhealthy" or sick is None:
+                continue
+            given_up = sick.runs == self.solver.health.runs
+            if sick.runs == 1 or given_up:
+                why = f"{one.combination}: {one.why}"
+                await self._send_alarm(commit, why, sick.runs, given_up)
+
+    async def _send_alarm(self, commit: str, why: str, runs: int, given_up: bool) -> None:
+        alarm = alarm_of(self.solver.name, commit, why, runs, self.pipeline.now_ms(), given_up)
+        await send_alarm(alarm, self.solver.alarms, self.pipeline.runtime.clock, self.notify)
 
     async def _campaign(self, commit: str) -> FuzzReport:
         began = self.pipeline.now_ms()

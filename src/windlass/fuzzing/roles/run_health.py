@@ -8,6 +8,7 @@ from windlass.fuzzing.config.combinations import Combination, combinations_of
 from windlass.fuzzing.config.finding_settings import HealthSettings
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
+from windlass.fuzzing.reach.build_trial import coverage_trouble, production_trouble
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.roles.seed_runs import SeedRuns
 from windlass.fuzzing.roles.seed_selection import find_tests
@@ -128,7 +129,7 @@ def health_key(commit: str, combination: str) -> str:
 async def alarm_about(
     commit: str, combination: Combination, pipeline: Pipeline, mirror: Mirror, work: Path
 ) -> str:
-    """Runs some tests with the build of a commit; says if it starts none or answers none.
+    """Tries the builds of a commit; says if they start or answer no test, or cover no code.
 
     A test that is slower than the trial, but not than its solver allows, says nothing.
     """
@@ -146,9 +147,18 @@ async def alarm_about(
     clock = pipeline.runtime.clock
     crashes = fresh_folder(work / "crashes")
     count = await SeedRuns(engine, crashes, (), clock, clock.now_ms() + TRIAL_MS).run(tests, 1)
-    if count.tests_fine or count.bugs or (patience < 1 and count.timeouts):
+    if patience < 1 and count.timeouts:
         return ""
-    return f"the new build answers none of the {count.tests} tests that were tried"
+    if not count.tests_fine and not count.bugs:
+        return f"the new build answers none of the {count.tests} tests that were tried"
+    scratch = fresh_folder(work / "trial")
+    trouble = await production_trouble(engine, tests, scratch / "production")
+    counting = await builds.fetch(commit, "coverage") if solver.health.coverage else None
+    if trouble or counting is None:
+        return trouble
+    if combination.name and not (counting.folder / combination.program).exists():
+        return ""  # a target need not be in the coverage build
+    return await coverage_trouble(solver, counting, tests, scratch / "coverage", clock)
 
 
 async def raise_alarm(pipeline: Pipeline, commit: str, why: str, combination: str = "") -> None:
@@ -163,3 +173,10 @@ async def raise_alarm(pipeline: Pipeline, commit: str, why: str, combination: st
     await pipeline.health.update(
         lambda health: health._replace(commits={**health.commits, commit: alarm})
     )
+
+
+async def end_alarm(pipeline: Pipeline, commit: str) -> None:
+    """Takes back the alarm about an earlier build of a commit; runs are another matter."""
+    alarm = (await pipeline.health.read()).commits.get(commit)
+    if alarm is not None and alarm.runs == 0:
+        await record_health(pipeline, commit, "", HealthSettings())

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from windlass.fuzzing.buckets.layout import plain_ending
 from windlass.fuzzing.config.finding_settings import FailureKind
 from windlass.fuzzing.engines.engine import Engine, Statistics, Verdict
 from windlass.fuzzing.engines.tool_runner import run_concurrently
@@ -45,7 +46,7 @@ class SeedRuns:
         count.memory += verdict.kind == "memory"
         if verdict.kind == "bug" or verdict.kind in self.kinds:
             name = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
-            shutil.copyfile(path, self.crashes / f"test-{name}{path.suffix}")
+            shutil.copyfile(path, self.crashes / f"test-{name}{plain_ending(path.name)}")
 
 
 def added(count: Statistics, more: Statistics) -> Statistics:

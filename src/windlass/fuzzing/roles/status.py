@@ -60,7 +60,7 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit, or one combination of it, that was not built or whose last runs did nothing."""
+    """A commit, or one combination of it, with an alarm about its build or its last runs."""
 
     commit: str
     runs: int
@@ -105,7 +105,7 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
     folder = key.rpartition("/")[0]
     unreadable: list[str] = []
     health = await pipeline.health.read()
-    current = {*queue.queue, *queue.built, *queue.failed, *(entry.hash for entry in schedule)}
+    known = {*queue.queue, *queue.built, *queue.failed, *(entry.hash for entry in schedule)}
     mapped = [item async for item in pipeline.bucket.list(folder) if item.key == key]
     return PipelineStatus(
         solver=pipeline.solver,
@@ -141,6 +141,7 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
         unhealthy=[
             UnhealthyCommit(commit=c, runs=bad.runs, why=bad.why, at=format_moment(bad.at_ms))
             for c, bad in health.commits.items()
+            if c in known
         ]
         + [
             UnhealthyCommit(
@@ -151,7 +152,7 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
                 at=format_moment(bad.at_ms),
             )
             for key, bad in health.combinations.items()
-            if key.partition("/")[0] in current
+            if key.partition("/")[0] in known
         ],
         untriaged=await count_untriaged(pipeline),
         next_run=None if solver is None else await next_run(solver, pipeline),

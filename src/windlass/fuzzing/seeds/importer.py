@@ -1,7 +1,7 @@
-"""Fetches seeds from outside: folders, archives, buckets, dictionaries, a generator program.
+"""Fetches seeds from outside: folders, archives, buckets, web, dictionaries, a generator program.
 
-What a bucket or an archive holds is kept on this machine until it changes. A place that cannot
-be used is reported, and the run goes on without it.
+What a bucket, a server or an archive holds is kept on this machine until it changes. A place
+that cannot be used is reported, and the run goes on without it.
 """
 
 import hashlib
@@ -9,9 +9,11 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.buckets.bucket import Bucket, Listed
@@ -23,12 +25,15 @@ from windlass.fuzzing.seeds.dictionaries import (
     format_dictionary,
     parse_dictionary,
 )
-from windlass.fuzzing.seeds.limits import SeedFolder, SeedsRefused, limits_of
+from windlass.fuzzing.seeds.limits import SeedFolder, SeedLimits, SeedsRefused, limits_of
+from windlass.fuzzing.seeds.tars import GZIPPED, PLAIN, ZSTD, read_tar
+from windlass.fuzzing.seeds.web import HTTPS, download
 from windlass.fuzzing.state.open import open_bucket
 from windlass.ports.clock import Chance, Clock
 
 S3: Final = "s3://"
-ARCHIVE: Final = ".zip"
+ZIP: Final = ".zip"
+ARCHIVES: Final = (ZIP, *PLAIN, *GZIPPED, *ZSTD)
 READY: Final = ".ready"
 LOG_TAIL: Final = 500
 
@@ -83,6 +88,8 @@ class SeedImporter:
     async def _corpus(self, place: str) -> Path:
         if place.startswith(S3):
             return await self._from_bucket(place)
+        if place.startswith(HTTPS):
+            return await self._from_web(place)
         path = self._local(place)
         if path.is_dir():
             folder = self._fresh(_name("folder", place))
@@ -92,14 +99,28 @@ class SeedImporter:
             return folder
         about = path.stat()
         name = _name("archive", place, about.st_size, about.st_mtime_ns, self.settings)
-        return self._unpacked(name, path)
+        return await self._unpacked(name, path, place)
+
+    async def _from_web(self, place: str) -> Path:
+        """Downloads an archive, unless the server says that the kept one is current."""
+        name = _name("web", place, self.settings)
+        ready = self._cache / name / READY
+        known = ready.read_text() if ready.exists() else ""
+        scratch = self._cache / "download"
+        got = await download(place, scratch, self.settings.size_bytes, known)
+        if not got.fresh:
+            return self._cache / name
+        self._fresh(name)
+        folder = await self._unpacked(name, scratch, urlsplit(place).path)
+        ready.write_text(got.version)
+        return folder
 
     async def _from_bucket(self, place: str) -> Path:
         """Fetches an archive, or all objects below a prefix, unless they are known already."""
         parent, _, last = place.rstrip("/").rpartition("/")
-        bucket = self.bucket_of(parent if place.endswith(ARCHIVE) else place)
+        bucket = self.bucket_of(parent if place.endswith(ARCHIVES) else place)
         try:
-            if place.endswith(ARCHIVE):
+            if place.endswith(ARCHIVES):
                 listed = await _find(bucket, last)
             else:
                 listed = await self._listed(bucket)
@@ -131,11 +152,11 @@ class SeedImporter:
     async def _download(self, bucket: Bucket, place: str, listed: list[Listed], name: str) -> Path:
         scratch = self._cache / "download"
         scratch.parent.mkdir(parents=True, exist_ok=True)
-        if place.endswith(ARCHIVE):
+        if place.endswith(ARCHIVES):
             if listed[0].size > self.settings.size_bytes:
                 raise SeedsRefused(f"larger than {self.settings.size_bytes} bytes (seeds.size)")
             await bucket.download(listed[0].key, scratch)
-            return self._unpacked(name, scratch)
+            return await self._unpacked(name, scratch, place)
         folder = self._fresh(name)
         into = SeedFolder(folder, limits_of(self.settings))
         for item in listed:
@@ -144,12 +165,18 @@ class SeedImporter:
         (folder / READY).touch()
         return folder
 
-    def _unpacked(self, name: str, archive: Path) -> Path:
+    async def _unpacked(self, name: str, archive: Path, called: str) -> Path:
         """Unpacks an archive once; a run that is killed meanwhile leaves no half of it."""
         if (self._cache / name / READY).exists():
             return self._cache / name
         folder = self._fresh(name)
-        read_archive(archive, SeedFolder(folder, limits_of(self.settings)))
+        into = SeedFolder(folder, limits_of(self.settings))
+        if called.endswith(ZIP):
+            read_archive(archive, into)
+        elif called.endswith(ARCHIVES):
+            await read_tar(archive, called, into, self.clock)
+        else:
+            raise SeedsRefused(f"expected a folder or an archive ({', '.join(ARCHIVES)})")
         (folder / READY).touch()
         return folder
 
@@ -162,10 +189,12 @@ class SeedImporter:
         argv = list(self.settings.generate)
         for key, value in known.items():
             argv = [word.replace("{" + key + "}", str(value)) for word in argv]
-        limits = Limits(self.settings.timeout_ms, memory=self.memory)
+        most = self.settings.size_bytes
+        limits = Limits(self.settings.timeout_ms, memory=self.memory, file_size=most)
         ended = await run(
-            argv, cwd=self.sources, log=log, limits=limits, clock=self.clock, env=dict(os.environ)
-        )
+            argv, cwd=self.sources, log=log, limits=limits, clock=self.clock, env=dict(os.environ),
+            on_poll=lambda: _check_room(made, limits_of(self.settings)),
+        )  # fmt: skip
         if not ended.ok:
             how = ended.describe(limits)
             raise SeedsRefused(f"{argv[0]} {how}: {tail(log, LOG_TAIL).strip()}")
@@ -191,6 +220,10 @@ class SeedImporter:
         return path
 
     async def _content(self, place: str) -> bytes:
+        if place.startswith(HTTPS):
+            scratch = self._cache / "download"
+            await download(place, scratch, LARGEST_FILE)
+            return scratch.read_bytes()
         if not place.startswith(S3):
             return _bounded(self._local(place), LARGEST_FILE)
         parent, _, last = place.rpartition("/")
@@ -245,8 +278,22 @@ def plain_files(folder: Path) -> Iterator[Path]:
         folders.sort()
         for name in sorted(names):
             path = Path(place, name)
-            if stat.S_ISREG(path.lstat().st_mode):
-                yield path
+            with suppress(FileNotFoundError):
+                if stat.S_ISREG(path.lstat().st_mode):
+                    yield path
+
+
+def _check_room(folder: Path, limits: SeedLimits) -> None:
+    """Raises once a generator has written more than may be used."""
+    size = 0
+    for files, path in enumerate(plain_files(folder), 1):
+        with suppress(FileNotFoundError):  # it may delete what it wrote
+            size += path.lstat().st_blocks * 512
+        if files > limits.inputs or size > limits.size + files * 4_096:
+            raise SeedsRefused(
+                f"it writes more than {limits.inputs} inputs or {limits.size} bytes; raise "
+                "seeds.inputs and seeds.size to use them"
+            )
 
 
 def _inputs(folder: Path) -> Iterator[Path]:

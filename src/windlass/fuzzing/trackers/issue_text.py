@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.fuzzing.findings.markdown import code, one_line
 from windlass.fuzzing.findings.record import Finding, OnBranch
 from windlass.fuzzing.findings.report import input_name, render, summary
 from windlass.fuzzing.trackers.options import IssueOptions
@@ -26,7 +27,7 @@ def text_of(
     attached = data if options.attach_input else None
     page = render(shown, solver, location)
     return IssueText(
-        mark=mark, title=f"{solver}: {finding.title}",
+        mark=mark, title=f"{solver}: {one_line(finding.title)}",
         body="\n".join([page, *_attachment(shown, attached), mark, ""]),
         labels=options.labels_for(finding), private=options.is_private(finding),
         document=_document(finding, solver, attached),
@@ -53,7 +54,7 @@ def note_of(finding: Finding, solver: str) -> Note:
         text = f"Closed, as its branches are {finding.closed_why}. Nobody has seen a fix."
         event = f"closed {finding.reopened}"
     else:
-        text = f"Closed by hand: {finding.closed_by}"
+        text = f"Closed by hand: {code(finding.closed_by)}"
         event = f"closed {finding.reopened}"
     mark = f"<!-- windlass {event} {solver}/{finding.key} -->"
     return Note(mark, text, _document(finding, solver, None))

@@ -11,6 +11,7 @@ from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.replies import TEXT, Reply
 from windlass.server.http.routes import Routes
+from windlass.server.metrics.fuzzing import fuzzing_families
 from windlass.server.metrics.series import gauge
 from windlass.server.metrics.store_state import families, read_state
 from windlass.wire.files import NameInfo, NameList, NameRequest
@@ -53,6 +54,7 @@ async def metrics(call: Call) -> bytes:
         gauge("windlass_store_ready", {(): problem is None}),
         gauge("windlass_event_lag_events", {(): lag}),
         *families(state, paused),
+        *await fuzzing_families(services.fleet.fuzzing),
     ]
     pool = getattr(engine.store, "pool", None)
     return services.meters.render(await engine.metrics(), pool, gauges)

@@ -53,6 +53,15 @@ class FuzzFindingLine(msgspec.Struct, frozen=True, kw_only=True):
     branches: dict[str, str] = {}
 
 
+class FuzzAlarm(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit whose build cannot be fuzzed, or whose last runs (`runs` in a row) did nothing."""
+
+    commit: str
+    runs: int
+    why: str
+    at: str
+
+
 class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
 
@@ -76,12 +85,16 @@ class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
     coverage_mapped_at: str | None
     coverage_bytes: int
     branches: list[FuzzBranch] = []
+    unhealthy: list[FuzzAlarm] = []
+    untriaged: int = 0
+    last_run_at: str | None = None
 
 
 class FuzzSolver(msgspec.Struct, frozen=True, kw_only=True):
     """A solver that this server shows; `problem` says why its state cannot be read.
 
-    `branches` are the names and patterns in its file.
+    `branches` are the names and patterns in its file. `unhealthy` counts commits that are still
+    to be fuzzed and raised an alarm.
     """
 
     name: str
@@ -91,8 +104,11 @@ class FuzzSolver(msgspec.Struct, frozen=True, kw_only=True):
     scheduled: int = 0
     runs: int = 0
     open_findings: int = 0
+    unhealthy: int = 0
     problem: str | None = None
     branches: list[str] = []
+    counts: dict[str, int] = {}
+    last_run_at: str | None = None
 
 
 class FuzzSolverList(msgspec.Struct, frozen=True):
@@ -136,3 +152,98 @@ class FuzzCoverage(msgspec.Struct, frozen=True, kw_only=True):
     tests: int
     files: list[FuzzCoverageFile]
     file_count: int
+
+
+class FuzzDay(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one day. `coverage` is as the engine counts it, None if it does not say."""
+
+    day: str
+    runs: int
+    executions: int
+    seconds: float
+    coverage: int | None
+    corpus: int
+    new_findings: int
+    closed: int
+
+
+class FuzzSeries(msgspec.Struct, frozen=True, kw_only=True):
+    """One target with one engine: totals of all runs, and its last days, the oldest first."""
+
+    target: str
+    engine: str
+    runs: int
+    executions: int
+    seconds: float
+    coverage: int | None
+    corpus: int
+    new_findings: int
+    closed: int
+    days: list[FuzzDay]
+
+
+class FuzzCommitRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one commit with one target and engine.
+
+    `gained` is how much more coverage they reached than all runs before, as the engine counts
+    it; `new_functions` and `new_lines` were reached by them first. None is not known.
+    """
+
+    commit: str
+    target: str
+    engine: str
+    runs: int
+    unhealthy: int
+    executions: int
+    coverage: int | None
+    gained: int | None
+    new_functions: int | None
+    new_lines: int | None
+    new_inputs: int
+    new_findings: int
+    closed: int
+    last_run_at: str
+
+
+class FuzzReportInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest HTML coverage report; not all inputs ran unless it is `complete`."""
+
+    commit: str
+    made_at: str
+    inputs: int
+    complete: bool
+    functions: int
+    all_functions: int
+    lines: int
+    all_lines: int
+
+
+class FuzzStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """What fuzzing did over time; `commits` are cut, the newest first.
+
+    `problems` say which seeds the last run could not use.
+    """
+
+    solver: str
+    series: list[FuzzSeries]
+    commits: list[FuzzCommitRuns]
+    commit_count: int
+    problems: list[str]
+    report: FuzzReportInfo | None
+
+
+class FuzzTargetReached(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runs of one target reached first: some functions as path:signature, and counts."""
+
+    target: str
+    functions: list[str]
+    function_count: int
+    line_count: int
+    runs: int
+
+
+class FuzzReached(msgspec.Struct, frozen=True, kw_only=True):
+    """What the fuzzing of one commit reached that nothing had reached before."""
+
+    commit: str
+    targets: list[FuzzTargetReached]

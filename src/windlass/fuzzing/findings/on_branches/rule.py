@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from windlass.fuzzing.findings.evidence import inputs_of
-from windlass.fuzzing.findings.record import Finding, OnBranch
+from windlass.fuzzing.findings.record import Finding, KeptInput, OnBranch
 from windlass.fuzzing.findings.sightings import mark_closed
 
 NEW_INPUT = "an input was found since that no later commit of the branch has run"
@@ -42,7 +42,10 @@ class Fix(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known of a finding: commits that showed it, its inputs, and what ran them fine."""
+    """What is known of a finding: commits that showed it, its inputs, and what ran them fine.
+
+    With a matrix, an input counts once for each combination that it broke.
+    """
 
     seen: tuple[str, ...]
     inputs: frozenset[str]
@@ -56,9 +59,14 @@ def facts_of(finding: Finding, fine: str | None) -> Facts:
     """
     searched = [origin.first_bad for origin in finding.origins]
     seen = dict.fromkeys([finding.found_in, *finding.seen_in, *searched])
-    inputs = frozenset(one.name for one in inputs_of(finding))
+    inputs = frozenset(run for one in inputs_of(finding) for run in _runs_of(one))
     known = [Fix(e.fixed_in, frozenset(e.fixed_with)) for e in finding.branches if e.fixed_in]
     return Facts(tuple(seen), inputs, (*known, *([Fix(fine, inputs)] if fine else [])))
+
+
+def _runs_of(one: KeptInput) -> list[str]:
+    """Returns what has to run fine: the input, with each combination that it broke."""
+    return [f"{one.name}@{name}" for name in one.combinations] or [one.name]
 
 
 async def judge(

@@ -8,13 +8,35 @@ from windlass.domain.access.actions import Action
 from windlass.server.http.call import Call
 from windlass.server.http.replies import BINARY, Stream
 from windlass.server.http.routes import Routes
-from windlass.wire.fleet.fuzzing import FuzzCoverage, FuzzFinding, FuzzSolverList, FuzzStatus
+from windlass.wire.fleet.fuzzing import (
+    FuzzCoverage,
+    FuzzFinding,
+    FuzzReached,
+    FuzzSolverList,
+    FuzzStatistics,
+    FuzzStatus,
+)
 
 # Inputs come from fuzzers: a browser must not run what they hold.
 SAFE_HEADERS: Final = {
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
 }
+
+# The report shows foreign sources. Its pages keep their origin, so that links among them carry
+# the session, but nothing in them may run, send or be framed.
+PAGE_HEADERS: Final = {
+    "Content-Security-Policy": "sandbox allow-same-origin; default-src 'none'; "
+    "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+HTML: Final = "text/html; charset=utf-8"
+CSS: Final = "text/css; charset=utf-8"
 
 routes = Routes("/api/v1/fuzz", "fuzzing")
 
@@ -35,6 +57,25 @@ async def status(call: Call, solver: str) -> FuzzStatus:
 async def coverage(call: Call, solver: str) -> FuzzCoverage:
     """Returns which functions the tests of a solver reach, counted by source file."""
     return await call.services.fleet.fuzzing.coverage(solver)
+
+
+@routes.get("/{solver:str}/statistics", needs=Action.READ_FUZZING)
+async def statistics(call: Call, solver: str) -> FuzzStatistics:
+    """Returns executions, coverage, corpus and findings over time, and what each commit added."""
+    return await call.services.fleet.fuzzing.statistics(solver)
+
+
+@routes.get("/{solver:str}/reached/{commit:str}", needs=Action.READ_FUZZING)
+async def reached(call: Call, solver: str, commit: str) -> FuzzReached:
+    """Returns what the fuzzing of a commit reached that nothing had reached before."""
+    return await call.services.fleet.fuzzing.reached(solver, commit)
+
+
+@routes.get("/{solver:str}/report/{page:str}", needs=Action.READ_FUZZING, media_type=HTML)
+async def report(call: Call, solver: str, page: str) -> Stream:
+    """Returns a page of the HTML coverage report; the first is `index.html`."""
+    found = await call.services.fleet.fuzzing.report_page(solver, page)
+    return Stream(_once(found), CSS if page.endswith(".css") else HTML, PAGE_HEADERS)
 
 
 @routes.get("/{solver:str}/findings/{finding:str}", needs=Action.READ_FUZZING)

@@ -1,0 +1,161 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { answer, api, type Schemas } from "../../api/client";
+import { API_BASE } from "../../base";
+import { Empty } from "../../ui/Empty";
+import { ErrorBox } from "../../ui/ErrorBox";
+import { count, counted, shortCount } from "../../ui/format";
+import { Loading } from "../../ui/Loading";
+import { PlainTable } from "../../ui/PlainTable";
+import { Sparkline } from "../../ui/Sparkline";
+import { Time } from "../../ui/Time";
+import { Commit, Cut } from "./Commit";
+import styles from "./Fuzzing.module.css";
+import { Reached } from "./Reached";
+
+type Statistics = Schemas["FuzzStatistics"];
+type Series = Schemas["FuzzSeries"];
+type Day = Schemas["FuzzDay"];
+
+/** What fuzzing did over time, by target and engine, and what each commit added. */
+export function StatisticsPart({ solver, commit }: { solver: string; commit?: string }) {
+  const found = useQuery({
+    queryKey: ["fuzz", solver, "statistics"],
+    queryFn: ({ signal }) =>
+      answer(api.GET("/api/v1/fuzz/{solver}/statistics", { signal, params: { path: { solver } } })),
+    refetchInterval: 60_000,
+  });
+  if (found.error) return <ErrorBox error={found.error} onRetry={() => void found.refetch()} />;
+  const shown = found.data;
+  if (!shown) return <Loading />;
+  return (
+    <>
+      {shown.problems.map((text) => (
+        <p key={text} className={styles.warning}>
+          Seeds of the last run: {text}
+        </p>
+      ))}
+      {shown.report && <ReportLink solver={solver} report={shown.report} />}
+      {shown.series.length === 0 && <Empty title="There are no runs yet" />}
+      {shown.series.map((series) => (
+        <SeriesTable key={`${series.target} ${series.engine}`} series={series} />
+      ))}
+      {commit && <Reached solver={solver} commit={commit} />}
+      {shown.commits.length > 0 && <Commits solver={solver} statistics={shown} />}
+    </>
+  );
+}
+
+function ReportLink({ solver, report }: { solver: string; report: Schemas["FuzzReportInfo"] }) {
+  const address = `${API_BASE}/api/v1/fuzz/${encodeURIComponent(solver)}/report/index.html`;
+  return (
+    <p>
+      <a href={address} target="_blank" rel="noopener noreferrer">
+        Coverage report
+      </a>{" "}
+      <span className={styles.soft}>
+        of <Commit hash={report.commit} />, <Time at={report.made_at} />: {count(report.functions)}{" "}
+        of {count(report.all_functions)} functions, {count(report.lines)} of{" "}
+        {count(report.all_lines)} lines
+        {report.complete ? "" : "; not all inputs ran in time"}
+      </span>
+    </p>
+  );
+}
+
+const speed = (one: { executions: number; seconds: number }) =>
+  one.seconds > 0 ? one.executions / one.seconds : null;
+
+function SeriesTable({ series }: { series: Series }) {
+  const name = `${series.target} with ${series.engine}`;
+  const figures: [string, (day: Day) => number | null, number | null][] = [
+    ["Executions", (day) => day.executions, series.executions],
+    ["Executions per second", speed, speed(series)],
+    ["Coverage", (day) => day.coverage ?? null, series.coverage ?? null],
+    ["Corpus", (day) => day.corpus, series.corpus],
+    ["New findings", (day) => day.new_findings, series.new_findings],
+    ["Fixed findings", (day) => day.closed, series.closed],
+  ];
+  const days = series.days;
+  const span = `${days[0]?.day ?? ""} to ${days[days.length - 1]?.day ?? ""}`;
+  return (
+    <div className={styles.report}>
+      <h3>{name}</h3>
+      <p className={styles.soft}>
+        {counted(series.runs, "run")}, {span}
+      </p>
+      <PlainTable
+        label={name}
+        head={["Figure", "By day", "Now or in all"]}
+        numbers={[2]}
+        rows={figures.map(([title, of, total]) => ({
+          key: title,
+          cells: [
+            title,
+            <Sparkline
+              key="line"
+              values={days.map(of)}
+              label={`${title} of ${name} by day`}
+              width={240}
+            />,
+            total === null ? "not known" : shortCount(Math.round(total)),
+          ],
+        }))}
+      />
+    </div>
+  );
+}
+
+const plus = (value: number | null | undefined) => (value == null ? "–" : `+${count(value)}`);
+
+function Commits({ solver, statistics }: { solver: string; statistics: Statistics }) {
+  return (
+    <div className={styles.report}>
+      <h3>What each commit's fuzzing added</h3>
+      <PlainTable
+        label="What each commit's fuzzing added"
+        head={[
+          "Commit",
+          "Last run",
+          "Target",
+          "Runs",
+          "Executions",
+          "Coverage",
+          "Reached first",
+          "Inputs",
+          "New findings",
+          "Fixed",
+        ]}
+        numbers={[3, 4, 5, 6, 7, 8, 9]}
+        rows={statistics.commits.map((one) => ({
+          key: `${one.commit} ${one.target} ${one.engine}`,
+          cells: [
+            <Commit key="commit" hash={one.commit} />,
+            <Time key="at" at={one.last_run_at} />,
+            `${one.target}, ${one.engine}`,
+            one.unhealthy ? `${count(one.runs)} (${count(one.unhealthy)} unhealthy)` : one.runs,
+            shortCount(one.executions),
+            one.coverage == null ? "–" : `${count(one.coverage)} (${plus(one.gained)})`,
+            <First key="first" solver={solver} one={one} />,
+            plus(one.new_inputs),
+            count(one.new_findings),
+            count(one.closed),
+          ],
+        }))}
+      />
+      <Cut shown={statistics.commits.length} of={statistics.commit_count} noun="commit" />
+    </div>
+  );
+}
+
+/** How much a commit's runs reached first; the link says what. */
+function First({ solver, one }: { solver: string; one: Schemas["FuzzCommitRuns"] }) {
+  if (one.new_functions == null) return "–";
+  const text = `${counted(one.new_functions, "function")}, ${counted(one.new_lines ?? 0, "line")}`;
+  if (!one.new_lines && !one.new_functions) return text;
+  return (
+    <Link to="/fuzzing" search={{ solver, tab: "statistics", commit: one.commit }}>
+      {text}
+    </Link>
+  );
+}

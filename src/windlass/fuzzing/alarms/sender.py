@@ -1,0 +1,136 @@
+"""Sends an alarm to a webhook and by e-mail; a place that cannot be reached stops nothing."""
+
+import asyncio
+import hashlib
+import os
+import smtplib
+import ssl
+from collections.abc import Callable
+from email.message import EmailMessage
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from windlass.domain.schedules.webhooks import check_url, sign
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.times import format_moment
+from windlass.fuzzing.config.alarm_settings import AlarmSettings, MailSettings
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.findings.markdown import one_line
+from windlass.fuzzing.sources.http_api import HttpApi, Service
+from windlass.ports.clock import Clock
+
+MAIL_S: Final = 30.0
+PATIENCE_MS: Final = 10_000
+ID_LENGTH: Final = 32
+LONGEST: Final = 1_000
+
+
+class Alarm(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with the build of a commit; `given_up` says that it is no longer fuzzed."""
+
+    solver: str
+    commit: str
+    why: str
+    runs: int
+    at: str
+    given_up: bool = False
+    event: str = "unhealthy"
+
+    @property
+    def subject(self) -> str:
+        how = "is given up" if self.given_up else "cannot be fuzzed"
+        return one_line(f"{self.solver}: {self.commit[:12]} {how}")
+
+
+def alarm_of(
+    solver: str, commit: str, why: str, runs: int, now_ms: int, given_up: bool = False
+) -> Alarm:
+    """Returns an alarm."""
+    said = one_line(why)[:LONGEST]
+    return Alarm(
+        solver=solver, commit=commit, why=said, runs=runs, at=format_moment(now_ms),
+        given_up=given_up,
+    )  # fmt: skip
+
+
+async def send_alarm(
+    alarm: Alarm, settings: AlarmSettings, clock: Clock, notify: Callable[[str], None]
+) -> None:
+    """Sends an alarm wherever the settings say; what fails is said, and changes nothing."""
+    if settings.webhook:
+        try:
+            await _post(alarm, settings, clock)
+        except WindlassError as error:
+            notify(f"the alarm did not reach the webhook: {error}")
+    if settings.mail is not None:
+        try:
+            await asyncio.to_thread(_mail, alarm, settings.mail)  # noqa: TID251 - smtplib blocks
+        except (OSError, smtplib.SMTPException, WindlassError) as error:
+            notify(f"the alarm was not mailed: {error}")
+
+
+async def _post(alarm: Alarm, settings: AlarmSettings, clock: Clock) -> None:
+    secret = os.environ.get(settings.secret, "")
+    if not secret:
+        message = f"set {settings.secret}: webhooks are signed with it"
+        raise InvalidSetting("alarms.secret", message)
+    try:
+        check_url(settings.address, "alarms.webhook")
+    except WindlassError:
+        message = f"{settings.webhook} is not an address such as https://example.com/hook"
+        raise InvalidSetting("alarms.webhook", message) from None
+    parts = urlsplit(settings.address)
+    path = parts.path + (f"?{parts.query}" if parts.query else "")
+    body = msgspec.json.encode(alarm)
+    now = clock.now_ms() // 1000
+    headers = {
+        "Windlass-Delivery": hashlib.sha256(body).hexdigest()[:ID_LENGTH],
+        "Windlass-Timestamp": str(now),
+        "Windlass-Signature": f"sha256={sign(secret, now, body)}",
+    }
+    # An address from the environment is a secret: it goes into no message.
+    hidden = path if settings.webhook != settings.address and path not in ("", "/") else None
+    service = Service("the webhook", settings.secret, header="")
+    api = HttpApi(service, f"{parts.scheme}://{parts.netloc}", hidden, clock, PATIENCE_MS)
+    try:
+        await api.request("POST", path, body, headers, repeatable=True)
+    finally:
+        await api.close()
+
+
+def _mail(alarm: Alarm, settings: MailSettings) -> None:
+    """Sends an e-mail; blocks until the server has taken it."""
+    password = os.environ.get(settings.password, "")
+    if settings.user and not password:
+        message = f"set {settings.password} to the password of {settings.user}"
+        raise InvalidSetting("alarms.mail.password", message)
+    context = ssl.create_default_context()
+    with _connect(settings, context) as server:
+        if settings.security == "starttls":
+            server.starttls(context=context)
+        if settings.user:
+            server.login(settings.user, password)
+        server.send_message(_message(alarm, settings))
+
+
+def _connect(settings: MailSettings, context: ssl.SSLContext) -> smtplib.SMTP:
+    if settings.security == "tls":
+        return smtplib.SMTP_SSL(settings.host, settings.port, timeout=MAIL_S, context=context)
+    return smtplib.SMTP(settings.host, settings.port, timeout=MAIL_S)
+
+
+def _message(alarm: Alarm, settings: MailSettings) -> EmailMessage:
+    message = EmailMessage()
+    message["From"] = settings.sender
+    message["To"] = ", ".join(settings.to)
+    message["Subject"] = alarm.subject
+    message["Auto-Submitted"] = "auto-generated"
+    runs = f"\n{alarm.runs} runs in a row did nothing.\n" if alarm.runs else "\n"
+    end = "It left the schedule.\n" if alarm.given_up else ""
+    message.set_content(
+        f"Solver {alarm.solver}, commit {alarm.commit}, {alarm.at}:\n\n{alarm.why}\n{runs}{end}\n"
+        f"windlass fuzz status {alarm.solver}\n"
+    )
+    return message

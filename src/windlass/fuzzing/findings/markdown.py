@@ -1,0 +1,47 @@
+"""Puts text of foreign programs and repositories into Markdown, where it must stay text.
+
+Titles, subjects and output come from code that we do not trust. As code they cannot become
+links, images, HTML, mentions of people, or the hidden marks by which we find our own issues.
+"""
+
+import re
+from typing import Final
+
+_UNSEEN: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+"
+)  # controls, and characters that hide or reorder text
+_BACKTICKS: Final = re.compile("`+")
+MARK: Final = "<!-- windlass"
+DISARMED: Final = "<!- - windlass"
+
+
+def code(text: str) -> str:
+    """Returns text as inline code on one line, also within a table."""
+    line = disarm(one_line(text)).replace("|", "¦")
+    if not line:
+        return ""
+    fence = "`" * (_longest_run(line) + 1)
+    edge = " " if "`" in (line[0], line[-1]) else ""
+    return f"{fence}{edge}{line}{edge}{fence}"
+
+
+def one_line(text: str) -> str:
+    """Returns text without line breaks and characters that cannot be seen."""
+    return _UNSEEN.sub(" ", text).strip()
+
+
+def code_block(title: str, text: str) -> list[str]:
+    """Returns text under a heading, in a block whose fence is longer than any in the text."""
+    if not text:
+        return []
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return [f"## {title}", "", fence, disarm(text.rstrip("\n")), fence, ""]
+
+
+def disarm(text: str) -> str:
+    """Breaks up what looks like a mark of ours."""
+    return text.replace(MARK, DISARMED)
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)

@@ -1,0 +1,50 @@
+"""Tries out a new build: does it fuzz, and do its counters count?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from windlass.fuzzing.builds.build_cache import LocalBuild
+from windlass.fuzzing.config.solver_file import Solver
+from windlass.fuzzing.engines.engine import Campaign, Engine, EngineFailed
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.reach.measurement import measurement_of
+from windlass.ports.clock import Clock
+
+FUZZ_MS: Final = 2_000
+MEASURE_MS: Final = 60_000
+
+
+async def production_trouble(engine: Engine, tests: Sequence[Path], folder: Path) -> str:
+    """Fuzzes for a moment, if the engine counts coverage; says if it reaches no code."""
+    if not getattr(engine, "counts_coverage", False):
+        return ""
+    corpus, crashes = folder / "corpus", folder / "crashes"
+    corpus.mkdir(parents=True)
+    crashes.mkdir()
+    try:
+        count = await engine.fuzz(Campaign(list(tests), corpus, crashes, FUZZ_MS, 1, True))
+    except EngineFailed as error:
+        return f"the new build cannot be fuzzed: {error}"
+    if count.coverage == 0:
+        return "the new build covers no code: is it built for this engine?"
+    return ""
+
+
+async def coverage_trouble(
+    solver: Solver, build: LocalBuild, tests: Sequence[Path], folder: Path, clock: Clock
+) -> str:
+    """Runs tests with the coverage build; says if they reach no function."""
+    folder.mkdir(parents=True)
+    try:
+        measurement = measurement_of(solver, build, folder, clock, 1, MEASURE_MS)
+    except InvalidSetting:
+        return ""  # an engine without a command for one input
+    until_ms = clock.now_ms() + MEASURE_MS
+    if not await measurement.add(tests, until_ms):
+        if measurement.collector.wrote() or clock.now_ms() >= until_ms:
+            return ""
+        return "the new coverage build writes no counts: is it built for coverage?"
+    if not any((await measurement.read()).functions()):
+        return "the tests reach no function of the new coverage build"
+    return ""

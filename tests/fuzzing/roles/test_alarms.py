@@ -1,0 +1,195 @@
+"""A build that cannot be fuzzed is told to people: in `status`, by webhook, by e-mail."""
+
+import asyncio
+import email
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from email.message import EmailMessage
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.fuzzing.engines.test_engine_pipelines import AFL, LIBFUZZER, SOURCE, PipelineWorld
+from tests.fuzzing.roles.test_run_health import REFUSES
+from tests.fuzzing.support.commands import Commands
+from tests.fuzzing.support.scripted_solver import FINE, World
+from tests.fuzzing.trackers.servers import SECRET, Receiver, running
+from tests.support.debian import missing_reason
+from tests.support.running import run
+from windlass.domain.values.errors import InvalidInput
+from windlass.fuzzing.config.solver_file import parse_solver
+from windlass.fuzzing.roles.builder import Builder
+from windlass.fuzzing.roles.status import read_status
+
+INSTRUMENTED = f"{LIBFUZZER.production} -o build/target target.c"
+COUNTING = f"{LIBFUZZER.coverage} -o build/target target.c"
+NOWHERE = """
+alarms:
+  webhook: http://127.0.0.1:9/x
+  mail: {to: [a@b.c], from: a@b.c, server: "127.0.0.1:9", security: none}
+"""
+WHY = "answers none of the 1 tests"
+
+
+class MailServer:
+    """Takes e-mails as any server does, and keeps them."""
+
+    def __init__(self) -> None:
+        self.mails: list[EmailMessage] = []
+        self.port = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def say(line: str) -> None:
+            writer.write(line.encode() + b"\r\n")
+            await writer.drain()
+
+        await say("220 here")
+        while line := await reader.readline():
+            word = line[:4].upper()
+            if word == b"DATA":
+                await say("354 go on")
+                text = await reader.readuntil(b"\r\n.\r\n")
+                self.mails.append(cast(EmailMessage, email.message_from_bytes(text)))
+            await say("221 bye" if word == b"QUIT" else "250 fine")
+            if word == b"QUIT":
+                break
+        writer.close()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["MailServer"]:
+        server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        async with server:
+            yield self
+
+
+def alarms_to(receiver: Receiver, mails: MailServer) -> str:
+    return (
+        f"alarms:\n  webhook: {receiver.address}/hook\n"
+        f"  mail: {{to: [team@example.org, b@example.org], from: fuzz@example.org, "
+        f"server: '127.0.0.1:{mails.port}', security: none}}\nhealth: {{runs: 2}}"
+    )
+
+
+def test_alarms_reach_a_webhook_and_a_mailbox_once_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDLASS_ALARMS_SECRET", SECRET)
+
+    async def scenario() -> None:
+        receiver = Receiver()
+        async with running(receiver), MailServer().running() as mails:
+            world = World(tmp_path, more=alarms_to(receiver, mails))
+            commit = world.commit("wrong flag", solver_sh=REFUSES)
+            await world.build_and_schedule(commit)
+            assert (await world.fuzz(budget_ms=1_000)).outcome == "unhealthy"
+            assert (await world.fuzz(budget_ms=1_000)).marked_bad
+            told = list(receiver.deliveries.values())
+            assert [(one["commit"], one["runs"], one["given_up"]) for one in told] == [
+                (commit, 0, False), (commit, 1, False), (commit, 2, True),
+            ]  # fmt: skip
+            assert WHY in told[0]["why"]
+            subjects = [one["Subject"] for one in mails.mails]
+            assert subjects == [
+                f"scripted: {commit[:12]} cannot be fuzzed",
+                f"scripted: {commit[:12]} cannot be fuzzed",
+                f"scripted: {commit[:12]} is given up",
+            ]
+            assert mails.mails[0]["To"] == "team@example.org, b@example.org"
+            assert WHY in mails.mails[0].as_string()
+
+    run(scenario())
+
+
+def test_an_alarm_that_reaches_nobody_changes_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, more=NOWHERE)
+    commit = world.commit("wrong flag", solver_sh=REFUSES)
+    said: list[str] = []
+    run(world.enqueue(commit))
+    builder = Builder(world.solver, world.pipeline, world.work("builder"), said.append)
+    report = run(builder.run_once())
+    assert (report.outcome, WHY in report.alarm) == ("built", True)
+    assert any("set WINDLASS_ALARMS_SECRET" in line for line in said)
+    assert any("was not mailed" in line for line in said)
+
+
+def test_a_better_build_ends_the_alarm_and_a_commit_that_left_is_not_shown(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    commit = world.commit("wrong flag", solver_sh=REFUSES)
+    run(world.enqueue(commit))
+    assert WHY in run(world.build()).alarm
+    assert [one.commit for one in run(read_status(world.pipeline)).unhealthy] == [commit]
+    run(world.pipeline.queue.update(lambda queue: queue._replace(built=())))
+    assert run(read_status(world.pipeline)).unhealthy == []
+    run(world.pipeline.queue.update(lambda queue: queue._replace(built=(commit,))))
+    (tmp_path / "repository" / "solver.sh").write_text(FINE)
+    world.git("commit", "--quiet", "--all", "--amend", "--no-edit")
+    fixed = world.git("rev-parse", "HEAD")
+    health = run(world.pipeline.health.read()).commits[commit]
+    run(world.pipeline.health.update(lambda known: known._replace(commits={fixed: health})))
+    Commands(world).ask("builder", "make", "scripted", fixed)
+    assert run(world.pipeline.health.read()).commits == {}
+
+
+def test_a_single_step_tries_the_build_too(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    commit = world.commit("wrong flag", solver_sh=REFUSES)
+    assert WHY in Commands(world).ask("builder", "make", "scripted", commit)["alarm"]
+    assert commit in run(world.pipeline.health.read()).commits
+
+
+@pytest.mark.skipif(missing_reason("clang") is not None, reason=missing_reason("clang") or "")
+@pytest.mark.parametrize(
+    ("production", "coverage", "words"),
+    [
+        (INSTRUMENTED, COUNTING, ""),
+        ("clang -c -o t.o target.c; clang -fsanitize=fuzzer -o build/target t.o", COUNTING,
+         "Is the code instrumented for coverage?"),
+        (INSTRUMENTED, "clang -fsanitize=fuzzer -o build/target target.c", "writes no counts"),
+    ],
+    ids=["fine", "not instrumented", "without counters"],
+)  # fmt: skip
+def test_builds_that_count_no_coverage_raise_an_alarm(
+    tmp_path: Path, production: str, coverage: str, words: str
+) -> None:
+    world = PipelineWorld(tmp_path)
+    world.kind = LIBFUZZER
+    script = (
+        "#!/bin/sh\nset -e\nmkdir -p build\n"
+        f'if [ "$1" = coverage ]; then {coverage}; else {production}; fi\n'
+    )
+    commit = world.commit("one", **{"target.c": SOURCE, "build.sh": script, "tests/a.txt": "n12"})
+    run(world.enqueue(commit))
+    report = run(world.build())
+    assert report.outcome == "built", report.why
+    assert (words in report.alarm) if words else not report.alarm
+
+
+@pytest.mark.skipif(missing_reason("afl-fuzz") is not None, reason="afl++ is missing")
+def test_a_build_that_afl_cannot_fuzz_raises_an_alarm(tmp_path: Path) -> None:
+    world = PipelineWorld(tmp_path)
+    world.kind = AFL
+    plain = AFL.build.replace("AFL_QUIET=1 afl-clang-fast", "clang")
+    files = {"target.c": SOURCE, "build.sh": plain, "tests/a.txt": "n12"}
+    run(world.enqueue(world.commit("plain", **files)))
+    assert "cannot be fuzzed" in run(world.build()).alarm
+
+
+@pytest.mark.parametrize(
+    "alarms",
+    [
+        "{webhook: 'file:///etc/passwd'}",
+        "{mail: {to: [], from: a@b.c, server: x}}",
+        "{mail: {to: ['a@b.c\\nBcc: d@e.f'], from: a@b.c, server: x}}",
+        "{mail: {to: [a@b.c], from: nobody, server: x}}",
+        "{mail: {to: [a@b.c], from: a@b.c, server: 'x:0'}}",
+        "{mail: {to: [a@b.c], from: a@b.c, server: 'x y'}}",
+        "{mail: {to: [a@b.c], from: a@b.c, server: x, user: u, security: none}}",
+        "{mial: {}}",
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(tmp_path: Path, alarms: str) -> None:
+    text = World(tmp_path, more=f"alarms: {alarms}").description
+    with pytest.raises(InvalidInput):
+        parse_solver(text.encode(), Path("scripted.yaml"))
