@@ -138,6 +138,26 @@ HISTORIES = (
         (Expected("parse", since=("bug",), good="good"),),
     ),
     History(
+        "an older commit that still has the bug does not bring it back",
+        {"good": FINE, "bug": BUG, "later": BUG, "fix": FINE, "after": FINE},
+        (Step("bug", ("X",), 1), Step("fix", (), 0), Step("later", ("X", "aXa"), 0),
+         Step("bug", (), 0), Step("after", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "an input of an older commit that the fix does not mend brings the finding back",
+        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")'), "fix": FINE},
+        (Step("bug", ("X",), 1), Step("half", (), 0), Step("bug", ("XX",), 1),
+         Step("half", (), 1), Step("fix", (), 0)),
+        (Expected("!bad()", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "an older commit brings a bug back if the build of the fix is gone",
+        {"good": FINE, "bug": BUG, "later": BUG, "fix": FINE},
+        (Step("bug", ("X",), 1), Step("fix", (), 0), Step("later", ("aXa",), 1, lost=("fix",))),
+        (Expected("parse", since=("bug",), good="good"),),
+    ),
+    History(
         "a bug of all builds blames nobody",
         {"first": BUG, "second": BUG},
         (Step("second", ("X",), 1),),

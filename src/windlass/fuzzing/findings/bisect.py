@@ -11,7 +11,7 @@ from typing import Final
 
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.findings.judge import Judge, Outcome, tries_for
-from windlass.fuzzing.findings.record import KeptInput, Origin
+from windlass.fuzzing.findings.record import Finding, KeptInput, Origin
 from windlass.fuzzing.sources.mirror import LONGEST, Mirror
 from windlass.ports.clock import Clock
 
@@ -109,6 +109,18 @@ class Bisector:
     async def comes_after(self, commit: str, later: str) -> bool:
         """Returns whether `later` is a descendant of `commit`."""
         return commit != later and await self.mirror.is_ancestor(commit, later)
+
+    async def may_reopen(self, finding: Finding, commit: str) -> bool:
+        """Returns whether a failure of this commit says that a closed finding is back.
+
+        A commit without the fix still has the bug. If nobody knows a fix, any commit tells.
+        """
+        for fix in finding.fixes:
+            if commit == fix or not await self.mirror.has(fix):
+                return True
+            if await self.comes_after(fix, commit):
+                return True
+        return not finding.fixes
 
     async def _walk(
         self, search: _Search, line: Sequence[str], built: set[str], question: Question

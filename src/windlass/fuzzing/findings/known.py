@@ -168,6 +168,8 @@ class KnownFindings:
         return after
 
     async def _check(self, finding: Finding, commit: str, crashes: Path) -> None:
+        if not finding.live and not await self.bisector.may_reopen(finding, commit):
+            return
         inputs = inputs_for(finding, self.where)
         inputs = inputs if finding.live else inputs[:1]
         results = {one.name: await self._run(finding, one) for one in inputs}

@@ -162,6 +162,12 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     note: str = ""
 
     @property
+    def fixes(self) -> list[str]:
+        """Returns the commits that ran all inputs fine, on any branch."""
+        found = [self.closed_in, *(one.fixed_in for one in self.branches)]
+        return list(dict.fromkeys(commit for commit in found if commit))
+
+    @property
     def live(self) -> bool:
         """Returns whether the bug is still there, as far as we know."""
         return self.state in LIVE

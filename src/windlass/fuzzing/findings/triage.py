@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.fuzzing.engines.signature import Signature, key_of
+from windlass.fuzzing.findings.bisect import Question
 from windlass.fuzzing.findings.dating import Dating
 from windlass.fuzzing.findings.evidence import Where, first_evidence
 from windlass.fuzzing.findings.judge import (
@@ -34,6 +35,7 @@ from windlass.ports.clock import Clock
 
 MOST_FILES: Final = 500
 LOOKS: Final = 4
+ASKED: Final = 5  # inputs that the build of a fix is asked about
 SHRINK_MS: Final = 60_000  # per finding, if there is time
 # Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
 SMALL: Final = 32
@@ -114,10 +116,20 @@ class Triage:
         if again.shown == 0 or (failure.signature.kind in EVERY_TRY and again.shown < again.tried):
             self.notify(f"dropped, not reproduced in {again.tried} runs: {title}")
             return None
-        small, minimised = await self._shrink(failure, waiting)
         titles = [title, *(one.title for one in again.signatures)]
         known = next((f for name in titles if (f := self.catalogue.named(name))), None)
         known = known or self.catalogue.alike(failure.signature, self.where.target)
+        beyond = await self._beyond_fix(known, failure, commit)
+        if beyond == []:
+            self.notify(
+                f"known, and fixed since in {known.fixes[0][:12] if known else ''}: {title}"
+            )
+            return None
+        if beyond:  # as they are: a smaller one might be what the fix mends
+            failure = Failure(failure.signature, beyond)
+            small, minimised = beyond[0], False
+        else:
+            small, minimised = await self._shrink(failure, waiting)
         key = known.key if known else key_of(title)
         finding = await self._describe(failure, small, again, commit, key)
         inputs = [self._kept(finding, again, minimised), *await self._others(failure, key, finding)]
@@ -125,6 +137,28 @@ class Triage:
         question = self.dating.question(small, inputs[0], finding)
         dated = await self.dating.date(known, finding, question)
         return await self.store.update(key, lambda stored: dated(stored, finding))
+
+    async def _beyond_fix(
+        self, known: Finding | None, failure: Failure, commit: str
+    ) -> list[Path] | None:
+        """Returns the inputs of a commit without the fix that the fix does not mend.
+
+        None if that is no question: the finding is open, the commit has the fix, or no build of
+        a fix tells.
+        """
+        bisector = self.dating.bisector
+        if known is None or known.live or await bisector.may_reopen(known, commit):
+            return None
+        failing: list[Path] = []
+        unknown = False
+        slow = failure.signature.kind in Slow
+        for path in failure.paths[:ASKED]:
+            question = Question(path, path.name, self.tries, slow, self.deadline_ms)
+            answers = {await bisector.answer(fix, question) for fix in known.fixes}
+            if "fails" in answers:
+                failing.append(path)
+            unknown = unknown or "fine" not in answers
+        return failing or (None if unknown else [])
 
     async def _reproduce(self, failure: Failure) -> Reproduction:
         """Runs the smallest input again; one that fails rarely gets more tries."""
