@@ -116,7 +116,8 @@ def _import(name: str) -> object:
     try:
         return importlib.import_module(name)
     except BaseException as error:
-        traceback.print_exception(_below(error, "importlib"))
+        if not _is_absent(name, error):
+            traceback.print_exception(_below(error, "importlib"))
         why = describe(error)
         if isinstance(error, Conflict):
             raise Unfit(f"expected {name} to be importable, got {why}") from None
@@ -127,6 +128,12 @@ def _import(name: str) -> object:
         ) from None
     finally:
         begin_import(None)
+
+
+def _is_absent(name: str, error: BaseException) -> bool:
+    """Returns whether the module itself is not there, so that a traceback would tell nothing."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return missing is not None and f"{name}.".startswith(f"{missing}.")
 
 
 def describe(error: BaseException) -> str:

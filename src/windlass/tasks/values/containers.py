@@ -102,6 +102,9 @@ class ItemsCodec(Codec):
         self._item = item
         self._unique = issubclass(kind, set | frozenset)
 
+    def parts(self) -> Iterable[Codec]:
+        return (self._item,)
+
     def encode(self, value: Any) -> Any:
         if type(value) is not self._kind:
             return self.refuse(value)
@@ -146,11 +149,15 @@ class TupleCodec(Codec):
         fields: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self._items = items
         self._encoders = [item.encode for item in items]
         self._decoders = [item.decode for item in items]
         self._kind: Any = kind
         self._fields = fields
         self._make: Callable[[list[Any]], Any] = getattr(kind, "_make", kind)
+
+    def parts(self) -> Iterable[Codec]:
+        return self._items
 
     def encode(self, value: Any) -> Any:
         if type(value) is not self._kind:
@@ -187,6 +194,9 @@ class DictCodec(Codec):
         self._ints = key.name == "int"
         self._as_text = key.kinds == TEXT or self._ints
         self.kinds = OBJECTS if self._as_text else LISTS
+
+    def parts(self) -> Iterable[Codec]:
+        return (self._key, self._value)
 
     def encode(self, value: Any) -> Any:
         if type(value) is not dict:

@@ -29,3 +29,17 @@ class PathCodec(Codec):
         if type(json) is not str:
             raise self.reject(json)
         return Path(json)
+
+
+def may_hold_files(codec: Codec) -> bool:
+    """Returns whether a value of this annotation can have a `Path` in it."""
+    seen: set[int] = set()
+    waiting = [codec]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, PathCodec):
+            return True
+        if id(found) not in seen:  # a class may hold itself
+            seen.add(id(found))
+            waiting.extend(found.parts())
+    return False
