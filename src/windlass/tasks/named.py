@@ -6,9 +6,9 @@ import msgspec
 
 from windlass.domain.job.job import JobSpec, canonical_options
 from windlass.domain.values.errors import InvalidInput
-from windlass.tasks.handles import with_references
 from windlass.tasks.submitting import Submits
 from windlass.tasks.task import OF_CALLS
+from windlass.tasks.values.plain import named_arguments
 
 
 class NamedTask(Submits[..., Any]):
@@ -31,7 +31,7 @@ class NamedTask(Submits[..., Any]):
         """Returns the job that runs this task with these arguments."""
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
-        return msgspec.structs.replace(self._job, args=with_references(kwargs))
+        return msgspec.structs.replace(self._job, args=named_arguments(kwargs))
 
     def __repr__(self) -> str:
         return f"<task {self._job.task}>"

@@ -123,7 +123,8 @@ class Task(Submits[P, R_co]):
         try:
             return self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise InvalidInput("args", f"arguments that {self.path} takes", str(error)) from None
+            why = str(error).removeprefix("got ")
+            raise InvalidInput("args", f"arguments that {self.path} takes", why) from None
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"

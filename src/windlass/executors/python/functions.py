@@ -14,14 +14,14 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.domain.tasks.references import FILE
-from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput, WaitTimeout
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
 from windlass.tasks.exceptions import exception_info, text_of, type_name
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.outcomes import Abort, Retry
-from windlass.tasks.steps import Suspended, WaitTimeout
+from windlass.tasks.steps import Suspended
 from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000

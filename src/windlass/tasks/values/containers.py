@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from windlass.tasks.values.codec import Codec, Misfit, escaped, unescaped
-from windlass.tasks.values.scalars import LEAST, MOST, TEXT, too_large
+from windlass.tasks.values.scalars import LEAST, MOST, TEXT, checked_text, too_large
 
 LISTS: Final = frozenset({list})
 OBJECTS: Final = frozenset({dict})
@@ -20,6 +20,8 @@ class PlainCodec(Codec):
 
     def encode(self, value: Any) -> Any:
         kind = type(value)
+        if kind is str:
+            return checked_text(value)
         if kind in SIMPLE:
             return value
         if kind is int:
@@ -46,6 +48,10 @@ class PlainCodec(Codec):
                 encoded[key] = self.encode(item)
             except Misfit as misfit:
                 raise misfit.inside(f"[{key!r}]") from None
+        return self.escape(encoded)
+
+    def escape(self, encoded: dict[str, Any]) -> dict[str, Any]:
+        """Returns a dict so that nobody takes it for a reference."""
         return escaped(encoded)
 
     def decode(self, json: Any) -> Any:
