@@ -1,10 +1,8 @@
 """The job that a function runs for: `windlass.current()`."""
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -122,6 +120,8 @@ class Current(msgspec.Struct, frozen=True):
         if named is not None:
             return Path(named)
         if not self.folders:
+            from tempfile import mkdtemp  # few functions need it
+
             made = mkdtemp(prefix=f"job-{self.job}-", dir=_Process.folder)
             self.folders.append(Path(made))
         return self.folders[0]
@@ -129,6 +129,8 @@ class Current(msgspec.Struct, frozen=True):
     def remove_folders(self) -> None:
         """Removes what it has made here; its function has ended."""
         for folder in self.folders:
+            import shutil  # few functions need it
+
             shutil.rmtree(folder, ignore_errors=True)
 
     @property
