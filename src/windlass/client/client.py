@@ -28,7 +28,6 @@ from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName, U
 from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits, jobs_of
-from windlass.tasks.values.plain import plain_json
 from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import (
     JOB_FILTERS,
@@ -288,6 +287,8 @@ class AsyncClient:
 
         Sent again with the same `key`, it is not a second signal.
         """
+        from windlass.tasks.values.plain import plain_json  # few programs send signals
+
         plain = plain_json("payload", payload)
         request = SendRequest(name=signal, payload=plain, key=key, namespace=namespace)
         return await self.service.send(request)
