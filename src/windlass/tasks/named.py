@@ -8,7 +8,6 @@ from windlass.domain.job.job import JobSpec, canonical_options
 from windlass.domain.values.errors import InvalidInput
 from windlass.tasks.submitting import Submits
 from windlass.tasks.task import OF_CALLS
-from windlass.tasks.values.plain import named_arguments
 
 
 class NamedTask(Submits[..., Any]):
@@ -31,6 +30,8 @@ class NamedTask(Submits[..., Any]):
         """Returns the job that runs this task with these arguments."""
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
+        from windlass.tasks.values.plain import named_arguments  # not before a job has arguments
+
         return msgspec.structs.replace(self._job, args=named_arguments(kwargs))
 
     def __repr__(self) -> str:

@@ -14,15 +14,17 @@ EXTRAS: Final = {
     "django": "django",
     "fastapi": "fastapi",
     "flask": "flask",
+    "gcovr": "coverage",
     "imageio_ffmpeg": "demo",
     "joserfc": "oidc",
     "kubernetes": "kubernetes",
     "obstore": "s3",
     "opentelemetry": "otel",
+    "starlette": "fastapi",
 }
 
 
-class MissingExtra(WindlassError):
+class MissingExtra(WindlassError, ImportError):
     """Something needs a package that is not installed; the message is the command for it."""
 
     code = "extra_missing"
