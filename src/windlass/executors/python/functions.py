@@ -18,7 +18,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput, WaitTimeout
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
-from windlass.tasks.exceptions import exception_info, text_of, type_name
+from windlass.tasks.exceptions import exception_info, is_public, text_of, type_name
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.outcomes import Abort, Retry
 from windlass.tasks.steps import Suspended
@@ -215,6 +215,8 @@ def names_of(error: BaseException) -> tuple[str, ...]:
     for kind in type(error).__mro__[:-1]:
         module, name = str(kind.__module__), kind.__qualname__
         names[name if module == "builtins" else f"{module}.{name}"] = None
+        if is_public(kind):  # which the package loads only when it is asked for
+            names[f"windlass.{name}"] = None
         parts = module.split(".")
         for length in range(1, len(parts)):
             package = ".".join(parts[:length])
