@@ -11,7 +11,7 @@ import pytest
 
 import windlass
 from tests.embedded import functions
-from windlass.domain.values.quantities import Duration
+from windlass.domain.values.quantities import DurationLike
 
 SLEEP = windlass.named("shell").job(argv=["sleep", "1000"])
 NEVER = windlass.named("shell").options(requires="memory>=8TiB").job(argv=["true"])
@@ -88,7 +88,7 @@ def test_times_to_wait_have_every_form_of_a_duration(client: windlass.Client) ->
     job = client.submit(NEVER)
     with client.workflow("stuck") as stuck:
         stuck.submit(NEVER)
-    waits: list[Callable[[Duration], object]] = [
+    waits: list[Callable[[DurationLike], object]] = [
         job.wait,
         lambda timeout: job.result(timeout=timeout),
         lambda timeout: windlass.gather(job, timeout=timeout),

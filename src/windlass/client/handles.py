@@ -11,7 +11,7 @@ from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WindlassError
-from windlass.domain.values.quantities import Duration, wait_seconds
+from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.wire.jobs import DeleteRequest, Job
 
 R_co = TypeVar("R_co", covariant=True)
@@ -51,7 +51,7 @@ class AsyncJob(Generic[R_co]):
         """Returns where the job's time went, by cause."""
         return await self._service.time_spent(self.id)
 
-    async def wait(self, timeout: Duration | None = None) -> Job:
+    async def wait(self, timeout: DurationLike | None = None) -> Job:
         """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
         seconds = wait_seconds(timeout)
         try:
@@ -65,7 +65,7 @@ class AsyncJob(Generic[R_co]):
             message = f"job {self.id} has not ended after {seconds:g} s{why}"
             raise ResultTimeout(message, [self.id]) from None
 
-    async def result(self, timeout: Duration | None = None) -> R_co:
+    async def result(self, timeout: DurationLike | None = None) -> R_co:
         """Returns the job's result; raises `JobFailed` if it did not complete."""
         job = self._completed or await self.wait(timeout)
         if job.state != "completed":

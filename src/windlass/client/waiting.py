@@ -13,7 +13,7 @@ from windlass.client.errors import JobFailed, ResultTimeout
 from windlass.client.handles import WAIT_SECONDS, AsyncJob, why_waiting
 from windlass.client.service import Service
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import Duration, wait_seconds
+from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.wire.jobs import Job, WaitRequest
 
 R = TypeVar("R")
@@ -26,17 +26,17 @@ Until = Literal["any", "all", "failure"]
 @overload
 def gather(
     *handles: JobHandle[R],
-    timeout: Duration | None = None,
+    timeout: DurationLike | None = None,
     return_exceptions: Literal[False] = False,
 ) -> list[R]: ...
 @overload
 def gather(
-    *handles: JobHandle[R], timeout: Duration | None = None, return_exceptions: bool
+    *handles: JobHandle[R], timeout: DurationLike | None = None, return_exceptions: bool
 ) -> list[R | JobFailed]: ...
 
 
 def gather(
-    *handles: JobHandle[Any], timeout: Duration | None = None, return_exceptions: bool = False
+    *handles: JobHandle[Any], timeout: DurationLike | None = None, return_exceptions: bool = False
 ) -> list[Any]:
     """Returns the results of jobs in the order given, once all have ended.
 
@@ -53,7 +53,7 @@ def gather(
 
 
 def as_completed(
-    handles: Iterable[JobHandle[R]], timeout: Duration | None = None
+    handles: Iterable[JobHandle[R]], timeout: DurationLike | None = None
 ) -> Iterator[JobHandle[R]]:
     """Yields jobs as they end, whether they complete or not; their results are at hand then.
 
@@ -74,16 +74,18 @@ def as_completed(
 
 @overload
 async def gather_async(
-    *jobs: AsyncJob[R], timeout: Duration | None = None, return_exceptions: Literal[False] = False
+    *jobs: AsyncJob[R],
+    timeout: DurationLike | None = None,
+    return_exceptions: Literal[False] = False,
 ) -> list[R]: ...
 @overload
 async def gather_async(
-    *jobs: AsyncJob[R], timeout: Duration | None = None, return_exceptions: bool
+    *jobs: AsyncJob[R], timeout: DurationLike | None = None, return_exceptions: bool
 ) -> list[R | JobFailed]: ...
 
 
 async def gather_async(
-    *jobs: AsyncJob[Any], timeout: Duration | None = None, return_exceptions: bool = False
+    *jobs: AsyncJob[Any], timeout: DurationLike | None = None, return_exceptions: bool = False
 ) -> list[Any]:
     """Does what `gather` does, for async code."""
     until: Until = "all" if return_exceptions else "failure"
@@ -103,7 +105,7 @@ async def gather_async(
 
 
 async def as_completed_async(
-    jobs: Iterable[AsyncJob[R]], timeout: Duration | None = None
+    jobs: Iterable[AsyncJob[R]], timeout: DurationLike | None = None
 ) -> AsyncGenerator[AsyncJob[R], None]:
     """Does what `as_completed` does, for async code."""
     async with aclosing(_ended(list(jobs), wait_seconds(timeout), "any")) as ends:

@@ -1,6 +1,6 @@
 """`windlass.named("shell")`: tasks by name, whose code only workers have."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import msgspec
 
@@ -8,6 +8,9 @@ from windlass.domain.job.job import JobSpec, canonical_options
 from windlass.domain.values.errors import InvalidInput
 from windlass.tasks.submitting import Submits
 from windlass.tasks.task import OF_CALLS
+
+if TYPE_CHECKING:
+    from windlass.tasks.option_types import CallOptions
 
 
 class NamedTask(Submits[..., Any]):
@@ -21,9 +24,9 @@ class NamedTask(Submits[..., Any]):
         """The job that a call becomes, without its arguments."""
         return self._job
 
-    def options(self, **options: Any) -> Self:
+    def options(self, **options: "Unpack[CallOptions]") -> Self:
         """Returns this task with other options for its jobs: `.options(queue="batch")`."""
-        fields = canonical_options(options, OF_CALLS)
+        fields = canonical_options(dict(options), OF_CALLS)
         return type(self)(msgspec.structs.replace(self._job, **fields))
 
     def job(self, *args: Any, **kwargs: Any) -> JobSpec:

@@ -38,10 +38,10 @@ _DURATION_EXPECTED: Final = "a duration such as 90 (seconds), 500ms, 90s, 15m, 6
 _SIZE_EXPECTED: Final = "a size such as 1024 (bytes), 512MiB, 4GiB or 1GB"
 
 
-Duration = float | str | timedelta  # seconds, text such as 15m, or a timedelta
+DurationLike = float | str | timedelta  # seconds, text such as 15m, or a timedelta
 
 
-def wait_seconds(timeout: Duration | None) -> float | None:
+def wait_seconds(timeout: DurationLike | None) -> float | None:
     """Returns how long to wait at most, in seconds; None: without end."""
     if timeout is None or isinstance(timeout, int | float):
         return timeout
