@@ -33,6 +33,11 @@ def mail(to: str) -> str:
 
 
 @task()
+def fail(to: str) -> None:
+    raise KeyError(to)
+
+
+@task()
 def look(context: object) -> None:
     del context
 
@@ -96,3 +101,20 @@ def test_without_the_option_it_is_submitted_in_the_transaction(client: windlass.
     with pytest.raises(InvalidInput, match="one to PostgreSQL or SQLite"):
         WindlassBackend("default", {"QUEUES": []}).enqueue(mail, ["ann"], {})
     assert client.jobs() == []
+
+
+def test_its_exception_and_the_workers_that_tried_it_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with windlass.Client.embedded(":memory:", immediate=True) as made:
+        monkeypatch.setattr(contrib, "get_client", lambda: made)
+        queue = backend()
+        sent, failed = queue.enqueue(mail, ["ann"], {}), queue.enqueue(fail, ["ann"], {})
+        for job in (sent, failed):
+            made.job(int(job.id)).wait(timeout=60)
+        assert queue.get_result(sent.id).return_value == "ann"
+        (worker,) = made.workers.list()
+        found = queue.get_result(failed.id)
+        assert found.worker_ids == [worker.name]
+        assert found.errors[0].exception_class is KeyError
+        assert "in fail" in found.errors[0].traceback
