@@ -154,6 +154,8 @@ class AsyncClient:
 
     def job(self, job: int) -> AsyncJob[Any]:
         """Returns a handle on an existing job."""
+        if type(job) is not int:
+            raise InvalidInput("job", "the id of a job, a number", job)
         return AsyncJob(self.service, job)
 
     @overload

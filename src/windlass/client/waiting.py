@@ -62,6 +62,8 @@ def as_completed(
     given = list(handles)
     if not given:
         return
+    for handle in given:
+        _check_handle(handle)
     owner = _one_client(given)
     by_job = {id(handle.asynchronous): handle for handle in given}
     ended = as_completed_async([handle.asynchronous for handle in given], timeout)
@@ -188,8 +190,8 @@ async def _timed_out(
 def _check_handle(given: object) -> None:
     """Refuses a list of jobs where the jobs themselves are expected, and other mistakes."""
     if not isinstance(given, JobHandle | AsyncJob):
-        expected = "handles of jobs; several in a list are given as gather(*jobs)"
-        raise InvalidInput("gather", expected, type(given).__name__)
+        expected = "handles of jobs; gather takes those of a list as gather(*jobs)"
+        raise InvalidInput("jobs", expected, type(given).__name__)
 
 
 def _one_client(handles: Sequence[JobHandle[Any]]) -> Runs:
