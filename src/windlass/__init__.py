@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         TooManyRequests,
         UnknownName,
         Unreachable,
+        WaitTimeout,
         WindlassError,
     )
     from windlass.front import AsyncClient, Client, default_client, set_default_client
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from windlass.tasks.outcomes import Abort, Retry
     from windlass.tasks.steps import (
         Suspended,
-        WaitTimeout,
         ask,
         ask_async,
         send,
@@ -72,14 +72,15 @@ _NAMES = {
     "windlass.domain.lifecycle.failures": ("ExceptionInfo",),
     "windlass.domain.values.errors": (
         "Conflict", "InvalidInput", "InvalidTransition", "NotFound", "Overloaded",
-        "StoreUnavailable", "TooManyRequests", "UnknownName", "Unreachable", "WindlassError",
+        "StoreUnavailable", "TooManyRequests", "UnknownName", "Unreachable", "WaitTimeout",
+        "WindlassError",
     ),
     "windlass.front": ("AsyncClient", "Client", "default_client", "set_default_client"),
     "windlass.tasks.current": ("Canceled", "current"),
     "windlass.tasks.named": ("NamedTask", "named"),
     "windlass.tasks.outcomes": ("Abort", "Retry"),
     "windlass.tasks.steps": (
-        "Suspended", "WaitTimeout", "ask", "ask_async", "send", "send_async", "sleep",
+        "Suspended", "ask", "ask_async", "send", "send_async", "sleep",
         "sleep_async", "step", "step_async", "wait_for", "wait_for_async",
     ),
     "windlass.tasks.task": ("AsyncTask", "Task", "task"),

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +68,21 @@ def test_a_task_by_name_has_the_same_methods(client: windlass.Client) -> None:
         shell.submit("ls")
     with pytest.raises(InvalidInput, match=r"ids, names or handles of jobs"):
         shell.options(after=[1.5])
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"x", date(2026, 1, 31), {1: 2}, object(), Path("x")])
+def test_a_task_by_name_takes_plain_json_and_handles_only(value: object) -> None:
+    task = windlass.named("mail")
+    with pytest.raises(InvalidInput, match=r"expected args\.to\['a'\]\[1\]"):
+        task.job(to={"a": [1, value]})
+    job = task.job(to=("a", {"$result": 12}), number=1.5)
+    assert job.args == {"to": ["a", {"$result": 12}], "number": 1.5}
+
+
+@pytest.mark.parametrize("kind", ["", "a\nb", "x" * 201, 3])
+def test_a_kind_of_work_is_a_name(client: windlass.Client, kind: Any) -> None:
+    with pytest.raises(InvalidInput, match="kind"):
+        client.submit(functions.add.options(kind=kind), 1, 2)
 
 
 def test_inside_a_job_a_task_is_submitted_as_a_child(client: windlass.Client) -> None:

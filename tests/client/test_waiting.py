@@ -3,12 +3,15 @@
 import asyncio
 import pickle
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 import windlass
 from tests.embedded import functions
+from windlass.domain.values.quantities import DurationLike
 
 SLEEP = windlass.named("shell").job(argv=["sleep", "1000"])
 NEVER = windlass.named("shell").options(requires="memory>=8TiB").job(argv=["true"])
@@ -79,6 +82,40 @@ def test_whoever_waited_too_long_is_told_for_what_and_why(client: windlass.Clien
         stuck.complete(timeout=0.01)
     stuck.cancel()
     job.cancel()
+
+
+def test_times_to_wait_have_every_form_of_a_duration(client: windlass.Client) -> None:
+    job = client.submit(NEVER)
+    with client.workflow("stuck") as stuck:
+        stuck.submit(NEVER)
+    waits: list[Callable[[DurationLike], object]] = [
+        job.wait,
+        lambda timeout: job.result(timeout=timeout),
+        lambda timeout: windlass.gather(job, timeout=timeout),
+        lambda timeout: list(windlass.as_completed([job], timeout=timeout)),
+        lambda timeout: stuck.complete(timeout=timeout),
+    ]
+    for wait in waits:
+        for timeout in ("20ms", timedelta(milliseconds=20)):
+            with pytest.raises(windlass.WaitTimeout, match=r"not ended after 0.02 s"):
+                wait(timeout)
+        with pytest.raises(windlass.InvalidInput, match="a duration such as 90"):
+            wait("soon")
+    stuck.cancel()
+    job.cancel()
+
+
+def test_gather_says_how_to_give_it_a_list(client: windlass.Client) -> None:
+    jobs: Any = client.map(functions.add, [1, 2], [3, 4])
+    with pytest.raises(windlass.InvalidInput, match=r"gather\(\*jobs\), got list"):
+        windlass.gather(jobs, timeout=60)
+    with pytest.raises(windlass.InvalidInput, match="got int"):
+        asyncio.run(windlass.gather_async(jobs[0].id))
+    with pytest.raises(windlass.InvalidInput, match="handles of jobs.*got int"):
+        list(windlass.as_completed([jobs[0].id]))
+    name: Any = "7/cancel"
+    with pytest.raises(windlass.InvalidInput, match="the id of a job, a number, got 7/cancel"):
+        client.job(name)
 
 
 def test_a_failed_workflow_names_its_failed_jobs(client: windlass.Client) -> None:

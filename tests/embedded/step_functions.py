@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,18 @@ def make_file() -> Path:
 @windlass.task
 def a_file_in_a_step() -> str:
     return windlass.step("make", make_file).name
+
+
+@windlass.task
+def sends_a_set() -> None:
+    windlass.send("paid", {1, 2})
+
+
+@windlass.task
+def waits_for_a_moment() -> list[object]:
+    windlass.sleep(timedelta(milliseconds=1))
+    try:
+        windlass.wait_for("never", timeout=timedelta(milliseconds=1))
+    except windlass.WindlassError as error:
+        return [type(error).__name__, isinstance(error, TimeoutError)]
+    return []

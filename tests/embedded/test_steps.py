@@ -116,6 +116,16 @@ def test_each_wait_gets_the_next_signal(client: windlass.Client) -> None:
     assert job.result(PATIENCE) == [1, 2]
 
 
+@pytest.mark.parametrize("payload", [{1, 2}, (1, 2), [b"x"], {"a": object()}, {1: 2}])
+def test_a_signal_that_would_arrive_changed_is_refused(
+    client: windlass.Client, payload: object
+) -> None:
+    with pytest.raises(InvalidInput, match="expected payload"):
+        client.send("paid", payload)
+    with pytest.raises(windlass.JobFailed, match="expected payload"):
+        client.submit(functions.sends_a_set).result(PATIENCE)
+
+
 def test_a_function_sends_a_signal_once(client: windlass.Client, tmp_path: Path) -> None:
     path = tmp_path / "ran"
     waiting = client.submit(functions.waits_twice)
@@ -136,6 +146,8 @@ def test_people_answer_typed_questions(client: windlass.Client) -> None:
     assert (question.job, question.question) == (job.id, "Which order?")
     with pytest.raises(InvalidInput, match=r"answer\.number.*a whole number"):
         client.answer(job.id, {"number": "x", "items": []})
+    with pytest.raises(InvalidInput, match=r"a value of the type asked for"):
+        client.answer(job.id, object())
     client.answer(job.id, {"number": 4, "items": ["a"]})
     assert job.result(PATIENCE) == "4 ('a',)"
     with pytest.raises(Conflict, match="no open question"):
@@ -174,3 +186,7 @@ def test_heartbeats_put_off_the_idle_timeout(client: windlass.Client) -> None:
     silent = client.submit(functions.works_silently, False).wait(PATIENCE)
     assert silent.failure is not None
     assert silent.failure.message == "No sign of life for 1s"
+
+
+def test_waits_take_a_timedelta_and_end_with_an_error_of_ours(client: windlass.Client) -> None:
+    assert client.submit(functions.waits_for_a_moment).result(PATIENCE) == ["WaitTimeout", True]

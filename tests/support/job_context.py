@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import Granted, Limits
 from windlass.wire.jobs import SubmitReply, SubmitRequest
@@ -60,6 +61,7 @@ class BenchContext:
     timeout_ms = None
     version = None
     trace = None
+    isolation: Isolation = "process"
     own_mode = True
     alone = False
 

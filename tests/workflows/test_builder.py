@@ -63,7 +63,7 @@ def test_names_are_made_unique_and_may_be_waited_for(tmp_path: Path) -> None:
             with pytest.raises(
                 InvalidInput, match=r"unknown job option '?retrys'?; did you mean retries\?"
             ):
-                wf.submit(SLEEP.options(retrys=1))
+                wf.submit(SLEEP.options(retrys=1))  # type: ignore[call-arg, call-overload]
         shown = {job.name: job for job in wf.jobs()}
         assert set(shown) == {"add", "add-2", "add-3", "double"}
         assert shown["double"].after == [before.id, *(job.id for job in adds)]

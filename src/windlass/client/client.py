@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
+import msgspec
+
 from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for, submission
 from windlass.client.handles import AsyncJob
 from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
@@ -22,7 +24,7 @@ from windlass.client.values.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import Conflict, UnknownName, Unreachable
+from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName, Unreachable
 from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits, jobs_of
@@ -152,6 +154,8 @@ class AsyncClient:
 
     def job(self, job: int) -> AsyncJob[Any]:
         """Returns a handle on an existing job."""
+        if type(job) is not int:
+            raise InvalidInput("job", "the id of a job, a number", job)
         return AsyncJob(self.service, job)
 
     @overload
@@ -285,7 +289,10 @@ class AsyncClient:
 
         Sent again with the same `key`, it is not a second signal.
         """
-        request = SendRequest(name=signal, payload=payload, key=key, namespace=namespace)
+        from windlass.tasks.values.plain import plain_json  # few programs send signals
+
+        plain = plain_json("payload", payload)
+        request = SendRequest(name=signal, payload=plain, key=key, namespace=namespace)
         return await self.service.send(request)
 
     async def questions(self) -> list[Question]:
@@ -293,8 +300,15 @@ class AsyncClient:
         return await self.service.questions()
 
     async def answer(self, job: int, value: Any, *, key: str | None = None) -> AnswerReply:
-        """Answers a question of a job; `key` says which one, if it has asked several."""
-        return await self.service.answer(job, AnswerRequest(value=value, key=key))
+        """Answers a question of a job; `key` says which one, if it has asked several.
+
+        The value is JSON, or an object of the type that the question asks for.
+        """
+        try:
+            answer = msgspec.to_builtins(value)
+        except (TypeError, OverflowError) as error:
+            raise InvalidInput("answer", "a value of the type asked for", str(error)) from None
+        return await self.service.answer(job, AnswerRequest(value=answer, key=key))
 
     async def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
         """Cancels jobs."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.lifecycle.failures import ExceptionInfo
-from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.errors import WaitTimeout, WindlassError
 from windlass.wire.jobs import Job
 from windlass.wire.workflows import Workflow
 
@@ -94,7 +94,7 @@ class WorkflowFailed(WindlassError):
         return f"WorkflowFailed({self.message})"
 
 
-class ResultTimeout(WindlassError, TimeoutError):
+class ResultTimeout(WaitTimeout):
     """The time of whoever waits is up; `jobs` have not ended, and go on."""
 
     code = "result_timeout"

@@ -11,6 +11,7 @@ from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WindlassError
+from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.wire.jobs import DeleteRequest, Job
 
 R_co = TypeVar("R_co", covariant=True)
@@ -50,20 +51,21 @@ class AsyncJob(Generic[R_co]):
         """Returns where the job's time went, by cause."""
         return await self._service.time_spent(self.id)
 
-    async def wait(self, timeout: float | None = None) -> Job:
+    async def wait(self, timeout: DurationLike | None = None) -> Job:
         """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
+        seconds = wait_seconds(timeout)
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 while True:
                     job = await self._service.wait(self.id, WAIT_SECONDS)
                     if job.state in ENDS:
                         return job
         except TimeoutError:
             why = await why_waiting(self._service, self.id)
-            message = f"job {self.id} has not ended after {timeout:g} s{why}"
+            message = f"job {self.id} has not ended after {seconds:g} s{why}"
             raise ResultTimeout(message, [self.id]) from None
 
-    async def result(self, timeout: float | None = None) -> R_co:
+    async def result(self, timeout: DurationLike | None = None) -> R_co:
         """Returns the job's result; raises `JobFailed` if it did not complete."""
         job = self._completed or await self.wait(timeout)
         if job.state != "completed":

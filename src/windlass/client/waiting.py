@@ -13,6 +13,7 @@ from windlass.client.errors import JobFailed, ResultTimeout
 from windlass.client.handles import WAIT_SECONDS, AsyncJob, why_waiting
 from windlass.client.service import Service
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.wire.jobs import Job, WaitRequest
 
 R = TypeVar("R")
@@ -24,16 +25,18 @@ Until = Literal["any", "all", "failure"]
 
 @overload
 def gather(
-    *handles: JobHandle[R], timeout: float | None = None, return_exceptions: Literal[False] = False
+    *handles: JobHandle[R],
+    timeout: DurationLike | None = None,
+    return_exceptions: Literal[False] = False,
 ) -> list[R]: ...
 @overload
 def gather(
-    *handles: JobHandle[R], timeout: float | None = None, return_exceptions: bool
+    *handles: JobHandle[R], timeout: DurationLike | None = None, return_exceptions: bool
 ) -> list[R | JobFailed]: ...
 
 
 def gather(
-    *handles: JobHandle[Any], timeout: float | None = None, return_exceptions: bool = False
+    *handles: JobHandle[Any], timeout: DurationLike | None = None, return_exceptions: bool = False
 ) -> list[Any]:
     """Returns the results of jobs in the order given, once all have ended.
 
@@ -42,13 +45,15 @@ def gather(
     """
     if not handles:
         return []
+    for handle in handles:
+        _check_handle(handle)
     jobs = [handle.asynchronous for handle in handles]
     owner = _one_client(handles)
     return owner.run(gather_async(*jobs, timeout=timeout, return_exceptions=return_exceptions))
 
 
 def as_completed(
-    handles: Iterable[JobHandle[R]], timeout: float | None = None
+    handles: Iterable[JobHandle[R]], timeout: DurationLike | None = None
 ) -> Iterator[JobHandle[R]]:
     """Yields jobs as they end, whether they complete or not; their results are at hand then.
 
@@ -57,6 +62,8 @@ def as_completed(
     given = list(handles)
     if not given:
         return
+    for handle in given:
+        _check_handle(handle)
     owner = _one_client(given)
     by_job = {id(handle.asynchronous): handle for handle in given}
     ended = as_completed_async([handle.asynchronous for handle in given], timeout)
@@ -69,21 +76,25 @@ def as_completed(
 
 @overload
 async def gather_async(
-    *jobs: AsyncJob[R], timeout: float | None = None, return_exceptions: Literal[False] = False
+    *jobs: AsyncJob[R],
+    timeout: DurationLike | None = None,
+    return_exceptions: Literal[False] = False,
 ) -> list[R]: ...
 @overload
 async def gather_async(
-    *jobs: AsyncJob[R], timeout: float | None = None, return_exceptions: bool
+    *jobs: AsyncJob[R], timeout: DurationLike | None = None, return_exceptions: bool
 ) -> list[R | JobFailed]: ...
 
 
 async def gather_async(
-    *jobs: AsyncJob[Any], timeout: float | None = None, return_exceptions: bool = False
+    *jobs: AsyncJob[Any], timeout: DurationLike | None = None, return_exceptions: bool = False
 ) -> list[Any]:
     """Does what `gather` does, for async code."""
     until: Until = "all" if return_exceptions else "failure"
     results: dict[int, Any] = {}
-    async with aclosing(_ended(jobs, timeout, until)) as ends:
+    for job in jobs:
+        _check_handle(job)
+    async with aclosing(_ended(jobs, wait_seconds(timeout), until)) as ends:
         async for job, end in ends:
             if end.state == "completed":
                 results[id(job)] = await job.value_of(end)
@@ -96,10 +107,10 @@ async def gather_async(
 
 
 async def as_completed_async(
-    jobs: Iterable[AsyncJob[R]], timeout: float | None = None
+    jobs: Iterable[AsyncJob[R]], timeout: DurationLike | None = None
 ) -> AsyncGenerator[AsyncJob[R], None]:
     """Does what `as_completed` does, for async code."""
-    async with aclosing(_ended(list(jobs), timeout, "any")) as ends:
+    async with aclosing(_ended(list(jobs), wait_seconds(timeout), "any")) as ends:
         async for job, end in ends:
             job.note_end(end)
             yield job
@@ -174,6 +185,13 @@ async def _timed_out(
     why = await why_waiting(service, first)
     message = f"{len(ids)} of {total} jobs have not ended after {timeout:g} s; job {first}{why}"
     return ResultTimeout(message, ids)
+
+
+def _check_handle(given: object) -> None:
+    """Refuses a list of jobs where the jobs themselves are expected, and other mistakes."""
+    if not isinstance(given, JobHandle | AsyncJob):
+        expected = "handles of jobs; gather takes those of a list as gather(*jobs)"
+        raise InvalidInput("jobs", expected, type(given).__name__)
 
 
 def _one_client(handles: Sequence[JobHandle[Any]]) -> Runs:

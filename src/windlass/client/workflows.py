@@ -10,6 +10,7 @@ from windlass.client.handles import WAIT_SECONDS, why_waiting
 from windlass.client.service import Service
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.wire.jobs import Job, SubmitReply, SubmitRequest
 from windlass.wire.workflows import Workflow
 
@@ -59,18 +60,19 @@ class AsyncWorkflow:
         )
         return await self._service.submit(request)
 
-    async def wait(self, timeout: float | None = None) -> Workflow:
+    async def wait(self, timeout: DurationLike | None = None) -> Workflow:
         """Waits until the workflow has ended; raises `ResultTimeout` when the time is up."""
+        seconds = wait_seconds(timeout)
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 while True:
                     workflow = await self._service.wait_workflow(self.id, WAIT_SECONDS)
                     if workflow.state in ENDS:
                         return workflow
         except TimeoutError:
-            raise await self._timed_out(timeout) from None
+            raise await self._timed_out(seconds) from None
 
-    async def complete(self, timeout: float | None = None) -> Workflow:
+    async def complete(self, timeout: DurationLike | None = None) -> Workflow:
         """Waits as `wait` does; raises `WorkflowFailed` if the workflow did not complete."""
         workflow = await self.wait(timeout)
         if workflow.state != "completed":

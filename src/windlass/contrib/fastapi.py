@@ -14,11 +14,13 @@ async def resize(photo: int, windlass: ClientDep) -> dict[str, int]:
 
 from typing import Annotated
 
-from fastapi import Depends
-from starlette.requests import HTTPConnection
-
 from windlass.contrib.starlette import WindlassApi, WindlassLifespan, client_of
+from windlass.domain.values.extras import needs
 from windlass.front import AsyncClient
+
+with needs("fastapi"):
+    from fastapi import Depends
+    from starlette.requests import HTTPConnection
 
 
 def get_client(connection: HTTPConnection) -> AsyncClient:

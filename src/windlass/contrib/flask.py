@@ -17,10 +17,12 @@ as `windlass.Client()` finds it.
 import threading
 from typing import Any, Final
 
-from flask import Flask, current_app
-
 from windlass.domain.values.errors import Conflict
+from windlass.domain.values.extras import needs
 from windlass.front import Client
+
+with needs("flask"):
+    from flask import Flask, current_app
 
 NAME: Final = "windlass"
 

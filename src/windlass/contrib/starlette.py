@@ -13,16 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from starlette.requests import HTTPConnection
-from starlette.types import ASGIApp, Receive, Scope, Send
-
 from windlass.dashboard.page import Page
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict
+from windlass.domain.values.extras import needs
 from windlass.front import AsyncClient
 from windlass.server.app import create_app
 from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import ensure_admin_token, running_services
+
+with needs("fastapi"):
+    from starlette.requests import HTTPConnection
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 STATE: Final = "windlass"  # the attribute of the application's state
 

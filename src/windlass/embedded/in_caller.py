@@ -144,7 +144,7 @@ def _run(call: Call, channel: _Channel, functions: Functions) -> Done | Failed:
         args, kwargs = found.arguments(own)
         value: Any = found.function(*args, **kwargs)
         if found.is_async:
-            value = _run_async(value)
+            value = run_async(value)
     except KeyboardInterrupt:
         raise  # it is meant for the program
     except BaseException as error:
@@ -156,7 +156,7 @@ def _copied(value: Any) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def _run_async(call: Coroutine[Any, Any, object]) -> object:
+def run_async(call: Coroutine[Any, Any, object]) -> object:
     """Runs a coroutine in a loop of its own, in another thread if this one runs a loop."""
     try:
         asyncio.get_running_loop()

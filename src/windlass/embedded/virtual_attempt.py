@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.executors.shell import ShellExecutor
 from windlass.ports.clock import Clock
@@ -40,6 +41,8 @@ class Place(NamedTuple):
 
 class VirtualAttempt:
     """What a running job asks of its agent; the rest of a context is not asked for here."""
+
+    isolation = WEAKEST
 
     def __init__(
         self, place: Place, holder: Holder, folder: Path, secrets: Mapping[str, str]

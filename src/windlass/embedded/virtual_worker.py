@@ -8,13 +8,12 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from windlass.client.blocking.loop_thread import LoopThread
 from windlass.domain.access.secrets import EVERYONE, advertise
 from windlass.domain.matching.functions import function_key
 from windlass.domain.tasks.function import read_call
 from windlass.domain.tasks.python import read_args
 from windlass.domain.values.errors import InvalidInput
-from windlass.embedded.in_caller import answer_to
+from windlass.embedded.in_caller import answer_to, run_async
 from windlass.embedded.virtual_attempt import Place, VirtualAttempt
 from windlass.engine.engine import Engine
 from windlass.executors.python.code.missing import MissingFunctions
@@ -174,8 +173,4 @@ class _Server(LocalServer):
 
     def run_async(self, call: Coroutine[Any, Any, object]) -> object:
         """Runs an async function in a loop of its own, also where the test has one."""
-        thread = LoopThread()
-        try:
-            return thread.run(call)
-        finally:
-            thread.close()
+        return run_async(call)

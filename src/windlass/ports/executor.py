@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from windlass.domain.lifecycle.failures import Raised
+from windlass.domain.matching.isolation import Isolation
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Outcome
@@ -138,8 +139,16 @@ class JobContext(Protocol):
         ...
 
     @property
+    def isolation(self) -> Isolation:
+        """The mode of isolation in which its programs run."""
+        ...
+
+    @property
     def alone(self) -> bool:
-        """Whether it shares no process with other jobs: it demands isolation, or has limits."""
+        """Whether it shares no process with other jobs: it demands isolation, or has limits.
+
+        Also if it needs files, in a mode in which a shared process would not see them.
+        """
         ...
 
     @property

@@ -59,6 +59,7 @@ class Current(msgspec.Struct, frozen=True):
     channel: Channel
     secrets: Mapping[str, str] = {}
     keys: set[str] = msgspec.field(default_factory=set)  # of the steps that it has used
+    folders: list[Path] = []  # those that this process has made for it: one at most
 
     def progress(
         self, value: object, *, total: float | None = None, text: str | None = None
@@ -107,11 +108,30 @@ class Current(msgspec.Struct, frozen=True):
     @property
     def scratch(self) -> Path:
         """A directory for files of this attempt; it is removed when the attempt has ended."""
-        return Path(msgspec.json.decode(self.channel.ask(self.seq, SCRATCH).body))
+        return self._folder(self.channel.ask(self.seq, SCRATCH))
 
     async def scratch_async(self) -> Path:
         """Returns the same in async functions."""
-        return Path(msgspec.json.decode((await self.channel.ask_async(self.seq, SCRATCH)).body))
+        return self._folder(await self.channel.ask_async(self.seq, SCRATCH))
+
+    def _folder(self, answer: Answer) -> Path:
+        """Returns the folder that the agent names, else one that this process makes."""
+        named: str | None = msgspec.json.decode(answer.body)
+        if named is not None:
+            return Path(named)
+        if not self.folders:
+            from tempfile import mkdtemp  # few functions need it
+
+            made = mkdtemp(prefix=f"job-{self.job}-", dir=_Process.folder)
+            self.folders.append(Path(made))
+        return self.folders[0]
+
+    def remove_folders(self) -> None:
+        """Removes what it has made here; its function has ended."""
+        for folder in self.folders:
+            import shutil  # few functions need it
+
+            shutil.rmtree(folder, ignore_errors=True)
 
     @property
     def canceled(self) -> bool:
@@ -140,9 +160,13 @@ def _children(answer: Answer) -> list[int]:
 
 
 class _Process:
-    """The job of a process that runs one at a time; its threads see it too."""
+    """The job of a process that runs one at a time; its threads see it too.
+
+    `folder` is where a process for several jobs makes folders for them.
+    """
 
     job: Current | None = None
+    folder: str | None = None
 
 
 _CURRENT: Final[ContextVar[Current | None]] = ContextVar("windlass_job", default=None)
@@ -159,6 +183,11 @@ def current() -> Current:
 def find_current() -> Current | None:
     """Returns the job this code runs for, or None outside jobs."""
     return _CURRENT.get() or _Process.job
+
+
+def make_folders_in(folder: str) -> None:
+    """Says where this process makes folders for its jobs."""
+    _Process.folder = folder
 
 
 def enter(job: Current | None, *, alone: bool) -> None:

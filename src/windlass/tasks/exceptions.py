@@ -1,5 +1,6 @@
 """Exceptions of functions as text, for whoever waits for the result: bounded in size."""
 
+import sys
 import traceback
 from typing import Final
 
@@ -26,7 +27,15 @@ def exception_info(error: BaseException, causes: int = MOST_CAUSES) -> Exception
 def type_name(kind: type[BaseException]) -> str:
     """Returns the name of an exception, with its module unless it is built in."""
     name = kind.__qualname__
+    if is_public(kind):
+        return f"windlass.{name}"
     return name if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{name}"
+
+
+def is_public(kind: type) -> bool:
+    """Returns whether a class is one that programs import as `windlass.NAME`."""
+    modules: dict[str, str] = getattr(sys.modules.get("windlass"), "_MODULES", {})
+    return modules.get(kind.__qualname__) == kind.__module__
 
 
 def text_of(error: BaseException) -> str:

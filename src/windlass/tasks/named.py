@@ -1,14 +1,16 @@
 """`windlass.named("shell")`: tasks by name, whose code only workers have."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import msgspec
 
 from windlass.domain.job.job import JobSpec, canonical_options
 from windlass.domain.values.errors import InvalidInput
-from windlass.tasks.handles import with_references
 from windlass.tasks.submitting import Submits
 from windlass.tasks.task import OF_CALLS
+
+if TYPE_CHECKING:
+    from windlass.tasks.option_types import CallOptions
 
 
 class NamedTask(Submits[..., Any]):
@@ -22,16 +24,18 @@ class NamedTask(Submits[..., Any]):
         """The job that a call becomes, without its arguments."""
         return self._job
 
-    def options(self, **options: Any) -> Self:
+    def options(self, **options: "Unpack[CallOptions]") -> Self:
         """Returns this task with other options for its jobs: `.options(queue="batch")`."""
-        fields = canonical_options(options, OF_CALLS)
+        fields = canonical_options(dict(options), OF_CALLS)
         return type(self)(msgspec.structs.replace(self._job, **fields))
 
     def job(self, *args: Any, **kwargs: Any) -> JobSpec:
         """Returns the job that runs this task with these arguments."""
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
-        return msgspec.structs.replace(self._job, args=with_references(kwargs))
+        from windlass.tasks.values.plain import named_arguments  # not before a job has arguments
+
+        return msgspec.structs.replace(self._job, args=named_arguments(kwargs))
 
     def __repr__(self) -> str:
         return f"<task {self._job.task}>"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.errors import Conflict, InvalidInput, WaitTimeout
+from windlass.domain.values.quantities import DurationLike, parse_duration_ms
 from windlass.tasks.current import Answer, Canceled, Current, current, find_current
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.task import Task
@@ -33,10 +33,6 @@ LOST: Final = "lease_lost"
 
 class Suspended(BaseException):
     """Raised inside a job that has to wait. Let it propagate; clean up in `finally`."""
-
-
-class WaitTimeout(TimeoutError):
-    """Nothing came in time: no signal for `wait_for`, no answer for `ask`."""
 
 
 def step(key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -86,17 +82,17 @@ async def step_async(key: str, function: Callable[..., Any], /, *args: Any, **kw
     return _result(function, await _ask_async(job, _store(key, function, value)))
 
 
-def sleep(duration: float | str, *, key: str | None = None) -> None:
+def sleep(duration: DurationLike, *, key: str | None = None) -> None:
     """Waits for some seconds, or a duration such as "1d", without holding a slot."""
     _outcome(*_asked(_sleep(duration, key)))
 
 
-async def sleep_async(duration: float | str, *, key: str | None = None) -> None:
+async def sleep_async(duration: DurationLike, *, key: str | None = None) -> None:
     """Does the same in async functions."""
     _outcome(*await _asked_async(_sleep(duration, key)))
 
 
-def wait_for(signal: str, *, timeout: float | str | None = None, key: str | None = None) -> Any:
+def wait_for(signal: str, *, timeout: DurationLike | None = None, key: str | None = None) -> Any:
     """Waits for a signal and returns its payload; raises `WaitTimeout` when the time is up.
 
     It gets the oldest signal of this name in the job's namespace that was sent after the job was
@@ -106,7 +102,7 @@ def wait_for(signal: str, *, timeout: float | str | None = None, key: str | None
 
 
 async def wait_for_async(
-    signal: str, *, timeout: float | str | None = None, key: str | None = None
+    signal: str, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any:
     """Does the same in async functions."""
     return _outcome(*await _asked_async(_wait_for(signal, timeout, key)))
@@ -114,14 +110,14 @@ async def wait_for_async(
 
 @overload
 def ask(
-    question: str, schema: type[T], *, timeout: float | str | None = None, key: str | None = None
+    question: str, schema: type[T], *, timeout: DurationLike | None = None, key: str | None = None
 ) -> T: ...
 @overload
 def ask(
-    question: str, schema: Any = str, *, timeout: float | str | None = None, key: str | None = None
+    question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any: ...
 def ask(
-    question: str, schema: Any = str, *, timeout: float | str | None = None, key: str | None = None
+    question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any:
     """Asks people a question and returns the answer; raises `WaitTimeout` when the time is up.
 
@@ -133,14 +129,14 @@ def ask(
 
 @overload
 async def ask_async(
-    question: str, schema: type[T], *, timeout: float | str | None = None, key: str | None = None
+    question: str, schema: type[T], *, timeout: DurationLike | None = None, key: str | None = None
 ) -> T: ...
 @overload
 async def ask_async(
-    question: str, schema: Any = str, *, timeout: float | str | None = None, key: str | None = None
+    question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any: ...
 async def ask_async(
-    question: str, schema: Any = str, *, timeout: float | str | None = None, key: str | None = None
+    question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any:
     """Does the same in async functions."""
     asked = _question(question, schema, timeout, key)
@@ -162,18 +158,18 @@ async def send_async(signal: str, payload: Any = None, *, key: str | None = None
 Asked = tuple[Current, StepRequest]
 
 
-def _sleep(duration: float | str, key: str | None) -> Asked:
+def _sleep(duration: DurationLike, key: str | None) -> Asked:
     job, own = _keyed("sleep", key)
     return job, StepRequest(do="sleep", key=own, wait_ms=_ms("duration", duration))
 
 
-def _wait_for(signal: str, timeout: float | str | None, key: str | None) -> Asked:
+def _wait_for(signal: str, timeout: DurationLike | None, key: str | None) -> Asked:
     job, own = _keyed(f"wait_for {signal}", key)
     wait_ms = None if timeout is None else _ms("timeout", timeout)
     return job, StepRequest(do="wait_for", key=own, name=signal, wait_ms=wait_ms)
 
 
-def _question(question: str, schema: Any, timeout: float | str | None, key: str | None) -> Asked:
+def _question(question: str, schema: Any, timeout: DurationLike | None, key: str | None) -> Asked:
     job, own = _keyed("ask", key)
     wait_ms = None if timeout is None else _ms("timeout", timeout)
     wanted = schema if schema is None or isinstance(schema, dict) else msgspec.json.schema(schema)
@@ -182,8 +178,11 @@ def _question(question: str, schema: Any, timeout: float | str | None, key: str 
 
 
 def _send(signal: str, payload: Any, key: str | None) -> Asked:
+    from windlass.tasks.values.plain import plain_json  # few functions send signals
+
     job, own = _keyed(f"send {signal}", key)
-    return job, StepRequest(do="send", key=own, name=signal, value=_json("payload", payload))
+    value = _json("payload", plain_json("payload", payload))
+    return job, StepRequest(do="send", key=own, name=signal, value=value)
 
 
 def _begin(key: str) -> Current:
@@ -209,7 +208,7 @@ def _keyed(name: str, key: str | None) -> tuple[Current, str]:
     return _begin(key), key
 
 
-def _ms(field: str, duration: float | str) -> int:
+def _ms(field: str, duration: DurationLike) -> int:
     """Returns a duration in milliseconds, as job options take it: seconds, or text."""
     return parse_duration_ms(duration, field)
 

@@ -4,11 +4,10 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, Unpack, overload
 
 import msgspec
 
-from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.tasks.main_module import name_of_main
@@ -17,6 +16,7 @@ from windlass.tasks.local_files import MADE, with_files
 from windlass.tasks.submitting import Submits
 
 if TYPE_CHECKING:
+    from windlass.tasks.option_types import CallOptions, TaskOptions
     from windlass.tasks.values.calls import CallCodec
 
 PYTHON: Final = "python"  # the task of functions without a name of their own
@@ -29,7 +29,7 @@ R_co = TypeVar("R_co", covariant=True)
 _OF_ONE_JOB: Final = frozenset(
     {"task", "args", "name", "key", "after", "after_any", "workflow", "parent", "version"}
 )
-_OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
+OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
 OF_CALLS: Final = KEYWORDS - {"task", "args"}
 
 
@@ -84,12 +84,12 @@ class Task(Submits[P, R_co]):
         """The import path of the function: `package.module:qualname`."""
         return path_of(self._function)
 
-    def options(self, **options: Any) -> Self:
+    def options(self, **options: "Unpack[CallOptions]") -> Self:
         """Returns this task with other options for its jobs: `add.options(retries=3)`.
 
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
-        fields = canonical_options(options, OF_CALLS)
+        fields = canonical_options(dict(options), OF_CALLS)
         job = msgspec.structs.replace(self._job, **fields)
         made = type(self)(self._function, job, self._version)
         for known in ("signature", "codec", "path"):
@@ -123,7 +123,8 @@ class Task(Submits[P, R_co]):
         try:
             return self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise InvalidInput("args", f"arguments that {self.path} takes", str(error)) from None
+            why = str(error).removeprefix("got ")
+            raise InvalidInput("args", f"arguments that {self.path} takes", why) from None
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"
@@ -166,15 +167,7 @@ def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: .
 def task(function: Callable[P, R], /) -> Task[P, R]: ...
 @overload
 def task(
-    *,
-    name: str = ...,
-    queue: str = ...,
-    retries: int | None = ...,
-    timeout: Duration | None = ...,
-    requires: str | Sequence[str] = ...,
-    secrets: str | Sequence[str] = ...,
-    version: str | None = ...,
-    **options: Any,
+    *, name: str = ..., version: str | None = ..., **options: "Unpack[TaskOptions]"
 ) -> _Decorator: ...
 
 
@@ -196,7 +189,7 @@ def task(
     """
     if version is not None and not isinstance(version, str):
         raise InvalidInput("version", 'text, such as "2"', version)
-    job = JobSpec(task=name, **canonical_options(options, _OF_FUNCTIONS))
+    job = JobSpec(task=name, **canonical_options(options, OF_FUNCTIONS))
     decorator = _Decorator(name, job, version)
     return decorator if function is None else decorator(function)
 

@@ -5,8 +5,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.tasks.handles import with_references
 from windlass.tasks.submitting import Submits
+from windlass.tasks.values.plain import named_arguments
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
 from windlass.transactions.failures import explain_failure
 from windlass.transactions.jobs import TransactionJob
@@ -118,7 +118,7 @@ def _spec(task: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> JobSpec:
     if isinstance(task, str):
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
-        return JobSpec(task=task, args=with_references(kwargs))
+        return JobSpec(task=task, args=named_arguments(kwargs))
     if not isinstance(task, Submits):
         expected = "a function marked with @windlass.task, the name of a task, or a JobSpec"
         raise InvalidInput("task", expected, repr(task))

@@ -197,7 +197,7 @@ def test_functions_take_the_options_of_jobs() -> None:
     made = work.defaults
     assert made == JobSpec(task="python", timeout=90, labels={"a": "b"}, requires=("gpus>=1",))
     with pytest.raises(UnknownName, match=r"unknown job option '?retrys'?; did you mean retries\?"):
-        task(retrys=3)
+        task(retrys=3)  # type: ignore[call-overload]
     with pytest.raises(InvalidInput, match="expected timeout to be a duration such as"):
         task(timeout="soon")
 

@@ -196,6 +196,9 @@ async def test_what_cannot_be_meant_is_refused_by_name(rig: Rig) -> None:
         assert refusal.value.field == field
     with pytest.raises(NotFound):
         await desk.files.read_log(99)
+    with pytest.raises(NotFound, match=f"attempt 7 of job {job.job} does not exist"):
+        await desk.files.read_log(job.job, 7)
+    assert (await desk.files.read_log(job.job, 1)).next == 0
 
 
 async def test_a_long_log_is_kept_in_few_objects_once_it_has_ended(memory_rig: Rig) -> None:

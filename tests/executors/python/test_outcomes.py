@@ -9,7 +9,7 @@ from tests.executors.conftest import OnPython, PythonBench
 from windlass import Abort, Retry
 from windlass.domain.lifecycle.failures import Raised
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.python.functions import MOST_NAMES, names_of
+from windlass.executors.python.functions import MOST_NAMES, describe, names_of
 
 
 def test_an_exception_goes_by_the_names_of_all_its_classes() -> None:
@@ -23,6 +23,12 @@ def test_an_exception_goes_by_the_names_of_all_its_classes() -> None:
     for level in range(2 * MOST_NAMES):
         deep = type(f"E{level}", (deep,), {})
     assert len(names_of(deep())) == MOST_NAMES
+
+
+def test_our_own_exceptions_go_by_the_names_that_programs_import() -> None:
+    error = InvalidInput("a", "b", "c")
+    assert describe(error) == "windlass.InvalidInput: expected a to be b, got c"
+    assert {"windlass.InvalidInput", "windlass.WindlassError", "Exception"} <= set(names_of(error))
 
 
 @pytest.mark.parametrize("kind", ["plain", "async"])

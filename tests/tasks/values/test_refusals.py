@@ -53,6 +53,11 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (Any, Path("x"), "annotate it as Path"),
     (Any, Text("a"), "a JSON value, got the Text a"),
     (Any, OrderedDict(a=1), "a JSON value, got the OrderedDict"),
+    (Any, ["a\ud800"], "[0] to be text without lone surrogates, got a\\ud800; decode it"),
+    (str, "\udc80", "text without lone surrogates"),
+    (dict[str, int], {"\udc80": 1}, "text without lone surrogates"),
+    (Path, Path("/no/such"), "a file on this machine, got /no/such, which is not there"),
+    (Path, Path("/"), "a file on this machine, got /, a directory"),
     (Any, Opaque(), "use JSON values, or a dataclass"),
     # Numbers that JSON does not have, or that readers cannot be trusted with.
     (Any, NAN, "a finite number, got nan"),

@@ -1,5 +1,6 @@
 """Python functions of isolated jobs: each has a process for itself, in the mode of its job."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ from tests.support.debian import missing_reason
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.job.forms import JobLimits
 from windlass.executors import load_executors
+
+SOURCES = Path(__file__).parents[3]
+FILES = "tests.executors.file_functions"
 
 
 async def _submit(rig: Rig, name: str, *args: object, **fields: object) -> int:
@@ -20,11 +24,10 @@ def test_functions_run_in_a_sandbox(tmp_path: Path) -> None:
     why = missing_reason("bwrap")
     if why is not None:
         pytest.skip(why)
-    sources = Path(__file__).parents[3]
 
     async def scene(rig: Rig) -> None:
         executors = load_executors(["python"])
-        async with rig.agent(executors=executors, slots=4, shares=(sources,)):
+        async with rig.agent(executors=executors, slots=4, shares=(SOURCES,)):
             demands = {"isolation": "sandbox"}
             plain = await _submit(rig, f"{FUNCTIONS}:add", 20, 22, **demands)
             waiting = await _submit(rig, f"{FUNCTIONS}:greet", "fleet", **demands)
@@ -53,5 +56,56 @@ def test_a_function_with_limits_is_held_to_them(tmp_path: Path) -> None:
             record = await rig.ended(job)
             assert state_of(record) == "failed"
             assert record.message == "MemoryError (its limits: memory 300MiB)"
+
+    play(tmp_path, scene)
+
+
+@pytest.fixture
+def sandbox() -> str:
+    """The mode of a whole worker, if this machine can do it."""
+    why = missing_reason("bwrap")
+    if why is not None:
+        pytest.skip(why)
+    return "sandbox"
+
+
+def test_functions_of_a_confined_worker_take_and_return_files(tmp_path: Path, sandbox: str) -> None:
+    async def scene(rig: Rig) -> None:
+        executors = load_executors(["python"])
+        async with rig.agent(executors=executors, slots=4, shares=(SOURCES,), isolation=sandbox):
+            for text in ("one", "two"):  # the second time, the worker knows what they return
+                made = await _submit(rig, f"{FILES}:write", text)
+                many = await _submit(rig, f"{FILES}:write_many", {"a": text, "b": "both"})
+                assert state_of(await rig.ended(made)) == "completed", await rig.ended(made)
+                assert rig.files.artifacts[made, "made.txt"] == text.encode()
+                assert state_of(await rig.ended(many)) == "completed", await rig.ended(many)
+                assert rig.files.artifacts[many, "a"] == text.encode()
+                assert rig.files.artifacts[many, "b"] == b"both"
+                given = {"$file": {"job": made, "artifact": "made.txt"}}
+                taken = await _submit(rig, f"{FILES}:read", given)
+                assert (await rig.ended(taken)).result == f'"{text}"'.encode()
+
+    play(tmp_path, scene)
+
+
+def test_functions_that_share_a_confined_process_have_folders_of_their_own(
+    tmp_path: Path, sandbox: str
+) -> None:
+    async def scene(rig: Rig) -> None:
+        executors = load_executors(["python"])
+        async with rig.agent(executors=executors, slots=1, shares=(SOURCES,), isolation=sandbox):
+            for function in ("pass_through_a_file", "pass_through_a_file_async"):
+                folders = set()
+                for text in ("one", "two", "three"):
+                    job = await _submit(rig, f"{FILES}:{function}", text)
+                    record = await rig.ended(job)
+                    assert state_of(record) == "completed", record.message
+                    said, folder = json.loads(record.result or b"")
+                    assert said == text
+                    folders.add(folder)
+                assert len(folders) == 3
+                for folder in folders:
+                    left = await _submit(rig, f"{FILES}:is_there", folder)
+                    assert (await rig.ended(left)).result == b"false"
 
     play(tmp_path, scene)

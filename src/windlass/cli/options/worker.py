@@ -22,11 +22,12 @@ IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
 APP_VARIABLE: Final = "WINDLASS_APP"  # space-separated packages
 PASS_VARIABLE: Final = "WINDLASS_PASS_ENV"  # space-separated patterns
 FILE_VARIABLE: Final = "WINDLASS_ENV_FILE"
+ISOLATION_VARIABLE: Final = "WINDLASS_ISOLATION"
 # Other users can read a command line, but not its environment.
 Code = Annotated[str | None, Parameter(env_var="WINDLASS_CODE")]
 Mode = Annotated[
     Literal["auto", "process", "user", "sandbox", "container"],
-    Parameter(env_var="WINDLASS_ISOLATION"),
+    Parameter(env_var=ISOLATION_VARIABLE),
 ]
 Engine = Annotated[str, Parameter(env_var="WINDLASS_CONTAINER_ENGINE")]
 Imports = Annotated[

@@ -9,6 +9,7 @@ import msgspec
 from windlass.cli.output.job_view import expected, show_progress
 from windlass.cli.output.tables import make_table, print_table
 from windlass.clock import RealClock
+from windlass.domain.tasks.references import RESULT, TEXT
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.suggest import did_you_mean
@@ -30,13 +31,29 @@ def command_of(job: Job) -> str:
     args = job.args if isinstance(job.args, dict) else {}
     shown = job.task
     if job.task == "shell" and isinstance(args.get("argv"), list):
-        words = [str(word) for word in args["argv"]]
+        words = [_word(word) for word in args["argv"]]
         is_line = len(words) == 3 and words[0] in ("sh", "bash") and words[1] == "-c"
-        shown = words[2] if is_line else shlex.join(words)
+        shown = words[2] if is_line else " ".join(map(_quoted, words))
     elif job.task == "python" and isinstance(args.get("function"), str):
         shown = args["function"]
     line = " ".join(shown.split())
     return line if len(line) <= COMMAND_LIMIT else f"{line[: COMMAND_LIMIT - 1]}…"
+
+
+def _quoted(word: str) -> str:
+    return word if word.startswith("${{") else shlex.quote(word)
+
+
+def _word(word: object) -> str:
+    """Returns a word of a command; results of other jobs in it as workflow files name them."""
+    if isinstance(word, dict) and len(word) == 1:
+        if isinstance(parts := word.get(TEXT), list):
+            return "".join(map(_word, parts))
+        if RESULT in word:
+            named = word[RESULT] if isinstance(word[RESULT], dict) else {"job": word[RESULT]}
+            output = f".outputs.{named['output']}" if "output" in named else ".result"
+            return f"${{{{ jobs.{named.get('job')}{output} }}}}"
+    return str(word)
 
 
 def _duration(job: Job, now: int) -> str | None:

@@ -12,6 +12,7 @@ from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.job.job import JobSpec
+from windlass.domain.values.quantities import DurationLike
 from windlass.tasks.submitting import Submits
 from windlass.wire import workflows as wire
 from windlass.wire.jobs import Job
@@ -76,11 +77,11 @@ class JobHandle(Generic[R_co]):
         """Returns where the job's time went, by cause."""
         return self._client.run(self._job.time_spent())
 
-    def wait(self, timeout: float | None = None) -> Job:
+    def wait(self, timeout: DurationLike | None = None) -> Job:
         """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
         return self._client.run(self._job.wait(timeout))
 
-    def result(self, timeout: float | None = None) -> R_co:
+    def result(self, timeout: DurationLike | None = None) -> R_co:
         """Returns the job's result; raises `JobFailed` if it did not complete."""
         return self._client.run(self._job.result(timeout))
 
@@ -151,11 +152,11 @@ class WorkflowHandle:
         """Returns all its jobs, newest first, also those that were superseded."""
         return self._client.run(self._workflow.jobs())
 
-    def wait(self, timeout: float | None = None) -> wire.Workflow:
+    def wait(self, timeout: DurationLike | None = None) -> wire.Workflow:
         """Waits until the workflow has ended; raises `ResultTimeout` when the time is up."""
         return self._client.run(self._workflow.wait(timeout))
 
-    def complete(self, timeout: float | None = None) -> wire.Workflow:
+    def complete(self, timeout: DurationLike | None = None) -> wire.Workflow:
         """Waits as `wait` does; raises `WorkflowFailed` if the workflow did not complete."""
         return self._client.run(self._workflow.complete(timeout))
 

@@ -120,7 +120,7 @@ class WindlassBackend(BaseTaskBackend):
         status = "READY" if job is None else _STATUS.get(job.state, "READY")
         fields: dict[str, Any] = {
             "task": task, "id": number, "status": TaskResultStatus[status], "args": args,
-            "kwargs": kwargs, "backend": self.alias, "errors": _errors(job), "worker_ids": [],
+            "kwargs": kwargs, "backend": self.alias, "errors": _errors(job), "worker_ids": _workers(job),
             "enqueued_at": _time(None if job is None else job.created_at),
             "started_at": _time(None if job is None else job.started_at),
             "last_attempted_at": _time(None if job is None else job.started_at),
@@ -136,8 +136,18 @@ class WindlassBackend(BaseTaskBackend):
 def _errors(job: Job | None) -> list[Any]:
     if job is None or job.state not in ("failed", "canceled", "aborted", "rejected", "skipped"):
         return []
+    raised = None if job.failure is None else job.failure.exception
+    if raised is not None:
+        path = raised.type if "." in raised.type else f"builtins.{raised.type}"
+        return [TaskError(exception_class_path=path, traceback=raised.traceback or raised.message)]
     why = (job.failure and job.failure.message) or job.reason or job.state
     return [TaskError(exception_class_path="windlass.JobFailed", traceback=str(why))]
+
+
+def _workers(job: Job | None) -> list[str]:
+    """Returns the names of the workers that tried it, in order."""
+    tried = () if job is None else job.attempts
+    return [attempt.worker for attempt in tried if attempt.worker is not None]
 
 
 def _time(text: str | None) -> datetime | None:

@@ -225,6 +225,8 @@ class Validator:
             planned = spec if same else replace(planned, after=(), after_any=spec.after_any)
         if spec.submitted_by is not None:
             check_name(f"{field}.submitted_by", spec.submitted_by)
+        if spec.kind is not None:
+            check_name(f"{field}.kind", spec.kind)
         own = normalise(spec, field)
         settled = own if planned is spec else normalise(planned, field)
         known = self._look_up(settled, function, field)

@@ -244,3 +244,9 @@ def _plain(value: object) -> object:
     if isinstance(value, float) and math.isfinite(value):
         return value
     return shorten(value)
+
+
+class WaitTimeout(WindlassError, TimeoutError):
+    """A wait lasted too long: nothing came for `wait_for` or `ask`, or a job has not ended."""
+
+    code = "wait_timeout"

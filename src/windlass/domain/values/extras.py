@@ -20,10 +20,11 @@ EXTRAS: Final = {
     "kubernetes": "kubernetes",
     "obstore": "s3",
     "opentelemetry": "otel",
+    "starlette": "fastapi",
 }
 
 
-class MissingExtra(WindlassError):
+class MissingExtra(WindlassError, ImportError):
     """Something needs a package that is not installed; the message is the command for it."""
 
     code = "extra_missing"

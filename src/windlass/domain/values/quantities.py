@@ -38,6 +38,16 @@ _DURATION_EXPECTED: Final = "a duration such as 90 (seconds), 500ms, 90s, 15m, 6
 _SIZE_EXPECTED: Final = "a size such as 1024 (bytes), 512MiB, 4GiB or 1GB"
 
 
+DurationLike = float | str | timedelta  # seconds, text such as 15m, or a timedelta
+
+
+def wait_seconds(timeout: DurationLike | None) -> float | None:
+    """Returns how long to wait at most, in seconds; None: without end."""
+    if timeout is None or isinstance(timeout, int | float):
+        return timeout
+    return parse_duration_ms(timeout, "timeout") / 1000
+
+
 def parse_duration_ms(value: object, field: str = "duration") -> int:
     """Returns the milliseconds of a duration; a number without a unit counts seconds."""
     amount = _duration_text_ms(value) if isinstance(value, str) else _seconds_ms(value)

@@ -126,6 +126,8 @@ class LogFiles:
             shown = {shown_attempt(number): number for number in sorted(numbers)}
             number = newest if attempt is None else shown.get(attempt, attempt)
             row = await tx.files.log(job, number)
+            if row is None and number not in numbers:
+                raise NotFound("attempt", f"{attempt} of job {job}")
             return row or LogRow(job, number, int(LogState.NONE), 0, 0, 0)
 
         return await self._engine.store.read(read)

@@ -51,7 +51,7 @@ from windlass.executors.python.messages import (
 )
 from windlass.executors.python.stacks import answer_stacks, of_threads
 from windlass.executors.python.tracing import enter_call_trace, leave_call_trace
-from windlass.tasks.current import JOBS, Canceled, Current, enter
+from windlass.tasks.current import JOBS, Canceled, Current, enter, make_folders_in
 from windlass.wire.files import StackThread
 
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
@@ -63,6 +63,7 @@ def main() -> None:
     """Serves the calls of the executor until it hangs up."""
     mode, folder, *modules = sys.argv[1:]
     _yield_to_the_agent()
+    make_folders_in(os.getcwd())
     connection = take_connection()
     if folder:
         _, (asking,), _, _ = socket.recv_fds(connection, 1, 1)
@@ -141,6 +142,7 @@ class Server:
         self._waiting = self._working = self._ending = False
         self._workflow: int | None = None
         self._shadowed: dict[str, str | None] = {}  # what secrets took the place of
+        self._entered: Current | None = None  # the last job
 
     def serve(self) -> None:
         """Takes calls until the queue is closed or this process is to end."""
@@ -155,8 +157,10 @@ class Server:
             report = self._run(call)
             if os.getpid() != self._pid:
                 os._exit(0)  # A fork that came back from its job's function has no place here.
+            if self._entered is not None:
+                self._entered.remove_folders()
             self._flush()
-            if call.variables:
+            if call.variables and not isinstance(report, Redirect):
                 # What it opened may still use an index: only its end frees that for others.
                 self._send(_last(report))
                 return
@@ -208,6 +212,8 @@ class Server:
     def _run(self, call: Call) -> Done | Failed | Redirect:
         try:
             found = self._functions.find(call.function, call.version)
+            if call.confined and not self.alone and found.task.codec.may_return_files:
+                return Redirect(call.seq, alone=True)
             if found.is_async and not (call.variables or self.alone):
                 return Redirect(call.seq)
             self._enter(call)
@@ -238,6 +244,7 @@ class Server:
 
     def _enter(self, call: Call) -> None:
         job = Current(call.job, call.attempt, call.workflow, call.seq, self, call.secrets)
+        self._entered = job
         enter(job, alone=True)
         if call.trace is not None:
             enter_call_trace(call.trace, alone=True)
@@ -326,10 +333,10 @@ class Server:
         return self.ask(seq, body, what)  # its loop is the function's own, and may wait
 
 
-def _last(report: Done | Failed | Redirect) -> Last:
+def _last(report: Done | Failed) -> Last:
     if isinstance(report, Failed):
         return Last(report.seq, failed=report)
-    return Last(report.seq, report if isinstance(report, Done) else None)
+    return Last(report.seq, report)
 
 
 if __name__ == "__main__":

@@ -139,6 +139,7 @@ class Server(asyncio.Protocol):
             report = raised(call, Canceled() if seq in self._stopped else error)
         except BaseException as error:
             report = raised(call, error)
+        job.remove_folders()
         del self._tasks[seq]
         self._stopped.discard(seq)
         self._say(report)

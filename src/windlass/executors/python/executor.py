@@ -13,12 +13,13 @@ from typing import Any, Final
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.functions import function_key
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.tasks.python import Importable, NotAllowed, read_args
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.python.alone import run_alone
 from windlass.executors.python.code.missing import MissingFunctions, describe_modules
 from windlass.executors.python.code.store import CodeStore
-from windlass.executors.python.job import STOPPED, Job
+from windlass.executors.python.job import STOPPED, Job, lost
 from windlass.executors.python.loop import Loop
 from windlass.executors.python.messages import Call
 from windlass.executors.python.pool import Pool
@@ -66,11 +67,13 @@ class PythonExecutor:
         self._loop: Loop
         self._async: set[str] = set()
         self._was_async = False  # the last call
+        self._leaving: set[str] = set()  # functions that may return files
         self._seq = 0
         self._ticks = 0
         self._ticking = False
         self._lone: set[Job] = set()  # in processes of their own
         self._stops: set[asyncio.Task[None]] = set()
+        self._apart: set[asyncio.Task[None]] = set()  # jobs that got processes of their own
 
     def keep_code(self, code: CodeStore) -> None:
         """Lets all its processes import what the first one imported; called before `attach`."""
@@ -143,13 +146,7 @@ class PythonExecutor:
         try:
             job = admit(context)
             if context.alone:
-                code = self._code if context.own_mode else None
-                folder = None if code is None else code.folder
-                self._lone.add(job)
-                try:
-                    return await run_alone(job, self._limits, self._env or {}, folder)
-                finally:
-                    self._lone.discard(job)
+                return await self._run_alone(job)
         except NotAllowed as error:
             return self._refused(context, error)
         except InvalidInput as error:
@@ -161,6 +158,23 @@ class PythonExecutor:
         except asyncio.CancelledError:
             self._stop_apart(job)
             raise
+
+    async def _run_alone(self, job: Job) -> Result:
+        code = self._code if job.context.own_mode else None
+        folder = None if code is None else code.folder
+        self._lone.add(job)
+        try:
+            return await run_alone(job, self._limits, self._env or {}, folder)
+        finally:
+            self._lone.discard(job)
+
+    async def _settle_alone(self, job: Job) -> None:
+        """Runs a job in a process of its own, although it did not begin with one."""
+        try:
+            result = await self._run_alone(job)
+        except (WindlassError, OSError) as error:
+            result = STOPPED if job.context.stopping.is_set() else lost(str(error))
+        job.settle(result)
 
     async def stack(self, context: JobContext) -> list[StackThread] | None:
         """Returns where the function of this attempt is; None if it does not run here."""
@@ -219,11 +233,14 @@ class PythonExecutor:
         call = Call(
             self._seq, context.job, shown_attempt(context.attempt), context.workflow, function,
             args, kwargs, dict(context.secrets), granted.variables, granted.cpus, context.version,
-            context.trace,
+            context.trace, context.isolation != WEAKEST,
         )  # fmt: skip
         noting = None if key is None else partial(self.missing.note, key)
         job = Job(call, context, self._ticks, noting)
         if context.alone:
+            return job
+        if call.confined and function in self._leaving:
+            self._redirect(job, alone=True)
             return job
         self._was_async = self._shares_loop(call)
         if self._was_async:
@@ -239,14 +256,23 @@ class PythonExecutor:
         """Whether the call runs beside others in one process, and so in one environment."""
         return call.function in self._async and not call.variables
 
-    def _redirect(self, job: Job) -> None:
-        """Moves a call whose function turned out to be async to the loop."""
-        self._async.add(job.call.function)
-        self._was_async = True
+    def _redirect(self, job: Job, alone: bool) -> None:
+        """Moves a call whose function turned out to be async to the loop.
+
+        `alone`: to a process of its own, where it finds a folder for the files that it returns.
+        """
         if job.stopped:
             job.settle(STOPPED)
-        else:
-            self._loop.add(job)
+            return
+        if alone:
+            self._leaving.add(job.call.function)
+            task = asyncio.get_running_loop().create_task(self._settle_alone(job))
+            self._apart.add(task)
+            task.add_done_callback(self._apart.discard)
+            return
+        self._async.add(job.call.function)
+        self._was_async = True
+        self._loop.add(job)
 
     def _tick(self) -> None:
         """Watches long calls, and gives calls that have waited long another process."""

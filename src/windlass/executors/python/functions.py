@@ -14,14 +14,14 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.domain.tasks.references import FILE
-from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput, WaitTimeout
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.tasks.current import Canceled
-from windlass.tasks.exceptions import exception_info, text_of, type_name
+from windlass.tasks.exceptions import exception_info, is_public, text_of, type_name
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.outcomes import Abort, Retry
-from windlass.tasks.steps import Suspended, WaitTimeout
+from windlass.tasks.steps import Suspended
 from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
@@ -116,7 +116,8 @@ def _import(name: str) -> object:
     try:
         return importlib.import_module(name)
     except BaseException as error:
-        traceback.print_exception(_below(error, "importlib"))
+        if not _is_absent(name, error):
+            traceback.print_exception(_below(error, "importlib"))
         why = describe(error)
         if isinstance(error, Conflict):
             raise Unfit(f"expected {name} to be importable, got {why}") from None
@@ -127,6 +128,12 @@ def _import(name: str) -> object:
         ) from None
     finally:
         begin_import(None)
+
+
+def _is_absent(name: str, error: BaseException) -> bool:
+    """Returns whether the module itself is not there, so that a traceback would tell nothing."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return missing is not None and f"{name}.".startswith(f"{missing}.")
 
 
 def describe(error: BaseException) -> str:
@@ -208,6 +215,8 @@ def names_of(error: BaseException) -> tuple[str, ...]:
     for kind in type(error).__mro__[:-1]:
         module, name = str(kind.__module__), kind.__qualname__
         names[name if module == "builtins" else f"{module}.{name}"] = None
+        if is_public(kind):  # which the package loads only when it is asked for
+            names[f"windlass.{name}"] = None
         parts = module.split(".")
         for length in range(1, len(parts)):
             package = ".".join(parts[:length])

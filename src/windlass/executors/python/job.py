@@ -8,6 +8,7 @@ from typing import Final, Protocol
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.limits import over_limit
@@ -132,7 +133,10 @@ class Job:
     async def answer(self, ask: Ask, child: Answering) -> None:
         """Does what the function asked for, and sends the answer."""
         if ask.body == SCRATCH:
-            child.send(Answer(ask.number, msgspec.json.encode(str(self.context.scratch))))
+            # A process that it shares, and that is confined, makes one where it can see it.
+            apart = self.side is None and self.context.isolation != WEAKEST
+            folder = None if apart else str(self.context.scratch)
+            child.send(Answer(ask.number, msgspec.json.encode(folder)))
             return
         try:
             if ask.what == STEP:

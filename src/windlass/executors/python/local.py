@@ -19,6 +19,9 @@ from windlass.executors.python.messages import (
     Progress,
     Redirect,
 )
+from windlass.tasks.current import SCRATCH
+from windlass.tasks.steps import STEP
+from windlass.wire.steps import StepReply, StepRequest
 
 NO_QUEUE = "this function runs without a queue: it cannot submit jobs or ask the server"
 
@@ -55,9 +58,18 @@ class LocalServer(Server):
         sys.stderr.write(text)
 
     def ask(self, seq: int, body: bytes, what: str = "") -> Answer:
-        """Refuses: there is nobody to ask."""
-        del seq, body, what
-        raise Conflict("no_queue", NO_QUEUE)
+        """Gives it a folder, which stays, and its own steps; refuses what needs a queue."""
+        if body == SCRATCH:
+            return Answer(0, msgspec.json.encode(None))
+        if what != STEP:
+            raise Conflict("no_queue", NO_QUEUE)
+        request = msgspec.json.decode(body, type=StepRequest)
+        if request.do == "sleep":
+            self.log(seq, f"windlass.sleep: not waiting {(request.wait_ms or 0) / 1000:g} s\n")
+        elif request.do != "store":
+            named = request.name or repr(request.question)
+            raise Conflict("no_queue", f"{NO_QUEUE} ({request.do} {named})")
+        return Answer(0, msgspec.json.encode(StepReply("done", request.value)))
 
     async def ask_async(self, seq: int, body: bytes, what: str = "") -> Answer:
         """Does the same in async functions."""

@@ -36,6 +36,7 @@ class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
     cpus: tuple[int, ...] = ()  # if any, it runs on these only
     version: str | None = None  # of the function, if the job asks for one
     trace: str | None = None  # the context of its spans, in the form of `traceparent`
+    confined: bool = False  # a process that it shares would not see the folder of its attempt
 
 
 class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):
@@ -100,9 +101,13 @@ class Log(msgspec.Struct, array_like=True, frozen=True, tag=4):
 
 
 class Redirect(msgspec.Struct, array_like=True, frozen=True, tag=5):
-    """The function is async and belongs into a loop; nothing of it ran."""
+    """The function is async and belongs into a loop; nothing of it ran.
+
+    `alone`: it may return files and needs a process of its own.
+    """
 
     seq: int
+    alone: bool = False
 
 
 class Ready(msgspec.Struct, array_like=True, frozen=True, tag=6):

@@ -47,7 +47,7 @@ class Pool:
     """Runs plain functions, each alone in a process that can be killed."""
 
     def __init__(
-        self, launcher: ProcessLauncher, most: int, redirect: Callable[[Job], None]
+        self, launcher: ProcessLauncher, most: int, redirect: Callable[[Job, bool], None]
     ) -> None:
         self._launcher = launcher
         self._most = most
@@ -167,7 +167,7 @@ class Pool:
             job.settle(failed_result(job, report))
         elif isinstance(report, Redirect):
             del self._sent[report.seq]
-            self._redirect(job)
+            self._redirect(job, report.alone)
         elif isinstance(report, Last):
             job.last = _last_result(job, report)
         elif isinstance(report, Ask):

@@ -148,7 +148,7 @@ class Binder:
 
 
 def _unknown(name: str, known: frozenset[str]) -> Malformed:
-    expected = f"one of {', '.join(sorted(known))}" if known else "left out"
+    expected = f"one of {', '.join(sorted(known))}" if known else "none"
     return UnknownParameter(shorten(name), expected, did_you_mean(name, known))
 
 

@@ -2,12 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.tasks.values.codec import Codec, Misfit
 from windlass.tasks.values.compile import codec_for, resolved
 from windlass.tasks.values.containers import PLAIN
+from windlass.tasks.values.paths import may_hold_files
 
 TOO_DEEP = Misfit("nested less deeply", "a very deep value")
 
@@ -51,6 +53,11 @@ class CallCodec:
             if parameter.default is inspect.Parameter.empty and self._needed >= 0:
                 by_name = kind is inspect.Parameter.KEYWORD_ONLY
                 self._needed = -1 if by_name else self._needed + 1
+
+    @cached_property
+    def may_return_files(self) -> bool:
+        """Whether a result can have a `Path` in it."""
+        return may_hold_files(self.result)
 
     def fits(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Returns whether the function surely takes these; False if it takes a closer look."""

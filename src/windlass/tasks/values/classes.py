@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -91,6 +91,9 @@ class ClassCodec(Codec):
     def _fields(self) -> list[tuple[Field, Codec]]:
         codecs = self._make_fields()
         return [(field, codecs[field.name]) for field in self._layout.fields]
+
+    def parts(self) -> Iterable[Codec]:
+        return (codec for _, codec in self._fields)
 
     def encode(self, value: Any) -> Any:
         if type(value) is not self._kind:
@@ -201,6 +204,9 @@ class TypedDictCodec(Codec):
     @cached_property
     def _fields(self) -> Mapping[str, Codec]:
         return self._make_fields()
+
+    def parts(self) -> Iterable[Codec]:
+        return self._fields.values()
 
     def encode(self, value: Any) -> Any:
         if type(value) is not dict:

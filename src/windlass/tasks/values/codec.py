@@ -1,5 +1,6 @@
 """What a codec is, why it refuses a value, and the forms that stand for something else."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from windlass.domain.tasks.references import LITERAL, RESERVED, RESULT
@@ -41,6 +42,10 @@ class Codec:
     def decode(self, json: Any) -> Any:
         """Returns the value that this JSON stands for; raises `Misfit`."""
         raise NotImplementedError
+
+    def parts(self) -> Iterable["Codec"]:
+        """Returns the codecs of what its values are made of."""
+        return ()
 
     def refuse(self, value: Any) -> Any:
         """Returns the reference that a handle of a job stands for; refuses everything else."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from windlass.tasks.values.codec import Codec, Misfit, escaped, unescaped
-from windlass.tasks.values.scalars import LEAST, MOST, TEXT, too_large
+from windlass.tasks.values.scalars import LEAST, MOST, TEXT, checked_text, too_large
 
 LISTS: Final = frozenset({list})
 OBJECTS: Final = frozenset({dict})
@@ -20,6 +20,8 @@ class PlainCodec(Codec):
 
     def encode(self, value: Any) -> Any:
         kind = type(value)
+        if kind is str:
+            return checked_text(value)
         if kind in SIMPLE:
             return value
         if kind is int:
@@ -46,6 +48,10 @@ class PlainCodec(Codec):
                 encoded[key] = self.encode(item)
             except Misfit as misfit:
                 raise misfit.inside(f"[{key!r}]") from None
+        return self.escape(encoded)
+
+    def escape(self, encoded: dict[str, Any]) -> dict[str, Any]:
+        """Returns a dict so that nobody takes it for a reference."""
         return escaped(encoded)
 
     def decode(self, json: Any) -> Any:
@@ -102,6 +108,9 @@ class ItemsCodec(Codec):
         self._item = item
         self._unique = issubclass(kind, set | frozenset)
 
+    def parts(self) -> Iterable[Codec]:
+        return (self._item,)
+
     def encode(self, value: Any) -> Any:
         if type(value) is not self._kind:
             return self.refuse(value)
@@ -146,11 +155,15 @@ class TupleCodec(Codec):
         fields: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self._items = items
         self._encoders = [item.encode for item in items]
         self._decoders = [item.decode for item in items]
         self._kind: Any = kind
         self._fields = fields
         self._make: Callable[[list[Any]], Any] = getattr(kind, "_make", kind)
+
+    def parts(self) -> Iterable[Codec]:
+        return self._items
 
     def encode(self, value: Any) -> Any:
         if type(value) is not self._kind:
@@ -187,6 +200,9 @@ class DictCodec(Codec):
         self._ints = key.name == "int"
         self._as_text = key.kinds == TEXT or self._ints
         self.kinds = OBJECTS if self._as_text else LISTS
+
+    def parts(self) -> Iterable[Codec]:
+        return (self._key, self._value)
 
     def encode(self, value: Any) -> Any:
         if type(value) is not dict:

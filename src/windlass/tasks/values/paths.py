@@ -5,7 +5,7 @@ from typing import Any
 
 from windlass.domain.tasks.references import FILE
 from windlass.tasks.local_files import LocalFile
-from windlass.tasks.values.codec import Codec, Misfit, described
+from windlass.tasks.values.codec import Codec, Misfit
 
 
 class PathCodec(Codec):
@@ -21,11 +21,26 @@ class PathCodec(Codec):
         if not isinstance(value, Path):
             return self.refuse(value)
         if not value.is_file():
+            what = "a directory" if value.is_dir() else "which is not there"
             hint = "it is sent with the job; send the path of a file on the worker as str"
-            raise Misfit("a file on this machine", described(value), hint)
+            raise Misfit("a file on this machine", f"{value}, {what}", hint)
         return LocalFile(value)
 
     def decode(self, json: Any) -> Any:
         if type(json) is not str:
             raise self.reject(json)
         return Path(json)
+
+
+def may_hold_files(codec: Codec) -> bool:
+    """Returns whether a value of this annotation can have a `Path` in it."""
+    seen: set[int] = set()
+    waiting = [codec]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, PathCodec):
+            return True
+        if id(found) not in seen:  # a class may hold itself
+            seen.add(id(found))
+            waiting.extend(found.parts())
+    return False

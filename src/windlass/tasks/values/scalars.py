@@ -114,12 +114,24 @@ class StrCodec(Codec):
     kinds = TEXT
 
     def encode(self, value: Any) -> Any:
-        return value if type(value) is str else self.refuse(value)
+        return checked_text(value) if type(value) is str else self.refuse(value)
 
     def decode(self, json: Any) -> Any:
         if type(json) is str:
             return json
         raise self.reject(json)
+
+
+def checked_text(text: str) -> str:
+    """Returns the text; refuses halves of characters, which no file and no network carries."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            hint = "decode it with errors='replace', or send bytes"
+            shown = text.encode("ascii", "backslashreplace").decode()
+            raise Misfit("text without lone surrogates", shorten(shown), hint) from None
+    return text
 
 
 class TextCodec(Codec):

@@ -1,6 +1,6 @@
 """Codecs of unions, and of abstract types that several concrete ones stand for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from windlass.domain.tasks.references import FILE, RESULT
@@ -22,8 +22,12 @@ class OptionalCodec(Codec):
     def __init__(self, inner: Codec) -> None:
         self.name = f"{inner.name} | None"
         self.kinds = inner.kinds | NoneCodec.kinds
+        self._inner = inner
         self._encode = inner.encode
         self._decode = inner.decode
+
+    def parts(self) -> Iterable[Codec]:
+        return (self._inner,)
 
     def encode(self, value: Any) -> Any:
         return None if value is None else self._encode(value)
@@ -50,6 +54,9 @@ class UnionCodec(Codec):
             ]
             for kind in (dict, list, str, int, float, bool, type(None))
         }
+
+    def parts(self) -> Iterable[Codec]:
+        return self._members
 
     def encode(self, value: Any) -> Any:
         if reference_of(value) is not None:

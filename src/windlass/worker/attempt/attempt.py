@@ -65,6 +65,7 @@ class Attempt:
         "_executor",
         "_exited",
         "_files",
+        "_has_files",
         "_log",
         "_mask",
         "_message",
@@ -100,6 +101,7 @@ class Attempt:
         self._context = context
         self._assignment = assignment
         self._spec = spec
+        self._has_files = spec.has_files
         self.isolation = isolation_of(context.isolation, assignment, spec)
         self._executor = executor
         self._done = done
@@ -142,7 +144,7 @@ class Attempt:
         """Runs it."""
         self._timers.start()
         begin: Begin | None = getattr(self._executor, "begin", None)
-        if begin is None or self.granted is not None or self.alone or self._spec.has_files:
+        if begin is None or self.granted is not None or self.alone or self._has_files:
             self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
@@ -182,11 +184,11 @@ class Attempt:
 
     @property
     def alone(self) -> bool:
-        context, spec = self._context, self._spec
-        if spec.limits is not None or context.limits is not None:
+        spec = self._spec
+        if spec.limits is not None or self._context.limits is not None:
             return True
         demanded = spec.isolation or spec.network or spec.image or self._assignment.isolation
-        return self.isolation != WEAKEST and demanded is not None
+        return self.isolation != WEAKEST and (demanded is not None or self._has_files)
 
     @property
     def own_mode(self) -> bool:
@@ -396,7 +398,7 @@ class Attempt:
         """Runs the executor, with what it needs in place."""
         if self._assignment.indices is not None:
             await self._take_indices(self._assignment.indices)
-        if self._spec.has_files:
+        if self._has_files:
             self._spec.args = await self._files_made().fill(self._spec.args)
         return await self._kept(await self._executor.run(self))
 

@@ -1,6 +1,7 @@
 """`windlass call`: a function runs here, and its result is all that is printed."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from windlass.cli.app import run_command
 
 MODULE = """
+from pathlib import Path
+
 import windlass
 
 @windlass.task
@@ -27,6 +30,21 @@ def fail():
 @windlass.task
 def children():
     windlass.current().submit(add, 1)
+
+@windlass.task
+def steps() -> list[object]:
+    windlass.sleep("1d")
+    return [windlass.step("one", add, 1), windlass.step("two", sorted, {3, 2})]
+
+@windlass.task
+def waits():
+    windlass.wait_for("paid")
+
+@windlass.task
+def makes_a_file() -> Path:
+    made = windlass.current().scratch / "made.txt"
+    made.write_text("made")
+    return made
 
 def unmarked():
     pass
@@ -78,7 +96,8 @@ def test_an_error_shows_its_traceback_and_fails(
         (["called_functions:add", "3"], "an object with arguments by name"),
         (["called_functions:nothing"], "has no nothing"),
         (["called_functions:unmarked"], "marked with @windlass.task"),
-        (["no_such_module:f"], "No module named 'no_such_module'"),
+        (["no_such_module:f"], "no_such_module:f cannot be called here: ModuleNotFoundError"),
+        (["no_such.module:f"], "run it where its module is found"),
         (["add"], "package.module:function"),
     ],
 )
@@ -89,9 +108,27 @@ def test_what_cannot_be_called_is_a_mistake_of_the_caller(
     code, out, err = call(capfd, *words)
     assert (code, out) == (2, "")
     assert message in err
+    assert "Traceback" not in err
 
 
 def test_there_is_no_queue_to_submit_to(module: str, capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = call(capfd, f"{module}:children")
     assert code == 1
     assert "runs without a queue" in err
+    code, _, err = call(capfd, f"{module}:waits")
+    assert code == 1
+    assert "(wait_for paid)" in err
+
+
+def test_steps_run_and_sleeps_are_skipped(module: str, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = call(capfd, f"{module}:steps")
+    assert (code, json.loads(out)) == (0, [1, [2, 3]])
+    assert "not waiting 86400 s" in err
+
+
+def test_a_file_that_it_returns_stays(module: str, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capfd, f"{module}:makes_a_file")
+    assert code == 0
+    made = Path(json.loads(out)["$file"])
+    assert made.read_text() == "made"
+    shutil.rmtree(made.parent)

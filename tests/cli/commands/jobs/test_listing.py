@@ -1,5 +1,6 @@
 """What `run`, `jobs` and `logs` tell about jobs, against a running installation."""
 
+import json
 import os
 import pty
 import re
@@ -48,6 +49,12 @@ def test_jobs_show_what_they_run_how_long_and_since_when(up: Program) -> None:
     assert [row.split() for row in table.splitlines()] == [
         ["state", "exit", "labels"], ["completed", "0", "of=listing"],
     ]  # fmt: skip
+    made = up.text("submit", "--label", "of=refs", "--", "echo", "one two")
+    argv = ["a", {"$text": ["v", {"$result": int(made)}]}, {"$result": int(made)}]
+    up.text("submit", "--label", "of=refs", "--task", "shell", "--args", json.dumps({"argv": argv}))
+    _, *rows = up.text("jobs", "--label", "of=refs", "--columns", "command").splitlines()
+    shown = f"${{{{ jobs.{made}.result }}}}"
+    assert [row.strip() for row in rows] == [f"a 'v{shown}' {shown}", "echo 'one two'"]
     wrong = up("jobs", "--columns", "id,stat", "--queue", "no-job-is-here")
     assert wrong.returncode == 2
     assert "did you mean state?" in wrong.stderr
@@ -106,6 +113,8 @@ def test_a_log_is_read_from_its_end_by_attempt_and_with_times(up: Program) -> No
     assert up.text("logs", "--since", "2999-01-01T00:00:00Z", number) == ""
     assert up("logs", "--since", "never", number).returncode == 2
     assert up("logs", "--tail", "-1", number).returncode == 2
+    none = up("logs", "--attempt", "7", number)
+    assert f"attempt 7 of job {number} does not exist" in none.stderr
 
 
 def test_progress_is_shown_while_a_job_runs(up: Program) -> None:

@@ -209,6 +209,7 @@ def test_a_drain_tells_what_it_waits_for_and_a_second_interrupt_ends_it(tmp_path
         assert process.stdout is not None
         waits = next(line for line in process.stdout if line.startswith("waiting"))
         assert waits == f"waiting for job {job} (long); Ctrl-C stops at once\n"
+        assert "running" in program.text("show", job)  # commands still find the server
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=STOP_S)
         assert process.returncode == 0

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
@@ -14,6 +14,9 @@ from windlass.domain.tasks.function import read_call
 from windlass.domain.tasks.python import PATH_LIMIT
 from windlass.domain.values.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from windlass.executors.python.messages import Failed
+
 Modules = Annotated[list[str] | None, Parameter(name="--import", consume_multiple=False)]
 
 
@@ -21,7 +24,8 @@ def call(function: str, args: str | None = None, /, *, modules: Modules = None) 
     """Run a task's function in this process, without a queue, and print its result as JSON.
 
     Arguments arrive as in a job, and what the function prints goes to the standard error.
-    windlass.current() is a job with the id 0 that cannot submit others.
+    windlass.current() is a job with the id 0: its steps are not kept, windlass.sleep does not
+    wait, and it cannot submit jobs, wait for signals or ask.
 
     Parameters
     ----------
@@ -44,10 +48,17 @@ def call(function: str, args: str | None = None, /, *, modules: Modules = None) 
     with contextlib.redirect_stdout(sys.stderr):
         report = server.call(Call(1, 0, 1, None, path, given.args, given.kwargs))
     if isinstance(report, Failed):
-        warn(f"windlass: {report.message}", RED)
+        warn(f"windlass: {_message(path, report)}", RED)
         raise SystemExit(USAGE if report.misfit else report.exit_code or FAILED)
     result = report.result if isinstance(report, Done) else None
     sys.stdout.write(f"{'null' if result is None else result.decode()}\n")
+
+
+def _message(path: str, report: "Failed") -> str:
+    if report.missing is None:
+        return report.message
+    where = "run it where its module is found (its folder, its environment, or PYTHONPATH)"
+    return f"{path} cannot be called here: {report.missing}; {where}"
 
 
 def _decode(text: str | None) -> Any:

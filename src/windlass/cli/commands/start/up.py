@@ -26,11 +26,13 @@ from windlass.cli.options.worker import (
     APP_VARIABLE,
     FILE_VARIABLE,
     IMPORT_VARIABLE,
+    ISOLATION_VARIABLE,
     NO_VARIABLES,
     PASS_VARIABLE,
     Apps,
     Imports,
     JobVariables,
+    Mode,
 )
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
@@ -56,6 +58,7 @@ def up(
     modules: Imports = None,
     apps: Apps = None,
     reload: Flag = False,
+    isolation: Mode = "auto",
     no_dashboard: bool = False,
     fuzz: Many = None,
     variables: JobVariables = NO_VARIABLES,
@@ -86,6 +89,10 @@ def up(
         A package that the workers import with all modules below it. Repeatable.
     reload
         Start workers again when the code of their functions changes, for development.
+    isolation
+        How far the workers keep jobs apart from this machine and from each other: auto, process,
+        user, sandbox or container. auto is sandbox where bubblewrap works. Also
+        WINDLASS_ISOLATION.
     no_dashboard
         Serve the API only, without the web page.
     fuzz
@@ -109,6 +116,7 @@ def up(
         fuzz=tuple(fuzz or ()),
     )
     _pass_on(variables, modules or (), apps or ())
+    os.environ[ISOLATION_VARIABLE] = isolation
     hide_from_jobs(folders_of(directory, options.store, options.blobs), os.environ)
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
@@ -164,13 +172,14 @@ async def _up(
             say("  try: windlass run -- echo hello")
             sys.stdout.flush()
             await stopping.soon.wait()
-        reporting = asyncio.create_task(report_draining(services, own.names(workers)))
-        await asyncio.gather(*keepers)
-        # The server is going away, so workers of its local pools would serve nobody.
-        await services.stop_pools()
-        limit = options.config.drain_limit_ms + SLACK_MS
-        await end_pool_workers(directory / POOLS, limit, stopping.at_once)
-        reporting.cancel()
+            # Commands find the server while it drains: to cancel what it waits for.
+            reporting = asyncio.create_task(report_draining(services, own.names(workers)))
+            await asyncio.gather(*keepers)
+            # The server is going away, so workers of its local pools would serve nobody.
+            await services.stop_pools()
+            limit = options.config.drain_limit_ms + SLACK_MS
+            await end_pool_workers(directory / POOLS, limit, stopping.at_once)
+            reporting.cancel()
         await serving.stop()
 
 
