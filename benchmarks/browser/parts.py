@@ -132,7 +132,7 @@ def large_graph(browser: Browser, farm: Farm, sizes: Sizes) -> list[Figure]:
         settle(page)
         group = page.get_by_role("button", name=re.compile("^Layers? 0")).first
         opened = _until(page, page.get_by_role("tab", name="Graph"), group)
-        inner = page.locator("[aria-expanded=false]").filter(has_text="step").first
+        inner = page.get_by_role("button", name="Layer 0", exact=True)
         grown = _until(page, group, inner)
     farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={}, timeout=300)
     return [
