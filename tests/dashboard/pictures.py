@@ -20,11 +20,12 @@ def places_of(farm: Farm) -> dict[str, Any]:
     farm.wait(job)
     waiting = farm.submit("true", requires=["memory>=8TiB"], name="a job that waits")
     workflows = farm.http.get("/api/v1/workflows").json()["workflows"]
+    large = max(workflows, key=lambda one: int(one["jobs"]))  # it shows most
     workers = farm.http.get("/api/v1/workers").json()["workers"]
     return {
         "job": job,
         "waiting": waiting,
-        "workflow": workflows[0]["id"],
+        "workflow": large["id"],
         "worker": workers[0]["name"],
     }
 

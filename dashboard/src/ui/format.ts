@@ -80,6 +80,11 @@ export function shortCount(value: number): string {
   return SHORT.format(value);
 }
 
+/** Returns a text of the server as a sentence begins. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Returns "1 job" or "12 jobs". */
 export function counted(value: number, noun: string, plural = `${noun}s`): string {
   return `${count(value)} ${value === 1 ? noun : plural}`;
