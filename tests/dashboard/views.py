@@ -20,7 +20,7 @@ VIEWS: Final = {
     "workflow": "/workflows/{workflow}",
     "workflow-table": "/workflows/{workflow}?table=true",
     "workflow-timeline": "/workflows/{workflow}?tab=timeline",
-    "workflow-compare": "/workflows/{workflow}?tab=compare",
+    "workflow-compare": "/workflows/{run}?tab=compare&with={other}",
     "workers": "/workers",
     "worker": "/workers/{worker}",
     "pools": "/pools",
