@@ -24,8 +24,11 @@ def places_of(farm: Farm) -> dict[str, Any]:
     workers = farm.http.get("/api/v1/workers").json()["workers"]
     branches = ({"branch": name} for name in ("main", "next"))
     run, other = (farm.client.start_template("nightly", one) for one in branches)
+    named = {"name": "a colourful log"}
+    painted = farm.http.get("/api/v1/jobs", params=named).json()["jobs"][0]["id"]
     return {
         "job": job,
+        "painted": painted,
         "waiting": waiting,
         "workflow": large["id"],
         "run": run.id,

@@ -10,7 +10,7 @@ VIEWS: Final = {
     "overview": "/",
     "jobs": "/jobs",
     "job": "/jobs/{job}",
-    "job-log": "/jobs/{job}?tab=log",
+    "job-log": "/jobs/{painted}?tab=log",
     "job-time": "/jobs/{job}?tab=time",
     "job-reproduce": "/jobs/{job}?tab=reproduce",
     "job-history": "/jobs/{job}?tab=history",

@@ -68,6 +68,8 @@ function clock(at: number, span: number): string {
   const day = span > 36 * 3_600_000;
   const format = day
     ? ({ month: "short", day: "numeric", hour: "2-digit" } as const)
-    : ({ hour: "2-digit", minute: "2-digit" } as const);
+    : span < TICKS * 120_000
+      ? ({ hour: "2-digit", minute: "2-digit", second: "2-digit" } as const)
+      : ({ hour: "2-digit", minute: "2-digit" } as const);
   return new Intl.DateTimeFormat(undefined, format).format(at);
 }
