@@ -150,6 +150,10 @@ demo-typefuzz: $(STAMP) ## a minute of typefuzz: real z3 against real cvc5
 webapp: $(STAMP) ## start an example shop: FastAPI, PostgreSQL, jobs in its transactions
 	$(PY) -m examples.webapp $(ARGS)
 
+.PHONY: bench-browser
+bench-browser: $(STAMP) $(DASHBOARD_STAMP) ## measure the dashboard in a browser: 1,000,000 jobs, a graph of 100,000 nodes, a log of 1 GB
+	$(PY) -m benchmarks.browser $(ARGS)
+
 .PHONY: bench-core
 bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pgqueuer
 	$(PY) -m benchmarks.core $(ARGS)

@@ -27,6 +27,7 @@ from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.engine.engine import Engine
 from windlass.engine.loops.series import SeriesLoop
+from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.ports.store import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
@@ -122,13 +123,14 @@ def groups(jobs: int) -> Sequence[Group]:
 
 
 async def count_figures(engine: Engine) -> None:
-    """Makes figures of the newest events."""
+    """Makes figures and statistics of the newest events, so that no loop works beside a timing."""
 
     async def skip(tx: WriteTx) -> None:
         await tx.series.move_on(0, max(0, await tx.log.newest() - COUNTED))
 
     await engine.store.transact(skip)
     await SeriesLoop(engine).run_once(await engine.now())
+    await StatisticsLoop(engine).run_once(await engine.now())
 
 
 async def time_cases(

@@ -6,14 +6,19 @@ import pytest
 
 from tests.counts.counting import Sent, counted_postgres, specs
 from tests.support.running import run
+from windlass.api.queries import Queries
 from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.views import JobFilter
 from windlass.engine.access import Access
 
 # The normal path, for what is not common.
 SYNC_TRIPS = 16  # finish n and claim n, whatever n is
 SUBMIT_TRIPS = 7
 IDLE_TRIPS = 5  # a heartbeat
+LIST_TRIPS = 15  # a full page with jobs that wait
+ENDED_TRIPS = 9
 
 
 def cost_of_sync(
@@ -131,3 +136,33 @@ def test_a_known_token_costs_no_round_trip(
     assert sent.statements == ()
     assert lasting is not None
     assert past is None
+
+
+@pytest.mark.parametrize("jobs", [10, 500])
+def test_a_page_of_a_list_needs_few_round_trips(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    """Those that ended need fewer: nobody holds them and nothing is forecast.
+
+    A list that is shorter than a page is scanned once more, to its end.
+    """
+    more = jobs < 100
+
+    async def go() -> tuple[Sent, Sent]:
+        async with counted_postgres(postgres_dsn, monkeypatch) as counted:
+            await counted.fill(jobs)
+            await counted.sync(jobs - 2)
+            await counted.sync(0)
+            await counted.submit(5)
+            queries = Queries(counted.engine)
+            shown = []
+            for states in ((), (State.COMPLETED.code,)):
+                for _ in range(2):  # The first one reads what is kept.
+                    with counted.counting() as sent:
+                        await queries.jobs(JobFilter(states=states), None, 100)
+                shown.append(sent[0])
+            return shown[0], shown[1]
+
+    every, ended = run(go())
+    assert len(every.statements) <= LIST_TRIPS + more, every.statements
+    assert len(ended.statements) <= ENDED_TRIPS + more, ended.statements

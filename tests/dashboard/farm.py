@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.dashboard import chromium
 from windlass.front import Client
@@ -127,5 +127,5 @@ def sign_in(page: Page, farm: Farm, token: str) -> None:
 def settle(page: Page) -> None:
     """Waits until the view has been loaded and its first answers have come."""
     page.locator("#content h1").first.wait_for()
-    page.locator("[role=status][aria-label=Loading]").first.wait_for(state="detached")
+    expect(page.locator("[role=status][aria-label^=Loading]")).to_have_count(0)
     page.evaluate("() => document.fonts.ready.then(() => new Promise(requestAnimationFrame))")

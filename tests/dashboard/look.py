@@ -8,7 +8,7 @@ import argparse
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.dashboard import chromium
 
@@ -67,7 +67,7 @@ def sign_in(page: Page, server: str, token: str) -> None:
 def settle(page: Page) -> None:
     """Waits until the view has been loaded and its first answers have come."""
     page.locator("#content h1").first.wait_for()
-    page.locator("[role=status][aria-label=Loading]").first.wait_for(state="detached")
+    expect(page.locator("[role=status][aria-label^=Loading]")).to_have_count(0)
     page.evaluate("() => document.fonts.ready.then(() => new Promise(requestAnimationFrame))")
 
 

@@ -11,7 +11,7 @@ from tests.dashboard import fuzz_bucket
 from tests.dashboard.farm import WIDE, Farm, running_browser, running_farm, settle, sign_in
 from tests.dashboard.views import VIEWS
 
-WORK_SECONDS = 50  # until the farm has figures over time to show
+WORK_SECONDS = 75  # until the farm has figures over time to show
 
 
 def places_of(farm: Farm) -> dict[str, Any]:
@@ -20,11 +20,19 @@ def places_of(farm: Farm) -> dict[str, Any]:
     farm.wait(job)
     waiting = farm.submit("true", requires=["memory>=8TiB"], name="a job that waits")
     workflows = farm.http.get("/api/v1/workflows").json()["workflows"]
+    large = max(workflows, key=lambda one: int(one["jobs"]))  # it shows most
     workers = farm.http.get("/api/v1/workers").json()["workers"]
+    branches = ({"branch": name} for name in ("main", "next"))
+    run, other = (farm.client.start_template("nightly", one) for one in branches)
+    named = {"name": "a colourful log"}
+    painted = farm.http.get("/api/v1/jobs", params=named).json()["jobs"][0]["id"]
     return {
         "job": job,
+        "painted": painted,
         "waiting": waiting,
-        "workflow": workflows[0]["id"],
+        "workflow": large["id"],
+        "run": run.id,
+        "other": other.id,
         "worker": workers[0]["name"],
     }
 

@@ -158,7 +158,7 @@ def test_a_pool_shows_its_machines_and_its_plan(open_page: Open, farm: Farm) -> 
     page.get_by_role("link", name="spot").first.click()
     settle(page)
     expect(page.get_by_text("target latency")).to_be_visible()
-    expect(page.get_by_text("Pool spot is there")).to_be_visible()
+    expect(page.get_by_text("Pool spot was created")).to_be_visible()
     expect(page.get_by_role("img", name="Machines of the pool over time")).to_be_visible()
     viewer = visit(open_page("viewer"), farm, "/pools/spot")
     expect(viewer.get_by_role("button", name="Delete")).to_have_count(0)

@@ -14,7 +14,7 @@ EVIL = "<img src=x onerror=\"document.title='owned'\"><script>document.title='ow
 SOON: dict[str, Any] = {"priority": "high"}  # before what fills the farm
 PAINTS = (
     "printf '\\033[31mred\\033[0m \\033[38;5;208mpalette\\033[0m %s\\n' \"$1\"; "
-    "sleep 0.5; echo last line"
+    "printf '\\033[32mgreen begins\\nstill green\\033[0m\\n'; sleep 0.5; echo last line"
 )
 
 
@@ -50,7 +50,7 @@ def test_a_job_is_watched_from_its_acceptance_to_its_end(open_page: Open, farm: 
     # Text of a job is text: with its colours, and without anything that runs.
     expect(log.get_by_text(EVIL)).to_be_visible()
     plain = log.get_by_text("last line").evaluate("e => getComputedStyle(e).color")
-    for word in ("red", "palette"):
+    for word in ("red", "palette", "green begins", "still green"):
         colour = log.get_by_text(word, exact=True).evaluate("e => getComputedStyle(e).color")
         assert colour != plain, word
     assert log.locator("img, script").count() == 0

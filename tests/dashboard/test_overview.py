@@ -46,6 +46,31 @@ def test_numbers_lead_to_the_jobs_behind_them(open_page: Open, farm: Farm) -> No
     expect(waiting.first).to_be_visible()
 
 
+def test_a_point_of_a_chart_leads_to_the_jobs_behind_it(open_page: Open, farm: Farm) -> None:
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    chart = page.get_by_role("img", name=re.compile("^Throughput"))
+    plot = chart.locator(".u-over")
+    box = plot.bounding_box()
+    assert box is not None
+    plot.click(position={"x": box["width"] - 4, "y": box["height"] / 2})
+    page.wait_for_url(re.compile(r"/jobs\?.*state=completed.*since=.*until="))
+
+
+def test_namespaces_and_the_overview_are_visited_in_turns(open_page: Open, farm: Farm) -> None:
+    farm.submit("true", namespace="second", queue="archive")
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    views = page.get_by_role("navigation", name="Views")
+    expect(page.get_by_label("Namespace").locator("option")).not_to_have_count(0)
+    views.get_by_role("link", name="Namespaces").click()
+    expect(page.get_by_role("row", name=re.compile("second"))).to_be_visible()
+    views.get_by_role("link", name="Overview").click()
+    expect(page.get_by_label("Namespace").locator("option[value=second]")).to_have_count(1)
+
+
 def test_the_page_travels_to_an_earlier_time_and_changes_nothing_there(
     open_page: Open, farm: Farm
 ) -> None:

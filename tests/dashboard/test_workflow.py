@@ -49,6 +49,21 @@ def test_a_workflow_is_followed_to_its_approval_and_its_end(open_page: Open, far
     expect(page.get_by_text("2 attempts")).to_be_visible()
 
 
+def test_boxes_of_the_graph_are_opened_by_a_click(open_page: Open, farm: Farm) -> None:
+    wide = [{"name": f"piece[{n}]", "after": ["root"]} for n in range(130)]
+    workflow = submit(farm, "clicked", {"name": "root", "unblock": "manual"}, *wide)
+    page = open_page()
+    show(page, farm, workflow, "clicked")
+    graph = page.get_by_role("region", name="Graph of the workflow")
+    graph.get_by_role("button", name="piece", exact=True).click()
+    inner = graph.get_by_role("button", name="piece[0] … piece[119]")
+    expect(inner).to_be_visible()
+    show(page, farm, workflow, "clicked")
+    graph.get_by_role("link", name="root").click()
+    page.wait_for_url("**/jobs/*")
+    farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
+
+
 def test_groups_of_a_large_graph_open_also_by_keyboard(open_page: Open, farm: Farm) -> None:
     wide = [{"name": f"part[{n}]", "after": ["root"]} for n in range(130)]
     workflow = submit(farm, "wide", {"name": "root", "unblock": "manual"}, *wide)

@@ -3101,7 +3101,8 @@ export interface components {
          * LogLines
          * @description A page of the log of one attempt, which has `bytes` in `total` lines so far.
          *
-         *         `is_over` says that no more can come.
+         *         `is_over` says that no more can come. `colours` are the ANSI sequences in force where the first
+         *         line begins, as far as they were set in the 64 KiB before it.
          */
         LogLines: {
             attempt: number;
@@ -3111,6 +3112,8 @@ export interface components {
             total: number;
             is_over: boolean;
             lines: components["schemas"]["LogLine"][];
+            /** @default  */
+            colours: string;
         };
         /**
          * LogLine

@@ -26,17 +26,20 @@ interface Props {
   format?: (value: number) => string;
   /** Somebody chose a range by dragging; times in seconds. */
   onRange?: (from: number, to: number) => void;
+  /** Somebody clicked a point; the time of its slot in seconds. */
+  onPoint?: (at: number) => void;
 }
 
 /**
  * Figures over time (uPlot). Import it lazily from a view's own chunk:
  * `const Chart = lazy(() => import("../../ui/Chart"))`.
  */
-export default function Chart({ label, times, series, height = 160, format, onRange }: Props) {
+export default function Chart(props: Props) {
+  const { label, times, series, height = 160, format, onRange, onPoint } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
-  const latest = useRef({ format, onRange });
-  latest.current = { format, onRange };
+  const latest = useRef({ format, onRange, onPoint });
+  latest.current = { format, onRange, onPoint };
   const shape = series.map((one) => [one.label, one.tone, one.filled, one.dashed].join()).join(";");
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` says when lines change.
@@ -52,6 +55,7 @@ export default function Chart({ label, times, series, height = 160, format, onRa
         dataOf(times, series),
         element,
       );
+      listen(made, (at) => latest.current.onPoint?.(at));
       plot.current = made;
       return made;
     };
@@ -84,6 +88,21 @@ export default function Chart({ label, times, series, height = 160, format, onRa
   return <div className={styles.chart} ref={box} role="img" aria-label={label} />;
 }
 
+const MOVED_PX = 4;
+
+/** Tells the time of a point that is clicked; a mouse that was moved in between chose a range. */
+function listen(chart: uPlot, onPoint: (at: number) => void): void {
+  let from = 0;
+  chart.over.addEventListener("mousedown", (event) => {
+    from = event.clientX;
+  });
+  chart.over.addEventListener("click", (event) => {
+    const at = chart.cursor.idx;
+    const time = at === null || at === undefined ? undefined : chart.data[0][at];
+    if (time !== undefined && Math.abs(event.clientX - from) < MOVED_PX) onPoint(time);
+  });
+}
+
 function dataOf(times: readonly number[], series: readonly Series[]): uPlot.AlignedData {
   return [[...times], ...series.map((one) => [...one.values])];
 }
@@ -106,7 +125,7 @@ function options(
       setSelect: [
         (chart) => {
           const { left, width } = chart.select;
-          if (width < 4) return;
+          if (width < MOVED_PX) return;
           onRange(chart.posToVal(left, "x"), chart.posToVal(left + width, "x"));
           chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         },

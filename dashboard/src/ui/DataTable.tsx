@@ -8,7 +8,16 @@ import {
   type VisibilityState,
 } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type KeyboardEvent, useEffect, useRef } from "react";
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  memo,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+} from "react";
 import styles from "./DataTable.module.css";
 import { Icon } from "./Icon";
 
@@ -31,10 +40,18 @@ export interface Sorting {
   descending: boolean;
 }
 
+/** Rows of which only those in sight are needed: undefined has not been loaded yet. */
+export interface SparseRows<T> {
+  length: number;
+  at: (index: number) => T | undefined;
+  /** Why a row is not there; without it, it is being loaded. */
+  whyMissing?: (index: number) => string | undefined;
+}
+
 interface Props<T> {
   /** What the table lists, for screen readers. */
   label: string;
-  rows: readonly T[];
+  rows: SparseRows<T>;
   columns: ColumnDef<T, unknown>[];
   rowKey: (row: T) => string;
   visibility?: VisibilityState;
@@ -44,79 +61,107 @@ interface Props<T> {
   onOpen?: (row: T) => void;
   /** The end of the rows is near: the next page may be fetched. */
   onNearEnd?: () => void;
+  /** Other rows are in sight: what is missing may be fetched. */
+  onSight?: (first: number, last: number) => void;
   isSelected?: (row: T) => boolean;
   /** Text under the last row, such as "1,000 of about 1,200,000 jobs". */
-  footer?: string;
+  footer?: ReactNode;
   /** Grows with its rows up to this height; without it the table fills its place. */
   maxHeight?: string;
 }
 
 const ROW_PX = 34;
-const NEAR_ROWS = 20;
+const NEAR_ROWS = 40;
+const OVERSCAN = 8;
 
 /** A table of which only the visible rows exist: any number of rows scrolls smoothly. */
 export function DataTable<T>(props: Props<T>) {
-  const { label, rows, columns, rowKey, visibility, onNearEnd, maxHeight } = props;
+  const { label, rows, columns, rowKey, visibility, maxHeight } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: OVERSCAN,
+  });
+  const items = virtual.getVirtualItems();
+  const shown = items.map(({ index, start }) => ({ index, start, value: rows.at(index) }));
+  // The model holds what is in sight: one of all rows would be made anew with every page.
   const table = useReactTable({
-    data: rows as T[],
+    data: useSame(shown.flatMap(({ value }) => (value === undefined ? [] : [value]))),
     columns,
     getCoreRowModel: getCoreRowModel(),
     getRowId: rowKey,
     manualSorting: true,
+    autoResetAll: false,
     state: { columnVisibility: visibility ?? {} },
   });
-  const scroller = useRef<HTMLDivElement>(null);
-  const modelRows = table.getRowModel().rows;
-  const virtual = useVirtualizer({
-    count: modelRows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    overscan: 12,
-  });
-  const shown = virtual.getVirtualItems();
-  const last = shown.at(-1)?.index ?? 0;
-  const isNearEnd = modelRows.length > 0 && last >= modelRows.length - NEAR_ROWS;
-  const near = useRef(onNearEnd);
-  near.current = onNearEnd;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more rows may mean the end is near again.
-  useEffect(() => {
-    if (isNearEnd) near.current?.();
-  }, [isNearEnd, modelRows.length]);
+  const models = table.getRowModel().rowsById;
+  useSight(props, items[0]?.index ?? 0, items.at(-1)?.index ?? 0);
 
   const tracks = table
     .getVisibleLeafColumns()
-    .map((column) => column.columnDef.meta?.width ?? "minmax(80px, 1fr)");
-  const layout = { "--tracks": tracks.join(" "), maxHeight } as CSSProperties;
+    .map((column) => column.columnDef.meta?.width ?? "minmax(80px, 1fr)")
+    .join(" ");
+  const layout = useMemo(
+    () => ({ "--tracks": tracks, maxHeight }) as CSSProperties,
+    [tracks, maxHeight],
+  );
+  const opened = useRef(props.onOpen);
+  opened.current = props.onOpen;
+  const open = useCallback((row: T) => opened.current?.(row), []);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it.
     <div className={styles.scroller} ref={scroller} style={layout} tabIndex={0} data-table>
-      <div
-        role="table"
-        aria-label={label}
-        aria-rowcount={modelRows.length + 1}
-        className={styles.table}
-      >
+      <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={styles.table}>
         <HeaderRow table={table} sorting={props.sorting} onSort={props.onSort} />
         <div role="rowgroup" className={styles.body} style={{ height: virtual.getTotalSize() }}>
-          {shown.map((item) => {
-            const row = modelRows[item.index];
-            if (!row) return null;
+          {shown.map(({ index, start, value }) => {
+            const row = value === undefined ? undefined : models[rowKey(value)];
+            if (!row) {
+              const why = rows.whyMissing?.(index) ?? "…";
+              return <MissingRow key={`missing ${index}`} index={index} top={start} why={why} />;
+            }
             return (
               <BodyRow
                 key={row.id}
-                row={row}
-                index={item.index}
-                top={item.start}
+                row={row as Row<unknown>}
+                value={value}
+                columns={columns as readonly unknown[]}
+                tracks={tracks}
+                index={index}
+                top={start}
                 selected={props.isSelected?.(row.original) ?? false}
-                onOpen={props.onOpen}
+                onOpen={props.onOpen ? (open as (row: unknown) => void) : undefined}
               />
             );
           })}
         </div>
       </div>
-      {props.footer && <p className={styles.footer}>{props.footer}</p>}
+      {props.footer && <div className={styles.footer}>{props.footer}</div>}
     </div>
   );
+}
+
+/** Returns the list of before while it has the same items: a new one makes a new model. */
+function useSame<T>(items: T[]): T[] {
+  const kept = useRef(items);
+  const before = kept.current;
+  const isSame = before.length === items.length && items.every((item, at) => item === before[at]);
+  if (!isSame) kept.current = items;
+  return kept.current;
+}
+
+/** Says which rows are in sight, and when their end is near. */
+function useSight<T>({ rows, onNearEnd, onSight }: Props<T>, first: number, last: number): void {
+  const isNearEnd = rows.length > 0 && last >= rows.length - NEAR_ROWS;
+  const near = useRef(onNearEnd);
+  near.current = onNearEnd;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: more rows may mean the end is near again.
+  useEffect(() => {
+    if (isNearEnd) near.current?.();
+  }, [isNearEnd, rows.length]);
+  useEffect(() => onSight?.(first, last), [onSight, first, last]);
 }
 
 interface HeaderProps<T> {
@@ -163,15 +208,19 @@ function HeaderRow<T>({ table, sorting, onSort }: HeaderProps<T>) {
   );
 }
 
-interface RowProps<T> {
-  row: Row<T>;
+interface RowProps {
+  row: Row<unknown>;
+  value: unknown;
+  columns: readonly unknown[];
+  tracks: string;
   index: number;
   top: number;
   selected: boolean;
-  onOpen?: (row: T) => void;
+  onOpen?: (row: unknown) => void;
 }
 
-function BodyRow<T>({ row, index, top, selected, onOpen }: RowProps<T>) {
+/** A row is rendered again when its value, its place or the columns change, not on every scroll. */
+const BodyRow = memo(function BodyRow({ row, index, top, selected, onOpen }: RowProps) {
   function onKeyDown(event: KeyboardEvent<HTMLDivElement>): void {
     if (event.key === "Enter" && event.target === event.currentTarget) onOpen?.(row.original);
     const step = event.key === "ArrowDown" || event.key === "j" ? 1 : 0;
@@ -208,6 +257,27 @@ function BodyRow<T>({ row, index, top, selected, onOpen }: RowProps<T>) {
           {flexRender(cell.column.columnDef.cell, cell.getContext())}
         </div>
       ))}
+    </div>
+  );
+}, isSameRow);
+
+/** The model of a row is made anew with what is in sight; what it shows is in the others. */
+function isSameRow(before: RowProps, after: RowProps): boolean {
+  const { row: _, ...rest } = after;
+  return Object.entries(rest).every(([name, value]) => before[name as keyof RowProps] === value);
+}
+
+function MissingRow({ index, top, why }: { index: number; top: number; why: string }) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className={`${styles.row} ${styles.bodyRow}`}
+      style={{ transform: `translateY(${top}px)` }}
+    >
+      <div role="cell" className={`${styles.cell} ${styles.missing}`}>
+        {why}
+      </div>
     </div>
   );
 }

@@ -21,10 +21,12 @@ export function Duration({ seconds }: { seconds: number | null | undefined }) {
 
 /** Shows how long something took, or takes until now. */
 export function Elapsed({ from, to }: { from: string | null; to?: string | null }) {
-  const now = useNow();
   if (!from) return <span>–</span>;
-  const end = to ? Date.parse(to) : Math.max(now, Date.parse(from));
-  const seconds = (end - Date.parse(from)) / 1000;
-  const shown = to ? seconds : Math.floor(seconds);
-  return <span title={`${seconds} s`}>{duration(shown)}</span>;
+  if (!to) return <Running from={Date.parse(from)} />;
+  return <Duration seconds={(Date.parse(to) - Date.parse(from)) / 1000} />;
+}
+
+function Running({ from }: { from: number }) {
+  const now = useNow();
+  return <span>{duration(Math.floor(Math.max(0, now - from) / 1000))}</span>;
 }

@@ -40,12 +40,12 @@ function rough(ms: number): string {
   return `${Math.floor(ms / DAY)} d`;
 }
 
+// Making one takes longer than rendering a row of a table.
+const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+
 /** Returns a time exactly, in the zone of the person, with its offset. */
 export function exact(ms: number): string {
-  return new Intl.DateTimeFormat(undefined, {
-    dateStyle: "medium",
-    timeStyle: "long",
-  }).format(ms);
+  return EXACT.format(ms);
 }
 
 /** Returns a time of the API exactly; another text, such as one typed into the address, as it is. */
@@ -78,6 +78,11 @@ export function count(value: number): string {
 /** Returns 1.2M, for places with little room. */
 export function shortCount(value: number): string {
   return SHORT.format(value);
+}
+
+/** Returns a text of the server as a sentence begins. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Returns "1 job" or "12 jobs". */

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
@@ -18,6 +18,14 @@ from windlass.store.job_filters import make_view
 from windlass.store.job_lists import JobLists
 
 BESIDE: Final = 50  # shapes that are counted at once
+
+
+class FilesOf(NamedTuple):
+    """What attempts of jobs have written beside their results, by job."""
+
+    logs: Mapping[int, Sequence[LogRow]]
+    progress: Mapping[int, Progress]
+    dynamic: Mapping[int, Dynamic]
 
 
 class Views(JobLists):
@@ -96,19 +104,19 @@ class Views(JobLists):
         if not ids:
             return []
         records = await self._records(ids)
-        leases = await self._leases([job for job in ids if job in records])
-        waiting = [job for job in ids if job in records and job not in leases]
+        unfinished = [job for job in ids if job in records and records[job].facts.is_open]
+        leases = await self._leases(unfinished)
+        waiting = [job for job in unfinished if job not in leases]
         found = sorted(await self._standings(waiting), key=lambda row: row.state, reverse=True)
         places = {row.job: row for row in found}
         last = {record.facts.worker for record in records.values()}
         held = {lease.worker for lease in leases.values()}
         names = await self._worker_names(sorted({n for n in last if n is not None} | held))
-        logs = await self._logs(ids)
-        progress, dynamic = await self._progress(ids), await self._dynamic(ids)
+        files = await self._files_of(ids)
         return [
             make_view(
-                records[job], leases.get(job), places.get(job), names, logs.get(job, ()),
-                progress.get(job), dynamic.get(job),
+                records[job], leases.get(job), places.get(job), names, files.logs.get(job, ()),
+                files.progress.get(job), files.dynamic.get(job),
             )
             for job in ids
             if job in records
@@ -118,13 +126,7 @@ class Views(JobLists):
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]: ...
 
     @abstractmethod
-    async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]: ...
-
-    @abstractmethod
-    async def _progress(self, ids: Sequence[int]) -> Mapping[int, Progress]: ...
-
-    @abstractmethod
-    async def _dynamic(self, ids: Sequence[int]) -> Mapping[int, Dynamic]: ...
+    async def _files_of(self, ids: Sequence[int]) -> FilesOf: ...
 
     @abstractmethod
     async def _attempts(self, job: int) -> Sequence[Attempt]: ...

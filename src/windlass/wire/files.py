@@ -28,7 +28,8 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
 class LogLines(msgspec.Struct, frozen=True, kw_only=True):
     """A page of the log of one attempt, which has `bytes` in `total` lines so far.
 
-    `is_over` says that no more can come.
+    `is_over` says that no more can come. `colours` are the ANSI sequences in force where the first
+    line begins, as far as they were set in the 64 KiB before it.
     """
 
     attempt: int
@@ -37,6 +38,7 @@ class LogLines(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     is_over: bool
     lines: tuple[LogLine, ...]
+    colours: str = ""
 
 
 class LogMatch(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ async def test_what_it_cannot_run_is_listed_with_the_clause(rig: Rig) -> None:
     found = await rig.engine.explain.worker(agent.id)
     assert found.summary == "100 of 100 slots free: jobs are ready, but none that it can run"
     assert sorted(one.text for one in found.work) == [
-        "1 job of shell in queue batch: needs queue batch running, has it is paused",
+        "1 job of shell in queue batch: needs queue batch running, has it paused",
         "3 jobs of train in queue default: needs gpus ≥ 1, has 0",
     ]
 

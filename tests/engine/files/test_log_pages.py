@@ -16,7 +16,8 @@ from windlass.blobs.memory import MemoryBlobs
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.attempts.log_segments import Logs, left_out
-from windlass.engine.files import log_pages, log_search
+from windlass.engine.files import log_colours, log_pages, log_search
+from windlass.engine.files.log_colours import colours_before
 from windlass.engine.files.log_index import LineIndex
 from windlass.engine.files.log_pages import read_page
 from windlass.engine.files.log_search import LogMatches, finder, search
@@ -197,3 +198,47 @@ def test_the_ends_and_the_middle_of_a_large_log_are_read_without_the_rest(tmp_pa
     found = asyncio.run(scenario())
     assert found.matches == []
     assert found.scanned == min(len(data), found.scanned)
+
+
+RED, BOLD, RESET = b"\x1b[31m", b"\x1b[1m", b"\x1b[0m"
+PAINTED = st.lists(
+    st.sampled_from([b"a\n", RED, BOLD, RESET, b"\x1b[m", b"\x1b[0;32m", b"\x1b[38;5;0m", b"\n"]),
+    max_size=40,
+).map(b"".join)
+
+
+def painted(data: bytes) -> list[str]:
+    """What a terminal has on after a text: the codes since the last reset, in their order."""
+    kept: list[str] = []
+    for codes in re.findall(rb"\x1b\[([0-9;]*)m", data):
+        numbers = codes.decode().split(";")
+        if numbers[0] in ("", "0"):
+            kept, numbers = [], numbers[1:]
+        kept += numbers
+    return kept
+
+
+@given(PAINTED, st.lists(st.integers(0, 99), max_size=4), st.integers(1, 30))
+def test_a_page_begins_with_the_colours_of_the_lines_before_it(
+    data: bytes, cuts: list[int], first: int
+) -> None:
+    async def scenario() -> None:
+        logs, index, shown = await stored(data, cuts)
+        start = await index.start_of(first)
+        assert painted(await colours_before(logs, index, start)) == painted(shown[:start])
+
+    asyncio.run(scenario())
+
+
+def test_colours_are_looked_for_in_a_bounded_part_and_are_few() -> None:
+    async def scenario() -> None:
+        blobs = MemoryBlobs()
+        data = RED + b"x" * 3 * log_colours.LOOK_BACK + b"\n"
+        logs, index, _ = await stored(data, [], blobs=blobs)
+        reads = Reads(blobs)
+        assert await colours_before(logs, index, len(data)) == b""
+        assert reads.bytes == log_colours.LOOK_BACK
+
+    asyncio.run(scenario())
+    many = b"".join(b"\x1b[%dm" % (30 + n % 8) for n in range(1_000))
+    assert log_colours.in_force(many) == many[-5 * log_colours.MOST_SEQUENCES :]

@@ -72,7 +72,7 @@ def test_a_pool_shows_its_changes_to_those_who_see_the_log() -> None:
         async with running_server() as server:
             assert (await server.admin.put("/api/v1/pools/p", json=POOL)).status_code == 200
             shown = await _history(server, "pools/p")
-            assert [one["what"] for one in shown["changes"]] == ["Pool p is there"]
+            assert [one["what"] for one in shown["changes"]] == ["Pool p was created"]
             assert [(one["machines"], one["ready"]) for one in shown["sizes"]] == [(0, 0)]
             limited = await server.role(Role.VIEWER, "a")
             assert (await _history(server, "pools/p", limited))["changes"] == []

@@ -11,11 +11,13 @@ from tests.support.running_server import FakeWorker, RunningServer, error_of, jo
 from windlass.api.lists import attention
 from windlass.domain.access.roles import Role
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.workers import offline
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.records import Due, Ticket
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.engine.history import series
 from windlass.engine.loops.series import SeriesLoop
+from windlass.ports.store import WriteTx
 from windlass.wire.sync import Finished
 
 OVERVIEW = "/api/v1/overview"
@@ -159,6 +161,35 @@ def test_attention_tells_what_is_wrong_why_and_what_helps() -> None:
             assert done.status_code == 200, done.text
             after = (await get(server.admin, ATTENTION))["items"]
             assert "paused" not in {one["kind"] for one in after}
+
+    run(scenario())
+
+
+def test_workers_are_told_in_sentences_unless_they_were_sent_away() -> None:
+    """A worker that was drained before it went is what somebody wanted."""
+
+    async def scenario() -> None:
+        async with counting_server() as server:
+            workers = [await server.worker(name) for name in ("stopped", "drained", "lost")]
+            for worker in workers[1:]:
+                await server.admin.post(f"/api/v1/workers/{worker.id}/drain")
+
+            async def titles() -> set[str]:
+                items = (await get(server.admin, ATTENTION))["items"]
+                return {one["title"] for one in items if one["kind"] == "worker"}
+
+            assert await titles() == {"2 workers take no more jobs"}
+
+            async def lose(tx: WriteTx) -> None:
+                rows = [view.worker for view in await tx.views.workers_with_counts()]
+                found = [row for row in rows if row.id == workers[2].id]
+                await tx.workers.update([offline(row, "no heartbeat") for row in found])
+
+            engine = server.services.engine
+            for worker in workers[:2]:
+                await engine.workers.leave(worker.id, worker.incarnation)
+            await engine.store.transact(lose)
+            assert await titles() == {"Worker stopped is offline", "Worker lost is offline"}
 
     run(scenario())
 

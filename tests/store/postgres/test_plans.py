@@ -175,6 +175,7 @@ HOT = {
     "light_jobs": {"jobs_pkey"},
     "job_records": {"jobs_pkey"},
     "read_leases": {"leases_pkey"},
+    "files_of_jobs": {"logs_pkey", "progress_pkey", "dynamic_pkey"},
     "standings": {"waits_pkey", "due_pkey"},
     "jobs_behind": {"jobs_pkey"},
     "streaming_logs": {"logs_streaming"},

@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
+import { API_BASE } from "../../base";
 import { Bytes } from "../../ui/Bytes";
 import { CodeBlock } from "../../ui/CodeBlock";
 import { Facts } from "../../ui/Facts";
@@ -122,7 +123,7 @@ function Artifacts({ job }: { job: Job }) {
 }
 
 function artifactAddress(job: number, name: string): string {
-  return `/api/v1/jobs/${job}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`;
+  return `${API_BASE}/api/v1/jobs/${job}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`;
 }
 
 function needsOf(job: Job): [string, ReactNode][] {

@@ -32,7 +32,7 @@ export function Question({ job }: { job: Job }) {
         asked <Time at={step.asked_at} />
         {step.until && (
           <>
-            , waits until <Time at={step.until} />
+            , ends <Time at={step.until} />
           </>
         )}
       </p>

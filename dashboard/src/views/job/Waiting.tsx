@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
-import { exact } from "../../ui/format";
+import { exact, sentence } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { JobLink } from "../../ui/links";
 import { Card, Section } from "../../ui/Page";
@@ -34,7 +34,7 @@ export function Waiting({ job }: { job: Schemas["Job"] }) {
   return (
     <div className={styles.stack}>
       <Card>
-        <p className={styles.summary}>{told.summary}</p>
+        <p className={styles.summary}>{sentence(told.summary)}</p>
         {(told.waiting_for.length > 1 ||
           told.waiting_for.some((one) => one.because.length > 0)) && (
           <ul className={styles.reasons}>
@@ -63,12 +63,12 @@ export function Waiting({ job }: { job: Schemas["Job"] }) {
         )}
         {told.limits.map((limit) => (
           <p key={`${limit.kind} ${limit.name}`} className={styles.soft}>
-            {limit.kind} {limit.name}: {limit.used} of {limit.max} in use
+            {sentence(limit.kind)} {limit.name}: {limit.used} of {limit.max} in use
           </p>
         ))}
         {told.notes.map((note) => (
           <p key={note} className={styles.soft}>
-            {note}
+            {sentence(note)}
           </p>
         ))}
       </Card>

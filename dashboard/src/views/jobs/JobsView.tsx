@@ -20,10 +20,12 @@ import styles from "./Jobs.module.css";
 import { jobsRoute } from "./route";
 import { type Job, useJobs } from "./useJobs";
 
+const FEW = 40; // rows that a screen may hold without a scroll bar
+
 export function JobsView() {
   const search = jobsRoute.useSearch();
   const navigate = useNavigate();
-  const { list, rows, count: found, where, fresh, refresh } = useJobs(search);
+  const { list, rows, looked, onSight, count: found, where, fresh, refresh } = useJobs(search);
   const [hidden, setHidden] = useStored<Record<string, boolean>>("jobs.columns", {});
   const narrow = useNarrow();
   const columns = useMemo(() => COLUMNS.map((one) => one.column), []);
@@ -75,12 +77,23 @@ export function JobsView() {
             rowKey={(job) => String(job.id)}
             visibility={visibility}
             onOpen={open}
+            onSight={onSight}
             onNearEnd={() => {
               if (list.hasNextPage && !list.isFetchingNextPage) void list.fetchNextPage();
             }}
-            footer={footer(rows.length, list.hasNextPage)}
+            footer={
+              list.hasNextPage && rows.length < FEW ? (
+                <SearchOn
+                  found={rows.length}
+                  looked={looked}
+                  isBusy={list.isFetchingNextPage}
+                  onMore={() => void list.fetchNextPage()}
+                />
+              ) : (
+                footer(rows.length, list.hasNextPage)
+              )
+            }
           />
-          {rows.length === 0 && <SearchOn onMore={() => void list.fetchNextPage()} />}
         </div>
       )}
     </Page>
@@ -112,12 +125,25 @@ function NoJobs({ search }: { search: JobsFilter }) {
   );
 }
 
-/** A search looked at many rows and found none yet. */
-function SearchOn({ onMore }: { onMore: () => void }) {
+interface SearchOnProps {
+  found: number;
+  looked: number;
+  isBusy: boolean;
+  onMore: () => void;
+}
+
+/** A search looked at many jobs and found so few that nobody can scroll for more. */
+function SearchOn({ found, looked, isBusy, onMore }: SearchOnProps) {
   return (
-    <Empty title="Nothing found among the newest jobs">
-      <Button onClick={onMore}>Search further back</Button>
-    </Empty>
+    <div className={styles.searchOn}>
+      <span>
+        {found === 0 ? "Nothing" : counted(found, "job")} found so far; {count(looked)} were
+        searched.
+      </span>
+      <Button small busy={isBusy} onClick={onMore}>
+        Search more jobs
+      </Button>
+    </div>
   );
 }
 

@@ -20,7 +20,7 @@ type Load = Schemas["NamespaceLoad"];
 /** The namespaces: what runs and waits in each, and its weight where namespaces share workers. */
 export function NamespacesView() {
   const found = useQuery({
-    queryKey: ["namespaces"],
+    queryKey: ["namespaces", "loads"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/namespaces/loads", { signal })),
   });
   useLiveQueries(["jobs", "queues"], ["namespaces"]);

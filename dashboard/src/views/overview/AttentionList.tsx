@@ -4,7 +4,7 @@ import { answer, api, type Schemas } from "../../api/client";
 import { useMay } from "../../api/who";
 import { parseSearch } from "../../search";
 import { Button } from "../../ui/Button";
-import { count } from "../../ui/format";
+import { count, sentence } from "../../ui/format";
 import { Icon } from "../../ui/Icon";
 import { notify, notifyError } from "../../ui/Notices";
 import { Section } from "../../ui/Page";
@@ -38,7 +38,7 @@ export function AttentionList({ namespace }: { namespace: string | undefined }) 
             <Icon name={item.severity === "info" ? "info" : "warning"} />
             <div className={styles.what}>
               <ItemLink item={item} />
-              <p>{item.reason}</p>
+              <p>{sentence(item.reason)}</p>
             </div>
             {item.help && <HelpButton help={item.help} />}
           </li>

@@ -25,34 +25,61 @@ interface Props {
   overview: Overview;
   shown: QueueFigures;
   onRange: (from: number, to: number) => void;
+  /** Shows the jobs behind a point: those that were there then, or that ended in its slot. */
+  onPoint: (at: number, what: "there" | "ended" | "failed") => void;
 }
 
 /** Depth, throughput, times, workers and failures over time. */
-export function Charts({ overview, shown, onRange }: Props) {
+export function Charts({ overview, shown, onRange, onPoint }: Props) {
   const times = overview.times;
   const title = shown.queue ? ` in ${shown.queue}` : "";
   const workers = Object.entries(overview.workers).filter(([, values]) => values.some(Boolean));
   const failures = Object.entries(overview.failures);
   const pools = Object.entries(overview.pools);
-  const chart = (label: string, series: Series[], format?: (value: number) => string) => (
+  const chart = (
+    label: string,
+    series: Series[],
+    more: { format?: (value: number) => string; points?: "there" | "ended" } = {},
+  ) => (
     <Titled label={label}>
-      <Chart label={label} times={times} series={series} onRange={onRange} format={format} />
+      <Chart
+        label={label}
+        times={times}
+        series={series}
+        onRange={onRange}
+        format={more.format}
+        onPoint={(at) => more.points && onPoint(at, more.points)}
+      />
     </Titled>
   );
   return (
     <div className={styles.charts}>
-      {chart(`Jobs${title}`, [
-        { label: "queued", values: shown.queued, tone: "waiting", filled: true },
-        { label: "running", values: shown.running, tone: "active" },
-        { label: "blocked", values: shown.blocked, tone: "warn", dashed: true },
-      ])}
-      {chart(`Throughput${title}, by ${stepName(overview.step)}`, [
-        { label: "submitted", values: shown.submitted, tone: "waiting", dashed: true },
-        { label: "completed", values: shown.completed, tone: "good", filled: true },
-        { label: "failed", values: shown.failed, tone: "bad" },
-      ])}
-      {chart(`Wait until the start${title}`, timesOf(shown.wait_p50, shown.wait_p90), duration)}
-      {chart(`Run time${title}`, timesOf(shown.run_p50, shown.run_p90), duration)}
+      {chart(
+        `Jobs${title}`,
+        [
+          { label: "queued", values: shown.queued, tone: "waiting", filled: true },
+          { label: "running", values: shown.running, tone: "active" },
+          { label: "blocked", values: shown.blocked, tone: "warn", dashed: true },
+        ],
+        { points: "there" },
+      )}
+      {chart(
+        `Throughput${title}, by ${stepName(overview.step)}`,
+        [
+          { label: "submitted", values: shown.submitted, tone: "waiting", dashed: true },
+          { label: "completed", values: shown.completed, tone: "good", filled: true },
+          { label: "failed", values: shown.failed, tone: "bad" },
+        ],
+        { points: "ended" },
+      )}
+      {chart(`Wait until the start${title}`, timesOf(shown.wait_p50, shown.wait_p90), {
+        format: duration,
+        points: "ended",
+      })}
+      {chart(`Run time${title}`, timesOf(shown.run_p50, shown.run_p90), {
+        format: duration,
+        points: "ended",
+      })}
       {workers.length > 0 &&
         chart(
           "Workers",
@@ -78,6 +105,7 @@ export function Charts({ overview, shown, onRange }: Props) {
             label="Failures by class"
             times={times}
             onRange={onRange}
+            onPoint={(at) => onPoint(at, "failed")}
             series={failures.map(([name, values], at) => ({
               label: name,
               values,

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { answer, api, type Schemas } from "../../api/client";
 import { useSlowLive } from "../../live/useSlowLive";
 import { useAsOf } from "../../shell/asOf";
@@ -38,6 +39,7 @@ export function OverviewView() {
   useSlowLive(["jobs", "workers"], ["overview"], ["attention"]);
   const change = (next: OverviewSearch) =>
     void navigate({ search: (before) => ({ ...before, ...next }), replace: true });
+  const toJobs = useNavigate();
   const overview = found.data;
   const shown = overview && figuresOf(overview, search.queue);
   return (
@@ -67,6 +69,7 @@ export function OverviewView() {
             overview={overview}
             shown={shown}
             onRange={(from, to) => change({ since: iso(from), until: iso(to), range: undefined })}
+            onPoint={(at, what) => void toJobs(jobsAt(at, what, overview.step, search))}
           />
         </>
       )}
@@ -79,7 +82,7 @@ function NamespaceChoice(props: {
   onChange: (next: OverviewSearch) => void;
 }) {
   const found = useQuery({
-    queryKey: ["namespaces"],
+    queryKey: ["namespaces", "names"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/namespaces", { signal })),
     staleTime: 60_000,
   });
@@ -105,6 +108,22 @@ function NamespaceChoice(props: {
 /** Returns the figures of the chosen queue, or of all together. */
 function figuresOf(overview: Overview, queue: string | undefined): QueueFigures {
   return overview.queues.find((one) => one.queue === queue) ?? overview.total;
+}
+
+const ENDED = ["completed", "failed", "canceled", "rejected", "aborted"];
+
+/** Returns where the jobs behind a point of a chart are. */
+function jobsAt(
+  at: number,
+  what: "there" | "ended" | "failed",
+  step: number,
+  { queue, namespace }: OverviewSearch,
+) {
+  const own = { queue, namespace };
+  if (what === "there") return { to: "/jobs", search: { ...own, as_of: iso(at) } } as const;
+  const state = what === "failed" ? ["failed"] : ENDED;
+  const search = { ...own, state, since: iso(at), until: iso(at + step) };
+  return { to: "/jobs", search } as const;
 }
 
 function iso(seconds: number): string {

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { duration } from "../../ui/format";
-import { JobCount, type JobsFilter } from "../../ui/links";
+import { JobCount, type JobsFilter, jobsLink } from "../../ui/links";
 import { PlainTable } from "../../ui/PlainTable";
 import { Sparkline } from "../../ui/Sparkline";
 import { sum } from "./FigureRow";
@@ -38,13 +38,19 @@ function rowOf(one: QueueFigures, overview: Overview, search: OverviewSearch) {
   return {
     key: one.queue ?? "",
     cells: [
-      one.queue === null ? "others" : <QueueName key="name" queue={one.queue} search={search} />,
+      one.queue === null ? (
+        <Link key="name" to="/queues">
+          others
+        </Link>
+      ) : (
+        <QueueName key="name" queue={one.queue} search={search} />
+      ),
       link(one.now.queued ?? 0, { ...own, state: ["queued"] }),
       link(one.now.running ?? 0, { ...own, state: ["running"] }),
       link(sum(one.completed), { ...range, state: ["completed"] }),
       link(sum(one.failed), { ...range, state: ["failed"] }),
-      seconds(one.wait_p90),
-      seconds(one.run_p50),
+      <Seconds key="wait" values={one.wait_p90} filter={{ ...range, state: ["completed"] }} />,
+      <Seconds key="run" values={one.run_p50} filter={{ ...range, state: ["completed"] }} />,
       <Sparkline
         key="depth"
         values={one.queued}
@@ -69,9 +75,10 @@ function QueueName({ queue, search }: { queue: string; search: OverviewSearch })
   );
 }
 
-/** Returns the last value that is known. */
-function seconds(values: readonly (number | null)[]): string {
-  const known = values.filter((value): value is number => value !== null);
-  const last = known.at(-1);
-  return last === undefined ? "–" : duration(last);
+/** The last value that is known, and the jobs it comes from. */
+function Seconds(props: { values: readonly (number | null)[]; filter: JobsFilter }) {
+  const last = props.values.filter((value): value is number => value !== null).at(-1);
+  if (last === undefined) return "–";
+  if (props.filter.queue === undefined) return duration(last);
+  return <Link {...jobsLink(props.filter)}>{duration(last)}</Link>;
 }

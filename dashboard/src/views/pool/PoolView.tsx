@@ -1,8 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Figure } from "../../ui/Facts";
+import { sentence } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { WorkerLink } from "../../ui/links";
 import { Card, Page, Section } from "../../ui/Page";
@@ -26,7 +28,7 @@ export function PoolView() {
       answer(api.GET("/api/v1/pools/{name}", { signal, params: { path: { name } } })),
   });
   const plan = useQuery({
-    queryKey: ["pools", "plan"],
+    queryKey: ["pools", { part: "plan" }], // no pool has this name
     queryFn: ({ signal }) => answer(api.GET("/api/v1/pools/plan", { signal })),
     refetchInterval: 15_000,
   });
@@ -60,7 +62,7 @@ export function PoolView() {
       {planned && (
         <Section title="What it would do now">
           <Card>
-            <p>{planned.reason}</p>
+            <p>{sentence(planned.reason)}</p>
           </Card>
         </Section>
       )}
@@ -99,7 +101,11 @@ function Figures({ pool, planned }: { pool: Pool; planned?: Schemas["PoolPlan"] 
     : undefined;
   return (
     <div className={styles.figures}>
-      <Figure label="workers">{pool.workers.length}</Figure>
+      <Figure label={pool.workers.length === 1 ? "worker" : "workers"}>
+        <Link to="/workers" search={{ pool: pool.name }}>
+          {pool.workers.length}
+        </Link>
+      </Figure>
       {planned && <Figure label="wanted">{planned.wanted}</Figure>}
       <Figure label="latency now">
         <Duration seconds={planned?.latency_seconds} />

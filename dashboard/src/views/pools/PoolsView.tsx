@@ -1,8 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
+import { sentence } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { PoolLink } from "../../ui/links";
 import { Page, Section } from "../../ui/Page";
@@ -21,7 +23,7 @@ export function PoolsView() {
     queryFn: ({ signal }) => answer(api.GET("/api/v1/pools", { signal })),
   });
   const plan = useQuery({
-    queryKey: ["pools", "plan"],
+    queryKey: ["pools", { part: "plan" }], // no pool has this name
     queryFn: ({ signal }) => answer(api.GET("/api/v1/pools/plan", { signal })),
     refetchInterval: 15_000,
   });
@@ -61,12 +63,20 @@ function PoolTable({ pools, plan }: { pools: readonly Pool[]; plan?: Schemas["Pl
           cells: [
             <PoolLink key="name" name={pool.name} />,
             <StateBadge key="state" state={pool.state} />,
-            `${pool.workers.length} of ${settings.most}`,
-            planned?.wanted ?? "–",
-            <Duration key="latency" seconds={planned?.latency_seconds} />,
+            <Link key="workers" to="/workers" search={{ pool: pool.name }}>
+              {pool.workers.length} of {settings.most}
+            </Link>,
+            <PoolLink key="wanted" name={pool.name}>
+              {planned?.wanted ?? "–"}
+            </PoolLink>,
+            <PoolLink key="latency" name={pool.name}>
+              <Duration seconds={planned?.latency_seconds} />
+            </PoolLink>,
             <Duration key="target" seconds={settings.targetSeconds} />,
-            <Money key="cost" value={pool.money_this_month} />,
-            pool.message ?? planned?.reason ?? "",
+            <PoolLink key="cost" name={pool.name}>
+              <Money value={pool.money_this_month} />
+            </PoolLink>,
+            sentence(pool.message ?? planned?.reason ?? ""),
           ],
         };
       })}

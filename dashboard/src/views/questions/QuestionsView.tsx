@@ -50,7 +50,7 @@ export function QuestionsView() {
                 <Time at={one.asked_at} />
                 {one.until && (
                   <>
-                    , waits until <Time at={one.until} />
+                    , ends <Time at={one.until} />
                   </>
                 )}
               </p>

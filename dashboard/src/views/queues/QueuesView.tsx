@@ -56,8 +56,26 @@ export function QueuesView() {
   );
 }
 
+/** Of queues without a limit the overview knows how many run, as long as it lists them. */
+function useRunning(): ReadonlyMap<string, number> {
+  const found = useQuery({
+    queryKey: ["overview", "queues"],
+    queryFn: ({ signal }) => answer(api.GET("/api/v1/overview", { signal })),
+  });
+  return new Map(
+    (found.data?.queues ?? []).flatMap((one) =>
+      one.queue === null ? [] : [[one.queue, one.now.running ?? 0] as const],
+    ),
+  );
+}
+
+function shownRunning(running: number | undefined): string {
+  return running === undefined ? "show" : count(running);
+}
+
 function QueueTable({ queues }: { queues: readonly Queue[] }) {
   const allowed = useMay("manage-queues");
+  const running = useRunning();
   return (
     <PlainTable
       label="Queues"
@@ -76,7 +94,7 @@ function QueueTable({ queues }: { queues: readonly Queue[] }) {
             filter={{ queue: queue.name, state: ["queued"] }}
           />,
           <Link key="running" {...jobsLink({ queue: queue.name, state: ["running"] })}>
-            {queue.running === null || queue.running === undefined ? "show" : count(queue.running)}
+            {shownRunning(queue.running ?? running.get(queue.name))}
           </Link>,
           queue.weight,
           queue.max_running || "any number",

@@ -1,9 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import type { ColumnDef } from "@tanstack/react-table";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
-import { Button } from "../../ui/Button";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
@@ -49,7 +48,7 @@ export function SchedulesView() {
           <DataTable
             label="Schedules"
             rows={found.data.schedules}
-            columns={columns(show)}
+            columns={columns(search)}
             rowKey={(row) => `${row.namespace}/${row.name}`}
             isSelected={(row) => row.name === search.show && row.namespace === search.in}
             onOpen={show}
@@ -68,16 +67,19 @@ export function SchedulesView() {
   );
 }
 
-function columns(show: (one: Schedule) => void): ColumnDef<Schedule, unknown>[] {
+function columns(search: SchedulesSearch): ColumnDef<Schedule, unknown>[] {
   return [
     {
       id: "name",
       header: "Name",
       meta: { width: "minmax(140px, 1.5fr)" },
       cell: ({ row }) => (
-        <Button kind="quiet" small onClick={() => show(row.original)}>
+        <Link
+          to="/schedules"
+          search={{ ...search, show: row.original.name, in: row.original.namespace }}
+        >
           {row.original.name}
-        </Button>
+        </Link>
       ),
     },
     {

@@ -1,9 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import type { ColumnDef } from "@tanstack/react-table";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
-import { Button } from "../../ui/Button";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
@@ -48,7 +47,7 @@ export function TemplatesView() {
           <DataTable
             label="Templates"
             rows={found.data.templates}
-            columns={columns(show)}
+            columns={columns(search)}
             rowKey={(row) => `${row.namespace}/${row.name}`}
             isSelected={(row) => row.name === search.show && row.namespace === search.in}
             onOpen={show}
@@ -69,16 +68,19 @@ export function TemplatesView() {
   );
 }
 
-function columns(show: (one: Template) => void): ColumnDef<Template, unknown>[] {
+function columns(search: TemplatesSearch): ColumnDef<Template, unknown>[] {
   return [
     {
       id: "name",
       header: "Name",
       meta: { width: "minmax(150px, 2fr)" },
       cell: ({ row }) => (
-        <Button kind="quiet" small onClick={() => show(row.original)}>
+        <Link
+          to="/templates"
+          search={{ ...search, show: row.original.name, in: row.original.namespace }}
+        >
           {row.original.name}
-        </Button>
+        </Link>
       ),
     },
     {

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { answer, api, type Schemas } from "../../api/client";
 import { ErrorBox } from "../../ui/ErrorBox";
+import { sentence } from "../../ui/format";
 import { JobCount } from "../../ui/links";
 import { Card, Section } from "../../ui/Page";
 import styles from "./Worker.module.css";
@@ -24,7 +25,7 @@ export function ExplainWorker({ worker }: { worker: Schemas["WorkerInfo"] }) {
       {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
       {found.data && (
         <Card className={styles.stack}>
-          <p>{found.data.summary}</p>
+          <p>{sentence(found.data.summary)}</p>
           {(found.data.work ?? []).length > 0 && (
             <ul className={styles.work}>
               {(found.data.work ?? []).map((entry) => (

@@ -10,8 +10,10 @@ const MOST_LANES = 40;
 const TICKS = 6;
 
 /** Attempts over time, one lane for each slot that was needed at the same time. */
-export function Gantt({ history }: { history: Schemas["WorkerHistory"] }) {
-  const begin = Date.parse(history.from);
+export function Gantt(props: { history: Schemas["WorkerHistory"]; enrolled: string }) {
+  const { history, enrolled } = props;
+  // It ran nothing before it was there: the time since then gets all the room.
+  const begin = Math.max(Date.parse(history.from), Date.parse(enrolled));
   const end = Date.parse(history.to);
   const lanes = useMemo(
     () => lanesOf(history.attempts, begin, end).slice(0, MOST_LANES),
@@ -66,6 +68,8 @@ function clock(at: number, span: number): string {
   const day = span > 36 * 3_600_000;
   const format = day
     ? ({ month: "short", day: "numeric", hour: "2-digit" } as const)
-    : ({ hour: "2-digit", minute: "2-digit" } as const);
+    : span < TICKS * 120_000
+      ? ({ hour: "2-digit", minute: "2-digit", second: "2-digit" } as const)
+      : ({ hour: "2-digit", minute: "2-digit" } as const);
   return new Intl.DateTimeFormat(undefined, format).format(at);
 }

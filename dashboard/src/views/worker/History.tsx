@@ -61,7 +61,7 @@ export function History({ worker }: { worker: Schemas["WorkerInfo"] }) {
       </Section>
       <Section title="History" actions={choose}>
         {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
-        {history && <Past history={history} />}
+        {history && <Past history={history} enrolled={worker.enrolled_at} />}
       </Section>
       {history && history.changes.length > 0 && (
         <Section title="What happened to it">
@@ -102,11 +102,11 @@ function Now({ history }: { history: WorkerHistory }) {
   );
 }
 
-function Past({ history }: { history: WorkerHistory }) {
+function Past({ history, enrolled }: { history: WorkerHistory; enrolled: string }) {
   if (history.attempts.length === 0) return <Empty title="It ran nothing in this time" />;
   return (
     <>
-      <Gantt history={history} />
+      <Gantt history={history} enrolled={enrolled} />
       <p className={styles.soft}>
         {counted(history.attempts.length, "attempt")}
         {history.more && (

@@ -38,7 +38,9 @@ export function PastWorkers({ asOf }: { asOf: string }) {
             cells: [
               <WorkerLink key="name" name={worker.name} />,
               <StateBadge key="state" state={worker.status} />,
-              worker.held,
+              <WorkerLink key="held" name={worker.name}>
+                {worker.held}
+              </WorkerLink>,
               worker.slots,
               worker.reason ?? "–",
             ],

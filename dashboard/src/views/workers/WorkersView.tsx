@@ -138,7 +138,7 @@ function Filters(props: {
         <TextField
           label="Offers, as jobs require it"
           hideLabel
-          placeholder="Offers, such as memory>=4GiB"
+          placeholder="memory>=4GiB"
           value={clause}
           onChange={(event) => setClause(event.target.value)}
         />

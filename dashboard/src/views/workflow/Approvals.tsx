@@ -3,17 +3,21 @@ import { useState } from "react";
 import { answer, api } from "../../api/client";
 import { useMay } from "../../api/who";
 import { Button } from "../../ui/Button";
-import { counted } from "../../ui/format";
+import { count, counted } from "../../ui/format";
 import { JobLink } from "../../ui/links";
 import { notify, notifyError } from "../../ui/Notices";
 import styles from "./Progress.module.css";
 import type { Progress, Workflow } from "./queries";
+
+const FEW = 5; // before the graph, which should stay in sight
 
 /** Jobs that somebody has to let through. */
 export function Approvals({ workflow, progress }: { workflow: Workflow; progress: Progress }) {
   const may = useMay("unblock-jobs", workflow.namespace);
   const client = useQueryClient();
   const [busy, setBusy] = useState<number>();
+  const [all, setAll] = useState(false);
+  const shown = all ? progress.approvals : progress.approvals.slice(0, FEW);
   async function decide(job: number, name: string, reject: boolean): Promise<void> {
     setBusy(job);
     try {
@@ -35,7 +39,7 @@ export function Approvals({ workflow, progress }: { workflow: Workflow; progress
     <section className={styles.approvals} aria-label="Waiting for approval">
       <h2>Waiting for approval</h2>
       <ul>
-        {progress.approvals.map((one) => (
+        {shown.map((one) => (
           <li key={one.job} className={styles.approval}>
             <JobLink id={one.job}>{one.name}</JobLink>
             {one.others > 0 && <span>also waits for {counted(one.others, "job")}</span>}
@@ -61,6 +65,11 @@ export function Approvals({ workflow, progress }: { workflow: Workflow; progress
           </li>
         ))}
       </ul>
+      {progress.approvals.length > FEW && (
+        <Button kind="quiet" small aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? "Show fewer" : `Show all ${count(progress.approvals.length)}`}
+        </Button>
+      )}
       {progress.approvals_left_out > 0 && (
         <p>and {counted(progress.approvals_left_out, "more job", "more jobs")}</p>
       )}

@@ -101,7 +101,8 @@ function Differences({ a, b }: { a: number; b: number }) {
   return (
     <>
       <p>
-        {count(shown.same)} jobs are the same, {count(shown.different)} differ
+        {counted(shown.same, "job is", "jobs are")} the same,{" "}
+        {counted(shown.different, "differs", "differ")}
         {shown.only_a > 0 && `, ${count(shown.only_a)} of them only in ${a}`}
         {shown.only_b > 0 && `, ${count(shown.only_b)} only in ${b}`}.{" "}
         <WorkflowLink id={a}>Workflow {a}</WorkflowLink> took {took(shown.a.total_ms)}, this one{" "}

@@ -16,6 +16,7 @@ def show_log_page(page: logs.LogPage, is_over: bool) -> LogLines:
         total=page.total,
         is_over=is_over,
         lines=tuple(map(_line, page.lines)),
+        colours=_text(page.colours),
     )
 
 

@@ -12,7 +12,7 @@ from windlass.domain.job.capability import MISMATCH
 from windlass.domain.job.job import QUARANTINED
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.watchdog import may_be_stuck
-from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.matching.workers import STOPPED, WHILE_DRAINING, WorkerStatus
 from windlass.domain.pools.pools import PoolState, shown_duration
 from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
 from windlass.domain.rows.views import JobFilter
@@ -250,19 +250,28 @@ async def _still(tx: ReadTx, workflow: int, name: str) -> AttentionItem:
 
 
 _UNWELL: Final = {
-    WorkerStatus.PENDING_APPROVAL: ("info", "wait for approval", "approve", "Approve"),
-    WorkerStatus.DISABLED: ("info", "are disabled", "enable", "Enable"),
-    WorkerStatus.OFFLINE: ("warning", "are lost", None, None),
-    WorkerStatus.UNHEALTHY: ("warning", "missed a heartbeat", None, None),
-    WorkerStatus.DRAINING: ("warning", "take no more jobs", "enable", "Enable"),
-}
+    WorkerStatus.PENDING_APPROVAL: (
+        "info", ("waits for approval", "wait for approval"), "approve", "Approve"
+    ),
+    WorkerStatus.DISABLED: ("info", ("is disabled", "are disabled"), "enable", "Enable"),
+    WorkerStatus.OFFLINE: ("warning", ("is offline", "are offline"), None, None),
+    WorkerStatus.UNHEALTHY: ("warning", ("missed a heartbeat",) * 2, None, None),
+    WorkerStatus.DRAINING: (
+        "warning", ("takes no more jobs", "take no more jobs"), "enable", "Enable"
+    ),
+}  # fmt: skip
+
+
+def _left(worker: Worker) -> bool:
+    """Returns True if it was drained and then stopped by itself, as pools do with idle ones."""
+    return worker.status == WorkerStatus.OFFLINE and worker.reason == STOPPED + WHILE_DRAINING
 
 
 def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
     """Tells about workers that take no jobs, by state and reason."""
     groups: dict[tuple[int, str], list[Worker]] = {}
     for worker in workers:
-        if WorkerStatus(worker.status) in _UNWELL:
+        if WorkerStatus(worker.status) in _UNWELL and not _left(worker):
             groups.setdefault((worker.status, worker.reason or ""), []).append(worker)
     items: list[AttentionItem] = []
     for (status, reason), some in list(groups.items())[:50]:
@@ -274,7 +283,7 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
             AttentionItem(
                 kind="worker",
                 severity=severity,  # type: ignore[arg-type]
-                title=f"{name if one else _many(len(some), 'worker')}: {what}",
+                title=f"Worker {name} {what[0]}" if one else f"{len(some)} workers {what[1]}",
                 reason=reason or f"It is {WorkerStatus(status).name.lower().replace('_', ' ')}.",
                 count=len(some),
                 link=f"workers/{quote(name, safe='')}"

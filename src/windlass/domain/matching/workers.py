@@ -31,6 +31,7 @@ KEPT_METADATA: Final = 20  # the newest of each worker
 KEPT_NAMES: Final = 100_000  # ids of removed workers whose names are kept
 
 
+STOPPED: Final = "stopped"  # the reason of an offline worker whose process said that it exits
 WHILE_DRAINING: Final = " while draining"  # ends the reason of an offline worker that was drained
 
 CLAIMING: Final = frozenset({WorkerStatus.ONLINE, WorkerStatus.UNHEALTHY})

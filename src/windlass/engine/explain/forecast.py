@@ -70,13 +70,16 @@ class ActiveWorkers:
 class Forecaster:
     """Makes forecasts in one snapshot; reads what they share once."""
 
-    def __init__(self, tx: ReadTx, catalog: Catalog, active: ActiveWorkers | None = None) -> None:
+    def __init__(
+        self, tx: ReadTx, catalog: Catalog, active: ActiveWorkers | None = None,
+        kinds: Kinds | None = None,
+    ) -> None:  # fmt: skip
         self._tx = tx
         self._catalog = catalog
         self._active = active or ActiveWorkers()
         self._workers: list[ActiveWorker] = []
         self._heads: list[Head] = []
-        self._kinds = Kinds(tx, catalog)
+        self._kinds = kinds or Kinds(tx, catalog)
         self._mixes: dict[int, Summary | None] = {}
         self._lines: dict[tuple[int, int], Line] = {}
 
@@ -134,9 +137,9 @@ async def outlooks(
     """Returns the outlooks of these jobs."""
     facts = [view.facts for view in views]
     await catalog.know(tx, [fact.shape for fact in facts])
-    expected = await Forecaster(tx, catalog, active).forecasts(views)
     kinds = Kinds(tx, catalog)
     await kinds.learn((view.facts.shape, view.spec) for view in views)
+    expected = await Forecaster(tx, catalog, active, kinds).forecasts(views)
     used = await tx.statistics.usage([fact.id for fact in facts])
     return {
         fact.id: Outlook(

@@ -102,7 +102,7 @@ class _Gates:
         found = Matcher(asked).obstacles(metadata)
         if queue is not None and queue.paused:
             needs = f"queue {shape.queue} running"
-            found += (Obstacle("paused", "paused", needs, "it is paused"),)
+            found += (Obstacle("paused", "paused", needs, "it paused"),)
         if found:
             return found
         binding = [one for one in await limits_of_shape(self._tx, shape, queue) if one.binding]

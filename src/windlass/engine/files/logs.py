@@ -20,6 +20,7 @@ from windlass.engine.attempts.attempt_files import (
 )
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, placed
 from windlass.engine.engine import Engine
+from windlass.engine.files.log_colours import colours_before
 from windlass.engine.files.log_index import LineIndex
 from windlass.engine.files.log_lines import start_of_last, start_since, with_times
 from windlass.engine.files.log_pages import LogLine, read_page
@@ -46,11 +47,12 @@ class LogReading(NamedTuple):
 
 
 class LogPage(NamedTuple):
-    """Lines of a log, of which there are `total` so far."""
+    """Lines of a log, of which there are `total` so far; `colours` are in force at the first."""
 
     row: LogRow
     total: int
     lines: list[LogLine]
+    colours: bytes
 
 
 class LogQuery(NamedTuple):
@@ -170,7 +172,10 @@ class LogFiles:
                 first = await index.line_at(offset)
             if first is None:
                 first = max(1, index.lines - count + 1)
-            return LogPage(row, index.lines, await read_page(self._logs, index, first, count))
+            lines = await read_page(self._logs, index, first, count)
+            start = lines[0].offset if lines else 0
+            colours = await colours_before(self._logs, index, start)
+            return LogPage(row, index.lines, lines, colours)
 
         return await self._with_index(row, read)
 

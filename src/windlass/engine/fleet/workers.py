@@ -10,6 +10,7 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import (
     LEASED,
+    STOPPED,
     WorkerStatus,
     offline,
     status_after_enrolment,
@@ -146,7 +147,7 @@ async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
         return False
     if await work.tx.leases.of_workers([worker_id]):
         return False
-    await work.tx.workers.update([offline(worker, "stopped")])
+    await work.tx.workers.update([offline(worker, STOPPED)])
     work.say(
         EventKind.WORKER, "has stopped", worker=worker_id,
         incarnation=incarnation, data={"name": worker.name, "status": "offline"},

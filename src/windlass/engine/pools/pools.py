@@ -196,7 +196,7 @@ async def _put(work: Work, name: str, body: bytes, actor: str) -> tuple[PoolRow,
         number = await work.tx.pools.insert(row)
         if not number:
             raise Conflict("busy", f"pool {name} is being changed by another request", 1_000)
-        _say(work, name, "is there", actor)
+        _say(work, name, "was created", actor)
         return row._replace(id=number), True
     if known.body == body and known.state == PoolState.ACTIVE:
         return known, False

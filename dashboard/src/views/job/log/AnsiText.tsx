@@ -3,9 +3,8 @@ import styles from "./AnsiText.module.css";
 import { parseAnsi, type Style } from "./ansi";
 
 /** Shows a line of a log with its colours, as text and nothing else. */
-export function AnsiText({ text }: { text: string }) {
-  const { pieces } = parseAnsi(text);
-  return pieces.map((piece, place) => (
+export function AnsiText({ text, start }: { text: string; start?: Style }) {
+  return parseAnsi(text, start).map((piece, place) => (
     <span
       // biome-ignore lint/suspicious/noArrayIndexKey: pieces have nothing but a place.
       key={place}

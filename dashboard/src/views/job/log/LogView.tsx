@@ -1,4 +1,5 @@
 import { type KeyboardEvent, useEffect, useState } from "react";
+import { API_BASE } from "../../../base";
 import { Button, IconButton } from "../../../ui/Button";
 import { Bytes } from "../../../ui/Bytes";
 import { Empty } from "../../../ui/Empty";
@@ -177,7 +178,7 @@ function Row({ number, line, times, marked, onLine }: RowProps) {
       </button>
       {times && <time className={styles.time}>{line?.at?.slice(11, 23) ?? ""}</time>}
       <span className={styles.text}>
-        {line ? <AnsiText text={line.text} /> : "…"}
+        {line ? <AnsiText text={line.text} start={line.style} /> : "…"}
         {line?.is_cut && <span className={styles.cut}> … ({line.size} bytes in this line)</span>}
       </span>
     </div>
@@ -186,5 +187,5 @@ function Row({ number, line, times, marked, onLine }: RowProps) {
 
 function rawAddress(job: number, attempt: number | undefined): string {
   const query = attempt === undefined ? "" : `?attempt=${attempt}`;
-  return `/api/v1/jobs/${job}/log${query}`;
+  return `${API_BASE}/api/v1/jobs/${job}/log${query}`;
 }

@@ -29,8 +29,18 @@ const SEQUENCE = new RegExp(
 const CONTROL = /\p{Cc}/gu;
 const LEVELS = [0, 95, 135, 175, 215, 255] as const;
 
-/** Returns the pieces of a line, and the style that the next line begins with. */
-export function parseAnsi(line: string, start: Style = {}): { pieces: Piece[]; style: Style } {
+/** Returns the style after a text. */
+export function styleAfter(text: string, start: Style): Style {
+  if (!text.includes(ESC)) return start;
+  let style = start;
+  for (const match of text.matchAll(SEQUENCE)) {
+    if (match[2] === "m") style = styled(style, match[1] ?? "");
+  }
+  return style;
+}
+
+/** Returns the pieces of a line that begins with a style. */
+export function parseAnsi(line: string, start: Style = {}): Piece[] {
   const text = overwritten(line);
   const pieces: Piece[] = [];
   let style = start;
@@ -41,7 +51,7 @@ export function parseAnsi(line: string, start: Style = {}): { pieces: Piece[]; s
     if (match[2] === "m") style = styled(style, match[1] ?? "");
   }
   add(pieces, text.slice(at), style);
-  return { pieces, style };
+  return pieces;
 }
 
 /** Returns what is left on the line of a terminal: a carriage return begins it again. */

@@ -1,7 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { answer, api, type Schemas } from "../../../api/client";
+import { type Style, styleAfter } from "./ansi";
 
-export type LogLine = Schemas["LogLine"];
+/** A line, and the style that those before it leave. */
+export type LogLine = Schemas["LogLine"] & { style: Style };
 
 const PAGE = 400; // lines of one request
 const KEPT = 20_000; // lines in memory
@@ -37,7 +39,7 @@ export function useLog(job: number, attempt: number | undefined): Log {
       const params = { path: { job }, query: { attempt, count: PAGE, ...query } };
       const page = await answer(api.GET("/api/v1/jobs/{job}/log/lines", { params, signal }));
       if (lines.current.size > KEPT) lines.current.clear();
-      for (const line of page.lines) lines.current.set(line.number, line);
+      for (const line of coloured(page)) lines.current.set(line.number, line);
       setStatus({
         total: page.total,
         bytes: page.bytes,
@@ -94,6 +96,16 @@ export function useLog(job: number, attempt: number | undefined): Log {
 
   const line = useCallback((number: number) => lines.current.get(number), []);
   return { status, error, line, ensure };
+}
+
+/** Returns the lines of a page with the style that each begins with. */
+function coloured(page: Schemas["LogLines"]): LogLine[] {
+  let style = styleAfter(page.colours, {});
+  return page.lines.map((line) => {
+    const before = style;
+    style = styleAfter(line.text, style);
+    return { ...line, style: before };
+  });
 }
 
 function pause(signal: AbortSignal): Promise<void> {

@@ -1,9 +1,11 @@
+import { Link } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
 import { Button } from "../../../ui/Button";
 import { ErrorBox } from "../../../ui/ErrorBox";
 import { Checkbox } from "../../../ui/Field";
 import { count, counted } from "../../../ui/format";
 import { Loading } from "../../../ui/Loading";
+import { jobsLink } from "../../../ui/links";
 import { type Graph, type GraphStates, useGraph, useGraphStates, type Workflow } from "../queries";
 import type { WorkflowSearch } from "../route";
 import styles from "./Graph.module.css";
@@ -42,7 +44,8 @@ export default function GraphPanel({ workflow, search, onChange }: Props) {
     <div className={styles.panel}>
       <div className={styles.tools}>
         <span>
-          {counted(shown.jobs, "job")}, {counted(shown.dependencies, "dependency", "dependencies")}
+          <Link {...jobsLink({ workflow: workflow.id })}>{counted(shown.jobs, "job")}</Link>,{" "}
+          {counted(shown.dependencies, "dependency", "dependencies")}
         </span>
         {opened.length > 0 && (
           <Button small onClick={() => onChange({ open: undefined })}>

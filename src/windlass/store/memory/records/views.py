@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.files import ArtifactRow
 from windlass.domain.rows.records import (
     Attempt,
     JobFacts,
@@ -27,7 +27,7 @@ from windlass.store.job_filters import (
     text_of,
 )
 from windlass.store.job_search import JobText
-from windlass.store.job_views import Views
+from windlass.store.job_views import FilesOf, Views
 from windlass.store.memory.core.jobs import MemoryJobs
 from windlass.store.memory.core.leases import MemoryLeases
 from windlass.store.memory.core.log import MemoryLog
@@ -191,14 +191,9 @@ class MemoryViews(Views):
         names = {row[0]: row[1] for row in past if row is not None}
         return names | {row.id: row.name for row in present if row is not None}
 
-    async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
-        return await self._files.logs(ids)
-
-    async def _progress(self, ids: Sequence[int]) -> Mapping[int, Progress]:
-        return await self._files.progress(ids)
-
-    async def _dynamic(self, ids: Sequence[int]) -> Mapping[int, Dynamic]:
-        return await self._files.dynamic(ids)
+    async def _files_of(self, ids: Sequence[int]) -> FilesOf:
+        files = self._files
+        return FilesOf(await files.logs(ids), await files.progress(ids), await files.dynamic(ids))
 
     async def _attempts(self, job: int) -> Sequence[Attempt]:
         return (await self._job_rows.attempts([job])).get(job, ())

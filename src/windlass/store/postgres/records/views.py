@@ -18,7 +18,7 @@ from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, Waiti
 from windlass.store import job_lists
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_search import JobText
-from windlass.store.job_views import Views
+from windlass.store.job_views import FilesOf, Views
 from windlass.store.postgres.columns import ascending
 from windlass.store.postgres.core.leases import leases_of
 from windlass.store.postgres.core.log import events_of
@@ -44,6 +44,9 @@ _SCANS_UP = {
     Source.BAD: "scan_bad_up",
     Source.WORKFLOW: "scan_workflow_up",
 }
+
+
+LOG, PROGRESS = 1, 2  # kinds of rows of `files_of_jobs`; the third are dynamic arguments
 
 
 class PostgresViews(Views):
@@ -139,14 +142,21 @@ class PostgresViews(Views):
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
         return {row[0]: row[1] for row in await self._by_ids("worker_names", ids)}
 
-    async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
-        return await self._files.logs(ids)
-
-    async def _progress(self, ids: Sequence[int]) -> Mapping[int, Progress]:
-        return await self._files.progress(ids)
-
-    async def _dynamic(self, ids: Sequence[int]) -> Mapping[int, Dynamic]:
-        return await self._files.dynamic(ids)
+    async def _files_of(self, ids: Sequence[int]) -> FilesOf:
+        logs: dict[int, list[LogRow]] = {}
+        progress: dict[int, Progress] = {}
+        dynamic: dict[int, Dynamic] = {}
+        for kind, job, attempt, state, size, gap_from, gap_to, body in await self._by_ids(
+            "files_of_jobs", ids
+        ):
+            if kind == LOG:
+                row = LogRow(job, attempt, state, size, gap_from, gap_to)
+                logs.setdefault(job, []).append(row)
+            elif kind == PROGRESS:
+                progress[job] = Progress(job, attempt, body, size)
+            else:
+                dynamic[job] = Dynamic(job, attempt, body)
+        return FilesOf(logs, progress, dynamic)
 
     async def _attempts(self, job: int) -> Sequence[Attempt]:
         return list(map(Attempt._make, await self._by_ids("attempts", [job])))

@@ -159,6 +159,17 @@ SELECT job, {state.blocked}, not_before FROM waits WHERE job = ANY ($1::text::bi
 UNION ALL
 SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
 
+-- name: files_of_jobs
+-- By primary keys. Three tables in one round trip: a page of a list waits for each of them.
+SELECT 1, job, attempt, state, bytes, gap_from, gap_to, NULL::bytea
+FROM logs WHERE job = ANY ($1::text::bigint[])
+UNION ALL
+SELECT 2, job, attempt, 0, at, 0, 0, value
+FROM progress WHERE job = ANY ($1::text::bigint[])
+UNION ALL
+SELECT 3, job, attempt, 0, 0, 0, 0, body
+FROM dynamic WHERE job = ANY ($1::text::bigint[])
+
 -- name: job_moments
 -- By primary keys, without the long columns; a blocked job may still have a lease.
 SELECT

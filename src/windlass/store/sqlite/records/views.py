@@ -6,12 +6,12 @@ from typing import Any
 import apsw
 
 from windlass.domain.rows.events import Event
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.files import ArtifactRow
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
 from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_search import JobText
-from windlass.store.job_views import Views
+from windlass.store.job_views import FilesOf, Views
 from windlass.store.sqlite.records.files import SqliteFiles
 from windlass.store.sqlite.rows import (
     Row,
@@ -139,14 +139,9 @@ class SqliteViews(Views):
             return {}
         return dict(self._execute(QUERIES["worker_names"], (integers(ids), integers(ids))))
 
-    async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
-        return await self._files.logs(ids)
-
-    async def _progress(self, ids: Sequence[int]) -> Mapping[int, Progress]:
-        return await self._files.progress(ids)
-
-    async def _dynamic(self, ids: Sequence[int]) -> Mapping[int, Dynamic]:
-        return await self._files.dynamic(ids)
+    async def _files_of(self, ids: Sequence[int]) -> FilesOf:
+        files = self._files
+        return FilesOf(await files.logs(ids), await files.progress(ids), await files.dynamic(ids))
 
     async def _attempts(self, job: int) -> Sequence[Attempt]:
         return list(map(as_attempt, self._by_ids("attempts", [job])))
