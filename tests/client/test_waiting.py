@@ -111,7 +111,7 @@ def test_gather_says_how_to_give_it_a_list(client: windlass.Client) -> None:
         windlass.gather(jobs, timeout=60)
     with pytest.raises(windlass.InvalidInput, match="got int"):
         asyncio.run(windlass.gather_async(jobs[0].id))
-    with pytest.raises(windlass.InvalidInput, match="handles of jobs.*got int"):
+    with pytest.raises(windlass.InvalidInput, match=r"handles of jobs.*got int"):
         list(windlass.as_completed([jobs[0].id]))
     name: Any = "7/cancel"
     with pytest.raises(windlass.InvalidInput, match="the id of a job, a number, got 7/cancel"):

@@ -18,6 +18,7 @@ from windlass.cli.commands.start.local_server import (
 )
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
+from windlass.cli.options.configuration import Settings
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
 from windlass.cli.options.flags import Flag, Many
 from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
@@ -104,16 +105,10 @@ def up(
     settings = settings_of(core, config)
     directory = data_directory(data)
     prepare_data(directory)
-    options = ServerOptions(
-        store or f"sqlite://{(directory / 'windlass.db').absolute()}",
-        f"file://{(directory / 'blobs').absolute()}",
-        settings.config,
-        # What it has imported would stay as it is: then only workers check arguments.
-        () if reload else (*(modules or ()), *(apps or ())),
-        data=directory,
-        log_level=level,
-        sign_in=settings.sign_in,
-        fuzz=tuple(fuzz or ()),
+    # What it has imported would stay as it is: then only workers check arguments.
+    imported = () if reload else (*(modules or ()), *(apps or ()))
+    options = _options(directory, store, settings, imported)._replace(
+        log_level=level, fuzz=tuple(fuzz or ())
     )
     _pass_on(variables, modules or (), apps or ())
     os.environ[ISOLATION_VARIABLE] = isolation
@@ -122,6 +117,19 @@ def up(
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
         uvloop.run(_up(directory, options, where, workers, slots, alone, not no_dashboard, reload))
+
+
+def _options(
+    directory: Path, store: str | None, settings: Settings, imported: Sequence[str]
+) -> ServerOptions:
+    return ServerOptions(
+        store or f"sqlite://{(directory / 'windlass.db').absolute()}",
+        f"file://{(directory / 'blobs').absolute()}",
+        settings.config,
+        tuple(imported),
+        data=directory,
+        sign_in=settings.sign_in,
+    )
 
 
 def _listen(port: int | None, text: str | None) -> Listen:

@@ -8,7 +8,6 @@ from windlass.fuzzing.roles.fuzzer import limits_of
 from windlass.fuzzing.roles.run_health import combinations_ready
 from windlass.fuzzing.state.leases import is_live
 from windlass.fuzzing.state.pipeline import Pipeline
-from windlass.fuzzing.state.rules import fuzzing_order
 from windlass.fuzzing.statistics.history import history_file
 from windlass.fuzzing.statistics.shares import divide
 
@@ -66,5 +65,5 @@ async def _next_commit(pipeline: Pipeline) -> str | None:
     """Returns the least fuzzed commit that nobody is fuzzing."""
     leases = (await pipeline.leases.read()).fuzz
     now_ms = pipeline.now_ms()
-    order = fuzzing_order(await pipeline.schedule.read())
+    order = await pipeline.fuzzing_order()
     return next((one for one in order if not is_live(leases.get(one), now_ms)), None)
