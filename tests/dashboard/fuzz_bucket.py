@@ -13,6 +13,7 @@ from windlass.fuzzing.findings.record import Finding, OnBranch
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
 from windlass.fuzzing.reach.records import ReachRecords
+from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
 from windlass.fuzzing.state.documents import (
     BadRuns,
     BranchProgress,
@@ -41,6 +42,7 @@ SOLVER: Final = """\
 name: toy
 repository: /srv/toy.git
 branches: [main, 'release/*']
+matrix: {{sanitizers: [address, plain]}}
 bucket: {bucket}
 binaries: [toy]
 build: {{production: [make], coverage: [make]}}
@@ -70,6 +72,8 @@ async def _fill(folder: Path, alarm: bool) -> None:
     await pipeline.schedule.update(lambda _: tuple(entries))
     progress = {name: BranchProgress("d" * 40, 1_790_000_000_000) for name in both}
     await pipeline.state.update(lambda _: State("d" * 40, 1_790_000_000_000, {}, progress))
+    made = BuiltCombinations(built=("address",), failed={"plain": "its build failed"})
+    await write_built(pipeline.bucket, "toy", "e" * 40, made)
     store = FindingStore(pipeline)
     name = await store.put_input(KEY, INPUT, ".smt2")
     finding = Finding(
@@ -94,6 +98,7 @@ async def _fill_statistics(pipeline: Pipeline, folder: Path) -> None:
     for days, commit, coverage in ((2, "d" * 40, 100), (1, "d" * 40, 120), (0, "e" * 40, 150)):
         run = RunPoint(
             at_ms=now - days * DAY_MS, commit=commit, engine="libfuzzer", target="fuzz_parse",
+            combination="address",
             executions=1_000_000, seconds=3_600, coverage=coverage, corpus=50 + coverage,
             new_findings=int(days == 2), new_functions=2, new_lines=7,
         )  # fmt: skip

@@ -14,10 +14,10 @@ def test_statistics_show_figures_over_time_and_what_a_commit_reached_first(
 ) -> None:
     page = visit(open_page(), farm, "/fuzzing")
     page.get_by_role("tab", name="Statistics").click()
-    expect(page.get_by_role("heading", name="fuzz_parse with libfuzzer")).to_be_visible()
+    expect(page.get_by_role("heading", name="address (fuzz_parse with libfuzzer)")).to_be_visible()
     expect(page.get_by_text("3 runs")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("^Coverage .* 150$"))).to_be_visible()
-    line = page.get_by_role("img", name="Executions of fuzz_parse with libfuzzer by day")
+    line = page.get_by_role("img", name="Executions of address (fuzz_parse with libfuzzer) by day")
     expect(line).to_be_visible()
     row = page.get_by_role("row", name=re.compile("^eeeeeeeeeeee"))
     expect(row).to_contain_text("150 (+30)")

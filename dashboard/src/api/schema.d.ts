@@ -4658,7 +4658,7 @@ export interface components {
          * @description The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
          *
          *         `unreadable` says what is wrong with findings that cannot be read. `branches` is empty if the
-         *         solver has only one.
+         *         solver has only one, and `shares` if it has no matrix.
          */
         FuzzStatus: {
             solver: string;
@@ -4680,6 +4680,8 @@ export interface components {
             coverage_bytes: number;
             /** @default [] */
             branches: components["schemas"]["FuzzBranch"][];
+            /** @default [] */
+            shares: components["schemas"]["FuzzShare"][];
             /** @default [] */
             unhealthy: components["schemas"]["FuzzAlarm"][];
             /** @default 0 */
@@ -4734,6 +4736,16 @@ export interface components {
             scheduled: number;
         };
         /**
+         * FuzzShare
+         * @description The time that the next run gives to a combination of a matrix; 0 if it cannot run.
+         */
+        FuzzShare: {
+            combination: string;
+            seconds: number;
+            percent: number;
+            why: string;
+        };
+        /**
          * FuzzAlarm
          * @description A commit whose build cannot be fuzzed, or whose last runs (`runs` in a row) did nothing.
          */
@@ -4781,10 +4793,14 @@ export interface components {
         /**
          * FuzzSeries
          * @description One target with one engine: totals of all runs, and its last days, the oldest first.
+         *
+         *         In a matrix, each `combination` has its own.
          */
         FuzzSeries: {
             target: string;
             engine: string;
+            /** @default  */
+            combination: string;
             runs: number;
             executions: number;
             seconds: number;
@@ -4819,6 +4835,8 @@ export interface components {
             commit: string;
             target: string;
             engine: string;
+            /** @default  */
+            combination: string;
             runs: number;
             unhealthy: number;
             executions: number;

@@ -40,6 +40,7 @@ from windlass.wire.fleet.fuzzing import (
     FuzzFindingLine,
     FuzzOnBranch,
     FuzzReached,
+    FuzzShare,
     FuzzSolver,
     FuzzStatistics,
     FuzzStatus,
@@ -100,7 +101,7 @@ class BucketReader:
     async def status(self, solver: str) -> FuzzStatus:
         """Returns the queue, the builds, the schedule and the findings of a solver."""
         source = self._source(solver)
-        return await self._shared("status", source, _read_status)
+        return await self._shared("status", source, partial(_read_status, solver=source.solver))
 
     async def finding(self, solver: str, key: str, /) -> FuzzFinding:
         """Returns one finding with its report."""
@@ -260,8 +261,8 @@ async def _read_input(pipeline: Pipeline, key: str) -> FuzzInput:
         return FuzzInput(input_name(found), _content(path))
 
 
-async def _read_status(pipeline: Pipeline) -> FuzzStatus:
-    found = _show(await read_status(pipeline), pipeline.now_ms())
+async def _read_status(pipeline: Pipeline, solver: Solver) -> FuzzStatus:
+    found = _show(await read_status(pipeline, solver), pipeline.now_ms())
     return msgspec.structs.replace(found, last_run_at=await read_last_run(pipeline))
 
 
@@ -361,6 +362,13 @@ def _show(found: PipelineStatus, now: int) -> FuzzStatus:
                 checked_at=one.checked_at, scheduled=one.scheduled,
             )
             for one in found.branches[:SHOWN]
+        ],
+        shares=[
+            FuzzShare(
+                combination=one.combination, seconds=one.ms / 1000, percent=one.percent,
+                why=one.why,
+            )
+            for one in (() if found.next_run is None else found.next_run.shares)
         ],
         unhealthy=[
             FuzzAlarm(commit=one.commit, runs=one.runs, why=_alarm_text(one), at=one.at)

@@ -68,9 +68,9 @@ async def read_last_run(pipeline: Pipeline) -> str | None:
 
 def _series(one: Series) -> FuzzSeries:
     return FuzzSeries(
-        target=one.target, engine=one.engine, runs=one.runs, executions=one.executions,
-        seconds=one.seconds, coverage=_known(one.coverage), corpus=one.corpus,
-        new_findings=one.new_findings, closed=one.closed,
+        target=one.target, engine=one.engine, combination=one.combination, runs=one.runs,
+        executions=one.executions, seconds=one.seconds, coverage=_known(one.coverage),
+        corpus=one.corpus, new_findings=one.new_findings, closed=one.closed,
         days=[_day(day) for day in one.days[-DAYS:]],
     )  # fmt: skip
 
@@ -85,9 +85,9 @@ def _day(one: DayPoint) -> FuzzDay:
 
 def _commit(one: CommitSummary) -> FuzzCommitRuns:
     return FuzzCommitRuns(
-        commit=one.commit, target=one.target, engine=one.engine, runs=one.runs,
-        unhealthy=one.unhealthy, executions=one.executions, coverage=_known(one.coverage),
-        gained=one.gained, new_functions=one.new_functions, new_lines=one.new_lines,
+        commit=one.commit, target=one.target, engine=one.engine, combination=one.combination,
+        runs=one.runs, unhealthy=one.unhealthy, executions=one.executions,
+        coverage=_known(one.coverage), gained=one.gained, new_functions=one.new_functions, new_lines=one.new_lines,
         new_inputs=one.new_inputs, new_findings=one.new_findings, closed=one.closed,
         last_run_at=format_moment(one.last_at_ms),
     )  # fmt: skip

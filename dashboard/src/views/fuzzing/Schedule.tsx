@@ -1,5 +1,6 @@
 import type { Schemas } from "../../api/client";
 import { Empty } from "../../ui/Empty";
+import { duration } from "../../ui/format";
 import { PlainTable } from "../../ui/PlainTable";
 import { Time } from "../../ui/Time";
 import { Commit, Cut } from "./Commit";
@@ -7,8 +8,8 @@ import styles from "./Fuzzing.module.css";
 
 type Status = Schemas["FuzzStatus"];
 
-/** The commits that are fuzzed, how often each was, and by whom now; first the branches, if there
- * are several. */
+/** The commits that are fuzzed, how often each was, and by whom now. Before them the branches, if
+ * there are several, and behind them what the next run gives to the combinations of a matrix. */
 export function Schedule({ status }: { status: Status }) {
   return (
     <>
@@ -18,6 +19,7 @@ export function Schedule({ status }: { status: Status }) {
       ) : (
         <Commits status={status} />
       )}
+      {(status.shares ?? []).length > 0 && <Shares status={status} />}
     </>
   );
 }
@@ -39,6 +41,28 @@ function Branches({ status }: { status: Status }) {
         ],
       }))}
     />
+  );
+}
+
+function Shares({ status }: { status: Status }) {
+  return (
+    <div className={styles.report}>
+      <h3>How the next run divides its time</h3>
+      <PlainTable
+        label="How the next run divides its time"
+        head={["Combination", "Time", "Share", "Why"]}
+        numbers={[1, 2]}
+        rows={(status.shares ?? []).map((one) => ({
+          key: one.combination,
+          cells: [
+            one.combination,
+            one.seconds > 0 ? duration(one.seconds) : "none",
+            `${one.percent} %`,
+            one.why,
+          ],
+        }))}
+      />
+    </div>
   );
 }
 

@@ -38,7 +38,7 @@ export function StatisticsPart({ solver, commit }: { solver: string; commit?: st
       {shown.report && <ReportLink solver={solver} report={shown.report} />}
       {shown.series.length === 0 && <Empty title="There are no runs yet" />}
       {shown.series.map((series) => (
-        <SeriesTable key={`${series.target} ${series.engine}`} series={series} />
+        <SeriesTable key={workName(series)} series={series} />
       ))}
       {commit && <Reached solver={solver} commit={commit} />}
       {shown.commits.length > 0 && <Commits solver={solver} statistics={shown} />}
@@ -63,11 +63,17 @@ function ReportLink({ solver, report }: { solver: string; report: Schemas["FuzzR
   );
 }
 
+/** What ran: a combination of a matrix, or a target with an engine. */
+const workName = (one: { combination?: string; target: string; engine: string }) =>
+  one.combination
+    ? `${one.combination} (${one.target} with ${one.engine})`
+    : `${one.target} with ${one.engine}`;
+
 const speed = (one: { executions: number; seconds: number }) =>
   one.seconds > 0 ? one.executions / one.seconds : null;
 
 function SeriesTable({ series }: { series: Series }) {
-  const name = `${series.target} with ${series.engine}`;
+  const name = workName(series);
   const figures: [string, (day: Day) => number | null, number | null][] = [
     ["Executions", (day) => day.executions, series.executions],
     ["Executions per second", speed, speed(series)],
@@ -128,11 +134,11 @@ function Commits({ solver, statistics }: { solver: string; statistics: Statistic
         ]}
         numbers={[3, 4, 5, 6, 7, 8, 9]}
         rows={statistics.commits.map((one) => ({
-          key: `${one.commit} ${one.target} ${one.engine}`,
+          key: `${one.commit} ${workName(one)}`,
           cells: [
             <Commit key="commit" hash={one.commit} />,
             <Time key="at" at={one.last_run_at} />,
-            `${one.target}, ${one.engine}`,
+            one.combination || `${one.target}, ${one.engine}`,
             one.unhealthy ? `${count(one.runs)} (${count(one.unhealthy)} unhealthy)` : one.runs,
             shortCount(one.executions),
             one.coverage == null ? "–" : `${count(one.coverage)} (${plus(one.gained)})`,

@@ -62,11 +62,20 @@ class FuzzAlarm(msgspec.Struct, frozen=True, kw_only=True):
     at: str
 
 
+class FuzzShare(msgspec.Struct, frozen=True, kw_only=True):
+    """The time that the next run gives to a combination of a matrix; 0 if it cannot run."""
+
+    combination: str
+    seconds: float
+    percent: int
+    why: str
+
+
 class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
 
     `unreadable` says what is wrong with findings that cannot be read. `branches` is empty if the
-    solver has only one.
+    solver has only one, and `shares` if it has no matrix.
     """
 
     solver: str
@@ -85,6 +94,7 @@ class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
     coverage_mapped_at: str | None
     coverage_bytes: int
     branches: list[FuzzBranch] = []
+    shares: list[FuzzShare] = []
     unhealthy: list[FuzzAlarm] = []
     untriaged: int = 0
     last_run_at: str | None = None
@@ -168,10 +178,14 @@ class FuzzDay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FuzzSeries(msgspec.Struct, frozen=True, kw_only=True):
-    """One target with one engine: totals of all runs, and its last days, the oldest first."""
+    """One target with one engine: totals of all runs, and its last days, the oldest first.
+
+    In a matrix, each `combination` has its own.
+    """
 
     target: str
     engine: str
+    combination: str = ""
     runs: int
     executions: int
     seconds: float
@@ -192,6 +206,7 @@ class FuzzCommitRuns(msgspec.Struct, frozen=True, kw_only=True):
     commit: str
     target: str
     engine: str
+    combination: str = ""
     runs: int
     unhealthy: int
     executions: int
