@@ -87,7 +87,8 @@ def _commit(one: CommitSummary) -> FuzzCommitRuns:
     return FuzzCommitRuns(
         commit=one.commit, target=one.target, engine=one.engine, combination=one.combination,
         runs=one.runs, unhealthy=one.unhealthy, executions=one.executions,
-        coverage=_known(one.coverage), gained=one.gained, new_functions=one.new_functions, new_lines=one.new_lines,
+        coverage=_known(one.coverage), gained=one.gained,
+        new_functions=one.new_functions, new_lines=one.new_lines,
         new_inputs=one.new_inputs, new_findings=one.new_findings, closed=one.closed,
         last_run_at=format_moment(one.last_at_ms),
     )  # fmt: skip
