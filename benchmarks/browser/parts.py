@@ -15,6 +15,7 @@ from benchmarks.browser.main_thread import Recording, recorded
 from benchmarks.fill import FINISHED, QUEUED, Group, fill_sqlite, task_shapes
 from tests.dashboard.farm import WIDE, Farm, running_farm, settle, sign_in
 from windlass.clock import RealClock
+from windlass.ports.store import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
 WHEEL_PX: Final = 700  # a screen of rows
@@ -58,6 +59,20 @@ def fill(data: Path, jobs: int) -> None:
     shapes, few = task_shapes(10), min(2_000, jobs // 10)
     groups = [Group(jobs - few, shapes, FINISHED), Group(few, shapes, QUEUED)]
     fill_sqlite(path, groups, RealClock().now_ms())
+    asyncio.run(_catch_up(path))
+
+
+async def _catch_up(path: Path) -> None:
+    """Lets no loop begin with millions of events, which a store that grew never leaves it."""
+    store = SqliteStore.open(path, RealClock())
+
+    async def skip(tx: WriteTx) -> None:
+        newest = await tx.log.newest()
+        await tx.series.move_on(await tx.series.position(), newest)
+        await tx.statistics.move_on(await tx.statistics.position(), newest)
+
+    await store.transact(skip)
+    await store.close()
 
 
 @contextmanager
@@ -128,15 +143,14 @@ def large_graph(browser: Browser, farm: Farm, sizes: Sizes) -> list[Figure]:
     assert reply.status_code == 201, reply.text
     workflow = reply.json()["workflow"]
     with signed_in(browser, farm) as page:
-        page.goto(f"{farm.address}/workflows/{workflow}?tab=reactions")
+        page.goto(f"{farm.address}/workflows")  # the code of the page is loaded, the graph is not
         settle(page)
         group = page.get_by_role("button", name=re.compile("^Layers? 0")).first
-        opened = _until(page, page.get_by_role("tab", name="Graph"), group)
-        inner = page.get_by_role("button", name="Layer 0", exact=True)
-        grown = _until(page, group, inner)
+        opened = _until(page, page.get_by_role("link", name="large", exact=True).first, group)
+        grown = _until(page, group, page.get_by_role("button", name="Layer 0", exact=True))
     farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={}, timeout=300)
     return [
-        Figure("graph until it answers", opened, "s", 2, f"{sizes.nodes:,} nodes"),
+        Figure("graph until it answers, cold", opened, "s", 2, f"{sizes.nodes:,} nodes"),
         Figure("a group of it opens", grown, "s", 2),
     ]
 

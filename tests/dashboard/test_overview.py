@@ -96,6 +96,15 @@ def test_the_page_travels_to_an_earlier_time_and_changes_nothing_there(
     assert farm.client.job(new).info().state == "queued"
 
 
+def test_a_time_that_cannot_be_shown_is_refused_in_words(open_page: Open, farm: Farm) -> None:
+    page = open_page()
+    for path in ("/", "/jobs", "/workers"):
+        page.goto(f"{farm.address}{path}?as_of=2999-01-01T00:00:00Z")
+        refusal = re.compile("expected as_of to be a time in the past", re.IGNORECASE)
+        expect(page.get_by_text(refusal).first).to_be_visible()
+        expect(page.get_by_role("button", name="Back to now")).to_be_visible()
+
+
 def test_a_question_is_answered_on_the_page(open_page: Open, farm: Farm) -> None:
     asking = farm.client.submit(approve_release.options(name="a question"), "7.7")
     page = open_page("operator")
