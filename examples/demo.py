@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from rich.console import Console
@@ -24,6 +25,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from examples.demo_farm import PAUSE_SECONDS, Traffic, fill
+from examples.demo_fuzzing import describe, start_fuzzing
 from examples.demo_tasks import greet, primes_below
 from windlass.client.blocking.client import Client
 from windlass.client.blocking.handles import JobHandle, Workflow
@@ -43,8 +45,10 @@ console = Console()
 class Installation:
     """`windlass up` as a process of its own."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, solver: Path | None = None) -> None:
         self.data = data
+        self.solver = solver
+        shown = [] if solver is None else ["--fuzz", str(solver)]
         environment = {
             **os.environ,
             "WINDLASS_DATA": str(data),
@@ -53,7 +57,7 @@ class Installation:
         }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "windlass", "up", "--port", "0", "--workers", "2",
-             "--slots", "2", "--data", str(data)],
+             "--slots", "2", "--data", str(data), *shown],
             env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None
@@ -219,11 +223,16 @@ def stay(client: Client, installation: Installation) -> None:
     console.print(f"the farm is at work; its dashboard: {link}", style="bold green", soft_wrap=True)
     console.print("Ctrl-C ends it and removes everything", highlight=False)
     traffic = Traffic(client)
+    fuzzing = None if installation.solver is None else start_fuzzing(installation.solver)
     try:
         while installation.is_up(PAUSE_SECONDS):
             traffic.wave()
     except KeyboardInterrupt:
         console.print("ending the farm")
+    finally:
+        if fuzzing is not None:
+            fuzzing.terminate()
+            fuzzing.wait()
 
 
 def main() -> None:
@@ -233,7 +242,9 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="windlass-demo-") as folder:
         data = Path(folder) / "data"
-        installation = Installation(data)
+        # Without git there is nothing to fuzz, and the rest works.
+        fuzzes = asked.stay and which("git") is not None
+        installation = Installation(data, describe(Path(folder)) if fuzzes else None)
         try:
             with Client(data=data) as client:
                 jobs = client.submit_many(workload())

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.support.waiting import until
 from windlass.client.blocking.client import Client
 from windlass.providers.local import workers_below
 
@@ -98,12 +99,23 @@ def look_around(data: Path) -> None:
         assert client.schedules.list()
         assert client.pools.list()
         assert any(queue.paused for queue in client.queues.list())
+
+        async def is_found() -> bool:
+            (solver,) = (await fetch(client, "/api/v1/fuzz"))["solvers"]
+            return bool(solver["open_findings"])
+
+        client.run(until("fuzzing has found the bug", is_found, 90))
         assert set(get(client, "/api/v1/namespaces")["namespaces"]) >= {"default", "media"}
 
 
 def get(client: Client, path: str) -> Any:
     """Returns what the server answers."""
-    return client.run(client.asynchronous.transport.call("GET", path, object))
+    return client.run(fetch(client, path))
+
+
+async def fetch(client: Client, path: str) -> Any:
+    """Does the same in async code."""
+    return await client.asynchronous.transport.call("GET", path, object)
 
 
 def test_make_demo_runs_this_demo() -> None:
