@@ -120,7 +120,8 @@ class WindlassBackend(BaseTaskBackend):
         status = "READY" if job is None else _STATUS.get(job.state, "READY")
         fields: dict[str, Any] = {
             "task": task, "id": number, "status": TaskResultStatus[status], "args": args,
-            "kwargs": kwargs, "backend": self.alias, "errors": _errors(job), "worker_ids": _workers(job),
+            "kwargs": kwargs, "backend": self.alias, "errors": _errors(job),
+            "worker_ids": _workers(job),
             "enqueued_at": _time(None if job is None else job.created_at),
             "started_at": _time(None if job is None else job.started_at),
             "last_attempted_at": _time(None if job is None else job.started_at),
