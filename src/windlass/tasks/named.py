@@ -24,7 +24,7 @@ class NamedTask(Submits[..., Any]):
         """The job that a call becomes, without its arguments."""
         return self._job
 
-    def options(self, **options: "Unpack[CallOptions]") -> Self:
+    def options(self, **options: Unpack["CallOptions"]) -> Self:
         """Returns this task with other options for its jobs: `.options(queue="batch")`."""
         fields = canonical_options(dict(options), OF_CALLS)
         return type(self)(msgspec.structs.replace(self._job, **fields))

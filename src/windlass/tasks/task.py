@@ -84,7 +84,7 @@ class Task(Submits[P, R_co]):
         """The import path of the function: `package.module:qualname`."""
         return path_of(self._function)
 
-    def options(self, **options: "Unpack[CallOptions]") -> Self:
+    def options(self, **options: Unpack["CallOptions"]) -> Self:
         """Returns this task with other options for its jobs: `add.options(retries=3)`.
 
         They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
@@ -167,7 +167,7 @@ def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: .
 def task(function: Callable[P, R], /) -> Task[P, R]: ...
 @overload
 def task(
-    *, name: str = ..., version: str | None = ..., **options: "Unpack[TaskOptions]"
+    *, name: str = ..., version: str | None = ..., **options: Unpack["TaskOptions"]
 ) -> _Decorator: ...
 
 
