@@ -75,8 +75,7 @@ def up(
     port
         The port to listen on, on this machine only; 0 picks a free one. Default: 7420.
     listen
-        HOST:PORT instead, such as 0.0.0.0:8080, for other machines too. The first start prints
-        the admin token.
+        HOST:PORT instead, for other machines too. The first start prints the admin token.
     workers
         How many worker processes to start; 0 starts none.
     slots
