@@ -12,6 +12,8 @@ import pytest
 import windlass
 from tests.embedded import functions
 from windlass.domain.values.quantities import DurationLike
+from windlass.embedded.service import EngineService
+from windlass.wire.jobs import WaitReply, WaitRequest
 
 SLEEP = windlass.named("shell").job(argv=["sleep", "1000"])
 NEVER = windlass.named("shell").options(requires="memory>=8TiB").job(argv=["true"])
@@ -30,11 +32,22 @@ def test_gather_returns_results_in_the_order_given(client: windlass.Client) -> N
     assert windlass.gather() == []
 
 
-def test_gather_raises_the_first_failure_at_once(client: windlass.Client) -> None:
+def test_gather_raises_the_first_failure_at_once(
+    client: windlass.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []  # until when: a server that is told "all" answers after 30 s
+
+    async def wait_some(self: EngineService, request: WaitRequest) -> WaitReply:
+        asked.append(request.until)
+        return await answer(self, request)
+
+    answer = EngineService.wait_some
+    monkeypatch.setattr(EngineService, "wait_some", wait_some)
     endless = client.submit(SLEEP)
     good, bad = client.submit(functions.add, 1, 2), client.submit(functions.fail, "no luck")
     with pytest.raises(windlass.JobFailed, match="no luck"):
         windlass.gather(endless, good, bad, timeout=60)
+    assert set(asked) == {"failure"}
     total, error = windlass.gather(good, bad, timeout=60, return_exceptions=True)
     assert (total, repr(error)) == (3, f"JobFailed(job {bad.id} failed: ValueError: no luck)")
     endless.cancel()

@@ -127,11 +127,31 @@ def test_delays(windlass: Any) -> None:
     job = remember.options(delay="1h").submit("later")
     with pytest.raises(TimeoutError, match="its start time"):
         job.result(timeout=5)
+    with pytest.raises(w.WaitTimeout, match=f"job {job.id} does not end before time passes"):
+        job.result()
+    with windlass.workflow("later") as later:
+        later.submit(remember.options(delay="2h"), "last")
+    with pytest.raises(w.WaitTimeout, match="does not end before time passes"):
+        later.complete()
     windlass.advance("59m")
     assert calls == []
     assert windlass.advance(timedelta(minutes=1)) == 1
     assert calls == ["later"]
     assert windlass.now - began == timedelta(hours=1)
+
+
+def test_waiting_for_many(windlass: Any) -> None:
+    jobs = windlass.map(add, [1, 2, 3], [4, 5, 6])
+    assert w.gather(*jobs) == [5, 7, 9]
+    late = windlass.submit(add.options(delay="1h"), 1, 2)
+    with pytest.raises(w.WaitTimeout, match=f"job {late.id} does not end before time passes"):
+        w.gather(*jobs, late, timeout=60)
+    ends = w.as_completed([late, *jobs])
+    assert sorted(next(ends).id for _ in jobs) == [job.id for job in jobs]
+    with pytest.raises(TimeoutError, match="its start time"):
+        next(ends)
+    windlass.advance("1h")
+    assert w.gather(late, *jobs) == [3, 5, 7, 9]
 
 
 def test_retries(windlass: Any) -> None:

@@ -20,7 +20,7 @@ def test_a_users_tests_pass_in_virtual_time() -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "12 passed" in done.stdout
+    assert "13 passed" in done.stdout
 
 
 def test_loading_the_plugin_imports_nothing_of_windlass() -> None:

@@ -10,7 +10,7 @@ from windlass.client.service import LogChoice, Service
 from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import Conflict, WindlassError
+from windlass.domain.values.errors import Conflict, WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.wire.jobs import DeleteRequest, Job
 
@@ -60,6 +60,8 @@ class AsyncJob(Generic[R_co]):
                     job = await self._service.wait(self.id, WAIT_SECONDS)
                     if job.state in ENDS:
                         return job
+        except WaitTimeout:
+            raise  # in virtual time, where no other is up
         except TimeoutError:
             why = await why_waiting(self._service, self.id)
             message = f"job {self.id} has not ended after {seconds:g} s{why}"

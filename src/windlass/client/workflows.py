@@ -9,7 +9,7 @@ from windlass.client.errors import ResultTimeout, WorkflowFailed
 from windlass.client.handles import WAIT_SECONDS, why_waiting
 from windlass.client.service import Service
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.errors import WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.wire.jobs import Job, SubmitReply, SubmitRequest
 from windlass.wire.workflows import Workflow
@@ -69,6 +69,8 @@ class AsyncWorkflow:
                     workflow = await self._service.wait_workflow(self.id, WAIT_SECONDS)
                     if workflow.state in ENDS:
                         return workflow
+        except WaitTimeout:
+            raise  # in virtual time, where no other is up
         except TimeoutError:
             raise await self._timed_out(seconds) from None
 

@@ -11,12 +11,14 @@ from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
 from typing import Any, Final, Self, TypeVar
 
+import msgspec
+
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.client.handles import ENDS
 from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.job.forms import DURATION, milliseconds
-from windlass.domain.values.errors import Conflict
+from windlass.domain.values.errors import Conflict, WaitTimeout
 from windlass.embedded.service import EngineService
 from windlass.embedded.virtual_attempt import Place
 from windlass.embedded.virtual_worker import VirtualWorker
@@ -28,7 +30,7 @@ from windlass.engine.loops.reactions import ReactionsLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.ports.store import ReadTx
 from windlass.store.memory.store import MemoryStore
-from windlass.wire.jobs import Job
+from windlass.wire.jobs import Job, WaitReply, WaitRequest
 from windlass.wire.workflows import Workflow
 from windlass.wiring.backend import Backend, make_backend
 from windlass.wiring.direct_agents import direct_gateway
@@ -42,7 +44,7 @@ _ORDERS: ContextVar["SimpleQueue[Callable[[], None] | None] | None"] = ContextVa
 )
 
 
-class NotYet(Conflict, TimeoutError):
+class NotYet(Conflict, WaitTimeout):
     """A job was waited for that does not end before time passes."""
 
 
@@ -117,6 +119,14 @@ class VirtualService(EngineService):
         if found.state not in ENDS:
             told = await self.explain(job)
             raise NotYet("not_yet", f"job {job} does not end before time passes: {told.summary}")
+        return found
+
+    async def wait_some(self, request: WaitRequest) -> WaitReply:
+        """Returns those that have ended; raises `NotYet` if none has before time passes."""
+        await self._drain()
+        found = await super().wait_some(msgspec.structs.replace(request, timeout=0))
+        if not found.jobs:
+            await self.wait(min(request.ids), 0)
         return found
 
     async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:

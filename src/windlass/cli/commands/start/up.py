@@ -76,8 +76,7 @@ def up(
     port
         The port to listen on, on this machine only; 0 picks a free one. Default: 7420.
     listen
-        HOST:PORT instead, such as 0.0.0.0:8080, for other machines too. The first start prints
-        the admin token.
+        HOST:PORT instead, for other machines too. The first start prints the admin token.
     workers
         How many worker processes to start; 0 starts none.
     slots
@@ -91,14 +90,11 @@ def up(
     reload
         Start workers again when the code of their functions changes, for development.
     isolation
-        How far the workers keep jobs apart from this machine and from each other: auto, process,
-        user, sandbox or container. auto is sandbox where bubblewrap works. Also
-        WINDLASS_ISOLATION.
+        How far jobs are kept apart: auto, process, user, sandbox or container.
     no_dashboard
         Serve the API only, without the web page.
     fuzz
-        A solver file of `windlass fuzz` whose queue, builds, findings and coverage the dashboard
-        shows. Repeatable.
+        A solver file of `windlass fuzz` whose work the dashboard shows. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -110,8 +106,7 @@ def up(
     options = _options(directory, store, settings, imported)._replace(
         log_level=level, fuzz=tuple(fuzz or ())
     )
-    _pass_on(variables, modules or (), apps or ())
-    os.environ[ISOLATION_VARIABLE] = isolation
+    _pass_on(variables, modules or (), apps or (), isolation)
     hide_from_jobs(folders_of(directory, options.store, options.blobs), os.environ)
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
@@ -141,8 +136,11 @@ def _listen(port: int | None, text: str | None) -> Listen:
     return Listen(host=host, port=number)
 
 
-def _pass_on(variables: JobVariables, modules: Sequence[str], apps: Sequence[str]) -> None:
+def _pass_on(
+    variables: JobVariables, modules: Sequence[str], apps: Sequence[str], isolation: Mode
+) -> None:
     """Puts what workers need where they find it: into the environment they inherit."""
+    os.environ[ISOLATION_VARIABLE] = isolation
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)
     if apps:
