@@ -224,6 +224,10 @@ audit: $(STAMP) ## ask a database for known vulnerabilities; fails if none can b
 fuzz-api: $(STAMP) ## send many requests of every role to every operation, on every store (FUZZ_ROUNDS=10)
 	LONG_TESTS=1 $(PY) -m pytest -p no:xdist tests/server/http/test_every_role.py $(ARGS)
 
+.PHONY: fuzz-real
+fuzz-real: $(STAMP) ## fuzz two real projects with planted bugs until the engines find them (up to an hour)
+	WINDLASS_FUZZ_LONG=1 WINDLASS_FETCH_REQUIRED=1 $(PY) -m pytest -n 2 tests/fuzzing/real
+
 .PHONY: fuzz-parsers
 fuzz-parsers: $(STAMP) ## fuzz every parser with atheris, a minute each (ARGS='--seconds 600 clause')
 	$(PY) -m tests.parsers $(ARGS)
