@@ -180,6 +180,7 @@ def test_findings_are_closed_and_set_aside_by_hand(tmp_path: Path) -> None:
         ("engine: {name: magic}", "unknown engine magic"),
         ("engine: {name: command, argv: [x], spede: 3}", "spede"),
         ("repository: /nowhere/at/all", "cannot reach repository /nowhere/at/all"),
+        ("repository: /nowhere/at/all", "does not appear to be a git repository"),
         ("branch: wrong", "has no branch wrong"),
         ("signature: {ignore: ['(']}", "is no pattern"),
     ],

@@ -33,7 +33,7 @@ _UNREACHABLE: Final = re.compile(
 
 
 class GitFailed(WindlassError):
-    """git failed; the message is its last line of error output."""
+    """git failed; the message is what git calls fatal, or its last line of error output."""
 
     code = "git_failed"
 
@@ -261,6 +261,7 @@ async def _git(folder: Path | None, *words: str | Path) -> str:
         lines = errors.decode(errors="replace").strip().splitlines()
         if process.returncode == -signal.SIGXFSZ or any(FULL in line for line in lines):
             raise DiskFull(f"no disk space left for git {words[0]}; free some")
-        last = lines[-1] if lines else f"git {words[0]} exited with {process.returncode}"
-        raise GitFailed(last, "\n".join(lines))
+        fatal = [line for line in lines if line.startswith("fatal: ")]
+        silent = f"git {words[0]} exited with {process.returncode}"
+        raise GitFailed([*fatal, *lines[-1:], silent][0], "\n".join(lines))
     return output.decode(errors="replace")
