@@ -81,14 +81,15 @@ async def alarm_about(
     patience = min(TRIAL_OF_ONE_MS / solver.input_timeout_ms, 1.0)
     engine = EngineFactory(solver, pipeline, work).engine(build.folder, patience)
     clock = pipeline.runtime.clock
-    crashes = fresh_folder(work / "crashes")
-    count = await SeedRuns(engine, crashes, (), clock, clock.now_ms() + TRIAL_MS).run(tests, 1)
+    crashes, began = fresh_folder(work / "crashes"), clock.now_ms()
+    count = await SeedRuns(engine, crashes, (), clock, began + TRIAL_MS).run(tests, 1)
+    took_ms = (clock.now_ms() - began) // max(count.tests, 1)
     if patience < 1 and count.timeouts:
         return ""
     if not count.tests_fine and not count.bugs:
         return f"the new build answers none of the {count.tests} tests that were tried"
     scratch = fresh_folder(work / "trial")
-    trouble = await production_trouble(engine, tests, scratch / "production")
+    trouble = await production_trouble(engine, tests, scratch / "production", took_ms)
     counting = await builds.fetch(commit, "coverage") if solver.health.coverage else None
     if trouble or counting is None:
         return trouble
