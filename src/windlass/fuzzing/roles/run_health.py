@@ -23,7 +23,7 @@ TRIAL_OF_ONE_MS: Final = 12_000  # a solver may allow an input hours; a builder 
 
 def sickness_of(count: Statistics, settings: HealthSettings) -> str:
     """Says what is wrong with a run; "" if it is healthy."""
-    if count.coverage == 0:
+    if count.coverage == 0 and not count.bugs:
         return "the build covers no code: is it built for this engine?"
     answered = count.executions - count.unsupported - count.timeouts - count.memory
     if count.executions and (answered > count.executions * settings.share or count.tests_fine):
