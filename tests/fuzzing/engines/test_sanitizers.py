@@ -1,5 +1,6 @@
 """A sanitizer's report is a bug whatever the exit code is; stacks name bugs."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.fuzzing.engines.test_engines import Bench
 from tests.support.running import run
 from windlass.fuzzing.config.finding_settings import SignatureSettings
+from windlass.fuzzing.engines.engine import Verdict
 from windlass.fuzzing.engines.frames import Frame, clean_function, frames_in, own_functions
 from windlass.fuzzing.engines.signature import Signature, signature_of, with_stack
 from windlass.fuzzing.processes.runner import ExitStatus
@@ -152,3 +154,30 @@ def test_the_solvers_own_rules_come_first() -> None:
     assert (found.title, found.kind) == ("alpha N", "wrong_answer")
     found = signature_of("failed in tmpabc", ExitStatus(-6, "exited", 1), rules)
     assert found.title == "SIGABRT: failed in *"
+
+
+# The first four wait for each other and for their limit, and give up as a sanitizer does.
+STARVED = """
+[ "$(ls {there} | wc -l)" -ge 4 ] && cat {report} && exit 1
+touch {there}/$$
+while [ "$(ls {there} | wc -l)" -lt 4 ] || [ "$(ulimit -v)" = unlimited ]; do :; done
+echo '==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x602 at pc 0x55' >&2
+echo '==7==ERROR: AddressSanitizer failed to allocate 0x1000 (4096) bytes' >&2
+exit 1
+"""
+
+
+def test_inputs_that_run_at_once_within_a_limit_all_get_their_whole_report(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    there, report = tmp_path / "there", tmp_path / "report"
+    there.mkdir()
+    report.write_text(ASAN)
+    bench.script("target", STARVED.format(there=there, report=report))
+    engine = bench.engine("command", argv=["{binaries}/target", "{input}"])
+    path = bench.file("x")
+
+    async def all_at_once() -> list[Verdict]:
+        return await asyncio.gather(*(engine.classify(path) for _ in range(4)))
+
+    titles = {verdict.title for verdict in run(all_at_once())}
+    assert titles == {f"{FREED} in solver::Clause::weight < solver::reduce"}

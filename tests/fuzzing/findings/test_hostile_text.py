@@ -1,5 +1,7 @@
 """A solver whose output, names and commits are hostile: reports and scripts stay what they are."""
 
+import base64
+import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -68,6 +70,16 @@ def test_a_report_shows_foreign_text_and_does_nothing_with_it() -> None:
     assert "\x1b" not in issue.title
     listed = summary_of([finding], "toy", "today", IssueOptions(project="a/b")).body
     assert not active(listed.replace("<!-- windlass summary", "own"))
+
+
+@given(st.binary(min_size=1, max_size=100))
+def test_a_binary_input_is_shown_and_can_be_restored_from_the_report(data: bytes) -> None:
+    finding = a_finding(excerpt="", binary=base64.b64encode(data).decode(), size=len(data))
+    page = render(finding, "toy", "where")
+    (restore,) = re.findall(r"^base64 -d <<< (\S+) > \w+$", page, re.MULTILINE)
+    assert base64.b64decode(restore) == data
+    rows = re.findall(r"^[0-9a-f]{8}  ((?:[0-9a-f]{2} )+) *\|", page, re.MULTILINE)
+    assert bytes.fromhex("".join(rows)) == data
 
 
 def test_no_output_can_pass_for_the_mark_of_another_finding() -> None:

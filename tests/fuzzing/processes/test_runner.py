@@ -89,6 +89,22 @@ def test_output_is_bounded(tmp_path: Path) -> None:
     assert done.reason == "output"
 
 
+def test_error_output_of_its_own_and_files_are_bounded_too(tmp_path: Path) -> None:
+    def run_script(script: str, limits: Limits) -> ExitStatus:
+        return run_loop(
+            run(
+                ["sh", "-c", script], cwd=tmp_path, log=tmp_path / "log", limits=limits,
+                errors=tmp_path / "errors", clock=RealClock(),
+            )
+        )  # fmt: skip
+
+    limits = Limits(10_000, output=MIB, grace_ms=100)
+    assert run_script("yes >&2", limits).reason == "output"
+    written = run_script("head -c 9000000 /dev/zero > file", Limits(10_000, file_size=MIB))
+    assert not written.ok
+    assert MIB <= (tmp_path / "file").stat().st_size <= 2 * MIB
+
+
 def test_a_rolling_log_does_not_stop_the_program(tmp_path: Path) -> None:
     script = (
         "yes | head -c 3000000; while [ $(stat -c %s log) -gt 1000000 ]; do sleep 0.05; done; "

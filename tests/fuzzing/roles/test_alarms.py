@@ -2,6 +2,7 @@
 
 import asyncio
 import email
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.message import EmailMessage
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+import trustme
 
 from tests.fuzzing.engines.test_engine_pipelines import AFL, LIBFUZZER, SOURCE, PipelineWorld
 from tests.fuzzing.roles.test_run_health import REFUSES
@@ -17,7 +19,10 @@ from tests.fuzzing.support.scripted_solver import FINE, World
 from tests.fuzzing.trackers.servers import SECRET, Receiver, running
 from tests.support.debian import missing_reason
 from tests.support.running import run
+from windlass.clock import RealClock
 from windlass.domain.values.errors import InvalidInput
+from windlass.fuzzing.alarms.sender import alarm_of, send_alarm
+from windlass.fuzzing.config.alarm_settings import AlarmSettings, MailSettings
 from windlass.fuzzing.config.solver_file import parse_solver
 from windlass.fuzzing.roles.builder import Builder
 from windlass.fuzzing.roles.status import read_status
@@ -33,20 +38,36 @@ WHY = "answers none of the 1 tests"
 
 
 class MailServer:
-    """Takes e-mails as any server does, and keeps them."""
+    """Takes e-mails as any server does, and keeps them and all that was said in the clear."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.mails: list[EmailMessage] = []
+        self.said: list[tuple[bool, bytes]] = []  # whether it was encrypted, and a line
         self.port = 0
+        self._context = context
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async def say(line: str) -> None:
             writer.write(line.encode() + b"\r\n")
             await writer.drain()
 
+        secure = False
         await say("220 here")
         while line := await reader.readline():
             word = line[:4].upper()
+            self.said.append((secure, line))
+            if word == b"EHLO":
+                offers = "AUTH PLAIN" if secure or self._context is None else "STARTTLS"
+                await say(f"250-here\r\n250 {offers}")
+                continue
+            if word == b"STAR" and self._context is not None:
+                await say("220 go on")
+                await writer.start_tls(self._context)
+                secure = True
+                continue
+            if word == b"AUTH":
+                await say("235 welcome")
+                continue
             if word == b"DATA":
                 await say("354 go on")
                 text = await reader.readuntil(b"\r\n.\r\n")
@@ -100,6 +121,34 @@ def test_alarms_reach_a_webhook_and_a_mailbox_once_each(
             assert WHY in mails.mails[0].as_string()
 
     run(scenario())
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_passwords_travel_encrypted_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encrypted: bool
+) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("WINDLASS_MAIL_PASSWORD", "made-up")
+    said: list[str] = []
+
+    async def scenario() -> MailServer:
+        async with MailServer(context if encrypted else None).running() as mails:
+            mail = MailSettings(
+                to=("a@b.c",), sender="d@e.f", server=f"127.0.0.1:{mails.port}", user="fuzzing"
+            )
+            alarm = alarm_of("toy", "c" * 40, "line\nBcc: x@y.z", 1, 0)
+            await send_alarm(alarm, AlarmSettings(mail=mail), RealClock(), said.append)
+            return mails
+
+    mails = run(scenario())
+    assert (len(mails.mails), bool(said)) == ((1, False) if encrypted else (0, True))
+    in_clear = b"".join(line for secure, line in mails.said if not secure)
+    assert b"AUTH" not in in_clear
+    assert any(line.startswith(b"AUTH") for secure, line in mails.said if secure) is encrypted
 
 
 def test_an_alarm_that_reaches_nobody_changes_nothing(tmp_path: Path) -> None:

@@ -49,7 +49,9 @@ def test_a_change_with_a_new_bug_is_refused(tmp_path: Path) -> None:
     assert (finding["age"], finding["base"]) == ("new", "runs it fine")
     output = tmp_path / "out"
     assert b"limit 0" in (output / finding["input"]).read_bytes()
-    assert "it introduces a bug" in (output / "summary.md").read_text()
+    page = (output / "summary.md").read_text()
+    assert "it introduces a bug" in page
+    assert "findings reproduce" not in page, "the bucket does not have it"
     sarif = json.loads((output / "report.sarif").read_text())
     (result,) = sarif["runs"][0]["results"]
     assert (result["level"], result["ruleId"]) == ("error", "crash")

@@ -67,6 +67,7 @@ def test_a_healthy_run_forgets_those_before(tmp_path: Path) -> None:
         (Statistics(executions=1_000, unsupported=999, tests=9, tests_fine=1), True),
         (Statistics(executions=100, timeouts=50, memory=50), False),
         (Statistics(executions=100, coverage=0), False),
+        (Statistics(executions=1, coverage=0, bugs=1), True),
         (Statistics(executions=100, coverage=12), True),
         (Statistics(executions=100, unsupported=90, bugs=10), True),
     ],

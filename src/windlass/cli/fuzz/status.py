@@ -16,6 +16,7 @@ from windlass.cli.fuzz.app import (
     run_step,
     warn,
 )
+from windlass.cli.fuzz.report_output import count_of
 from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import console
 from windlass.cli.output.escaping import escape_line
@@ -190,7 +191,8 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     ]
     yield from _block("unhealthy", [*lines, *_more(len(found.unhealthy))])
     if found.untriaged:
-        waiting = f"{found.untriaged} inputs that broke a build wait for the next run"
+        number = count_of(found.untriaged, "input")
+        waiting = f"the next run looks into {number} that broke a build"
         yield _row("untriaged", Text(waiting, style="yellow"))
 
 

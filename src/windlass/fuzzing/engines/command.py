@@ -71,9 +71,11 @@ class CommandEngine:
         return fill_placeholders(self._options.argv, self._target, input=str(path))
 
     async def classify(self, path: Path) -> Verdict:
+        limited = not self._options.sanitizer  # others may change that while this runs
         ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
-        if not self._options.sanitizer and needs_address_space(output):
-            # A sanitizer cannot start within the limit, so we do without it from now on.
+        if limited and (needs_address_space(output) or sanitizer_report(output) is not None):
+            # A sanitizer cannot start within the limit, or finish its report if it started
+            # before the limit was set. So we do without the limit from now on.
             self._options.sanitizer = True
             ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
         kind = self._kind(ended, output)

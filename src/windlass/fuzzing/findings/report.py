@@ -12,8 +12,13 @@ SHORT = 12
 ROW = 16  # bytes in a line of a hexdump
 
 
-def render(finding: Finding, solver: str, location: str) -> str:
-    """Returns the report; `location` is the key of the input in the bucket."""
+def render(finding: Finding, solver: str, location: str, *, stored: bool = True) -> str:
+    """Returns the report; `location` is the key of the input in the bucket.
+
+    A finding that is not `stored` there, such as one of a check, is run by hand.
+    """
+    by_hand = f"in the folder of the build: {shlex.join(finding.command)}"
+    command = f"windlass fuzz findings reproduce {solver} {finding.key}\n# or by hand, {by_hand}"
     return "\n".join(
         [
             f"# {code(finding.title)}",
@@ -30,8 +35,7 @@ def render(finding: Finding, solver: str, location: str) -> str:
             f"`{finding.found_in[:SHORT]}`{_combination(finding)}:",
             "",
             "```sh",
-            f"windlass fuzz findings reproduce {solver} {finding.key}",
-            f"# or by hand, in the folder of the build: {shlex.join(finding.command)}",
+            command if stored else f"# {by_hand}",
             "```",
             "",
             *code_block("Input", finding.excerpt),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from windlass.fuzzing.findings.record import Finding
 
@@ -63,7 +64,7 @@ def _file_in(name: str, sources: Path) -> str | None:
 
 def _result(finding: Finding, place: Place, new: bool) -> dict[str, Any]:
     place_in_file = {
-        "artifactLocation": {"uri": place.file},
+        "artifactLocation": {"uri": quote(place.file)},
         "region": {"startLine": place.line},
     }
     return {

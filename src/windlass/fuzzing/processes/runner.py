@@ -21,6 +21,7 @@ from windlass.ports.clock import Clock
 
 POLL_MS: Final = 100
 MIB: Final = 1024 * 1024
+BLOCK: Final = 512  # bytes, in which a shell counts files
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 Reason = Literal["exited", "timeout", "memory", "output"]
@@ -33,7 +34,7 @@ class Limits:
     `memory` limits the resident memory of the program and its descendants together, by
     polling. `address_space` limits what each of them may map, through the kernel; do not set
     it for sanitizers, which map far more than they use. `file_size` limits each file that it
-    writes, through the kernel. With `rolling`, a program that writes
+    writes, through the kernel, to at most twice that. With `rolling`, a program that writes
     more than `output` keeps running and the runner discards its earlier output.
     """
 
@@ -96,15 +97,16 @@ async def run(
     `on_poll` is called regularly while it runs.
     """
     began = clock.now_ms()
-    process = await _start(argv, cwd, (log, errors or log), env)
-    _set_rlimits(process.pid, limits)
+    logs = (log, errors or log)
+    process = await _start(_with_file_size(argv, limits.file_size), cwd, logs, env)
+    _set_rlimits(process.pid, limits.address_space)
     waiter = asyncio.ensure_future(process.wait())
     reason: Reason = "exited"
     try:
         left = limits.timeout_ms
         while not waiter.done():
             if left < limits.timeout_ms and (
-                exceeded := _limit_exceeded(process.pid, left, log, limits)
+                exceeded := _limit_exceeded(process.pid, left, logs, limits)
             ):
                 reason = exceeded
                 break
@@ -154,24 +156,31 @@ async def _start(
             raise InvalidSetting("command", text, argv[0]) from None
 
 
-def _set_rlimits(pid: int, limits: Limits) -> None:
+def _with_file_size(argv: Sequence[str], most: int) -> Sequence[str]:
+    """Returns a command that limits its files first: a quick one would write before we could."""
+    if not most:
+        return argv
+    return ["sh", "-c", f'ulimit -f {-(-most // BLOCK)}; exec "$@"', "sh", *argv]
+
+
+def _set_rlimits(pid: int, address_space: int) -> None:
     """Sets kernel limits from outside: code between fork and exec could deadlock on a lock."""
     try:
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
-        for kind, most in (
-            (resource.RLIMIT_AS, limits.address_space),
-            (resource.RLIMIT_FSIZE, limits.file_size),
-        ):
-            if most:
-                resource.prlimit(pid, kind, (most, most))
+        if address_space:
+            resource.prlimit(pid, resource.RLIMIT_AS, (address_space, address_space))
     except (ProcessLookupError, PermissionError):
         pass  # the program has already ended
 
 
-def _limit_exceeded(pid: int, left_ms: int, log: Path, limits: Limits) -> Reason | None:
+def _limit_exceeded(
+    pid: int, left_ms: int, logs: tuple[Path, Path], limits: Limits
+) -> Reason | None:
     if left_ms <= 0:
         return "timeout"
-    if limits.output and log.stat().st_size > limits.output:
+    for log in logs:
+        if not limits.output or log.stat().st_size <= limits.output:
+            continue
         if not limits.rolling:
             return "output"
         os.truncate(log, 0)  # the program appends, so it continues at the new end

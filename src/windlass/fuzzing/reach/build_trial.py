@@ -12,21 +12,30 @@ from windlass.fuzzing.reach.measurement import measurement_of
 from windlass.ports.clock import Clock
 
 FUZZ_MS: Final = 2_000
+SLOW_MS: Final = 3_000  # of a test
 MEASURE_MS: Final = 60_000
 
 
-async def production_trouble(engine: Engine, tests: Sequence[Path], folder: Path) -> str:
-    """Fuzzes for a moment, if the engine counts coverage; says if it reaches no code."""
-    if not getattr(engine, "counts_coverage", False):
+async def production_trouble(
+    engine: Engine, tests: Sequence[Path], folder: Path, took_ms: int
+) -> str:
+    """Fuzzes for a moment, if the engine counts coverage; says if it reaches no code.
+
+    A build that needs long for a test would only get started in that time, and is not tried.
+    """
+    if not getattr(engine, "counts_coverage", False) or took_ms > SLOW_MS:
         return ""
+    fine = [path for path in tests if (await engine.classify(path)).kind == "fine"]
+    if not fine:
+        return ""  # an engine that starts from inputs that fail may count nothing
     corpus, crashes = folder / "corpus", folder / "crashes"
     corpus.mkdir(parents=True)
     crashes.mkdir()
     try:
-        count = await engine.fuzz(Campaign(list(tests), corpus, crashes, FUZZ_MS, 1, True))
+        count = await engine.fuzz(Campaign(fine[:1], corpus, crashes, FUZZ_MS, 1, True))
     except EngineFailed as error:
         return f"the new build cannot be fuzzed: {error}"
-    if count.coverage == 0:
+    if count.coverage == 0 and not count.bugs:  # one that fails at once has reached code
         return "the new build covers no code: is it built for this engine?"
     return ""
 

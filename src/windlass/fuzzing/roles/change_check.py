@@ -261,7 +261,8 @@ def summary_page(
         lines.append("")
     ages = {one.key: one.age for one in report.findings}
     for finding in (one for one in findings if ages[one.key] == "new"):
-        lines += [render(finding, solver, f"inputs/{input_name(finding)}"), ""]
+        location = f"inputs/{input_name(finding)}"
+        lines += [render(finding, solver, location, stored=False), ""]
     return "\n".join(lines)[:LARGEST_REPORT]
 
 

@@ -25,7 +25,7 @@ TRIAL_OF_ONE_MS: Final = 12_000  # a solver may allow an input hours; a builder 
 
 def sickness_of(count: Statistics, settings: HealthSettings) -> str:
     """Says what is wrong with a run; "" if it is healthy."""
-    if count.coverage == 0:
+    if count.coverage == 0 and not count.bugs:
         return "the build covers no code: is it built for this engine?"
     answered = count.executions - count.unsupported - count.timeouts - count.memory
     if count.executions and (answered > count.executions * settings.share or count.tests_fine):
@@ -145,14 +145,15 @@ async def alarm_about(
     factory = EngineFactory(solver, pipeline, work, combination.env)
     engine = factory.engine(build.folder, patience)
     clock = pipeline.runtime.clock
-    crashes = fresh_folder(work / "crashes")
-    count = await SeedRuns(engine, crashes, (), clock, clock.now_ms() + TRIAL_MS).run(tests, 1)
+    crashes, began = fresh_folder(work / "crashes"), clock.now_ms()
+    count = await SeedRuns(engine, crashes, (), clock, began + TRIAL_MS).run(tests, 1)
+    took_ms = (clock.now_ms() - began) // max(count.tests, 1)
     if patience < 1 and count.timeouts:
         return ""
     if not count.tests_fine and not count.bugs:
         return f"the new build answers none of the {count.tests} tests that were tried"
     scratch = fresh_folder(work / "trial")
-    trouble = await production_trouble(engine, tests, scratch / "production")
+    trouble = await production_trouble(engine, tests, scratch / "production", took_ms)
     counting = await builds.fetch(commit, "coverage") if solver.health.coverage else None
     if trouble or counting is None:
         return trouble
