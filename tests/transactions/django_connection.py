@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import django
+from django.apps import apps
 from django.conf import settings
 from django.db import connections, transaction
 
@@ -13,6 +14,7 @@ def connection_to(dsn: str) -> tuple[Any, Any]:
     """Returns a connection, and what makes a transaction on it."""
     if not settings.configured:
         settings.configure(DATABASES={"default": options(dsn)}, INSTALLED_APPS=[])
+    if not apps.ready:
         django.setup()
     name = urlsplit(dsn).path[1:]
     whole = connections.configure_settings({"default": {}, name: options(dsn)})

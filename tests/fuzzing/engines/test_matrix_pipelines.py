@@ -127,7 +127,7 @@ def test_one_bug_of_two_targets_that_one_sanitizer_sees(tmp_path: Path) -> None:
     assert outcomes == {
         "left-address": "fuzzed", "left-undefined": "fuzzed", "left-memory": "skipped",
         "right-address": "fuzzed",
-    }  # fmt: skip
+    }, [one.why for one in report.combinations]  # fmt: skip
     (found,) = run(findings_of(world))
     assert found.title.startswith("AddressSanitizer: heap-buffer-overflow in peek")
     assert found.combinations == ["left-address", "right-address"]

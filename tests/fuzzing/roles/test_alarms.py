@@ -212,7 +212,7 @@ def test_builds_that_count_no_coverage_raise_an_alarm(
     run(world.enqueue(commit))
     report = run(world.build())
     assert report.outcome == "built", report.why
-    assert (words in report.alarm) if words else not report.alarm
+    assert (words in report.alarm) if words else not report.alarm, report.alarm
 
 
 @pytest.mark.skipif(missing_reason("afl-fuzz") is not None, reason="afl++ is missing")
