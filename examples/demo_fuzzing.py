@@ -55,6 +55,8 @@ def describe(folder: Path) -> Path:
     (repository / "tests").mkdir(parents=True)
     (repository / "tests" / "sum.txt").write_text("(1 + 2) * (3 + 4)\n")
     (repository / "tests" / "one.txt").write_text("(1)\n")
+    # A test of its own that the broken commit aborts on: found on every machine, however slow.
+    (repository / "tests" / "deep.txt").write_text("((1 + 2) * 3)\n")
     _git(repository, "init", "--quiet", "--initial-branch", "main")
     for message, text in HISTORY:
         (repository / "solver.sh").write_text(text)
