@@ -25,7 +25,9 @@ from windlass.ports.blobs import BlobInfo, Blobs
 
 FOLDER: Final = "logs"
 SEGMENT_LIMIT: Final = 4 * 1024 * 1024  # bytes in one append
+LARGEST: Final = 2**53  # no log has a byte there
 DELETE_AT_ONCE: Final = 1_000
+TRIES: Final = 4  # a segment that is read may be joined with others, and those with more
 TIMES: Final = ".times"  # ends the key of the object with the times of a joined segment
 
 
@@ -151,22 +153,25 @@ class Logs:
     async def read(self, part: LogPart) -> AsyncIterator[bytes]:
         """Yields the bytes of a part, with a line in place of missing ones."""
         for piece in part.pieces:
-            position = piece.start
-            try:
-                async for chunk in self.read_piece(piece):
-                    position += len(chunk) if piece.key else 0
+            async for chunk in self._read_anew(part.row, piece, TRIES):
+                yield chunk
+
+    async def _read_anew(self, row: LogRow, piece: LogPiece, tries: int) -> AsyncIterator[bytes]:
+        """Yields the bytes of a piece, from other segments if its own was just removed."""
+        position = piece.start
+        try:
+            async for chunk in self.read_piece(piece):
+                position += len(chunk) if piece.key else 0
+                yield chunk
+        except NotFound:  # It has just been joined with others, or cut out of the middle.
+            if tries == 1:
+                yield left_out(piece.end - position)
+                return
+            for other in (await self.find(row, position, piece.end - position)).pieces:
+                if other.start >= piece.end:
+                    break  # Missing bytes do not count against a limit.
+                async for chunk in self._read_anew(row, other, tries - 1):
                     yield chunk
-            except NotFound:
-                # It has just been joined with others, or cut out of the middle.
-                again = await self.find(part.row, position, piece.end - position)
-                for other in again.pieces:
-                    if other.start >= piece.end:
-                        break  # Missing bytes do not count against a limit.
-                    try:
-                        async for chunk in self.read_piece(other):
-                            yield chunk
-                    except NotFound:
-                        yield left_out(other.end - other.start)
 
     async def read_piece(self, piece: LogPiece) -> AsyncIterator[bytes]:
         """Yields the bytes of one piece, or a line in place of missing ones; raises `NotFound`."""
@@ -199,21 +204,21 @@ class Logs:
                 data += chunk
         begin, end = run[0].start, run[-1].end
         joined = segment_key(row.job, row.attempt, begin, data)
-        came = [(offset, ms) for offset, ms in await self.times(row) if begin <= offset < end]
+        came = await self.times(row, begin, end)
         await self._blobs.put(joined + TIMES, msgspec.json.encode(came))
         await self._blobs.put(joined, bytes(data))
         inside = [
             info.key
-            async for info, start, stop in self._objects(row, begin)
-            if start >= begin and stop <= end and not info.key.startswith(joined)
+            async for info, _, stop in self._objects(row, begin, end)
+            if stop <= end and not info.key.startswith(joined)
         ]
         for first in range(0, len(inside), DELETE_AT_ONCE):
             await self._blobs.delete(inside[first : first + DELETE_AT_ONCE])
 
-    async def times(self, row: LogRow) -> list[tuple[int, int]]:
-        """Returns from which byte on the log came at which time in ms, in order."""
+    async def times(self, row: LogRow, begin: int = 0, end: int = LARGEST) -> list[tuple[int, int]]:
+        """Returns from which byte on segments that begin in a range came at which time in ms."""
         came: dict[int, int] = {}
-        async for info, start, _ in self._objects(row, 0):
+        async for info, start, _ in self._objects(row, begin, end):
             parts = [(start, info.modified_ms)]
             if info.key.endswith(TIMES):
                 parts = msgspec.json.decode(
@@ -237,12 +242,16 @@ class Logs:
                 newlines = int(info.key.rpartition("-")[2])
                 yield Segment(info.key, begin, end, newlines, info.modified_ms)
 
-    async def _objects(self, row: LogRow, start: int) -> AsyncIterator[tuple[BlobInfo, int, int]]:
-        """Yields the segments with their starts and ends, each before its times if it has any."""
+    async def _objects(
+        self, row: LogRow, start: int, before: int = LARGEST
+    ) -> AsyncIterator[tuple[BlobInfo, int, int]]:
+        """Yields the segments that begin in this range, each before its times if it has any."""
         folder = f"{FOLDER}/{row.job}/{row.attempt}"
         async for info in self._blobs.list(folder, f"{folder}/{max(start, 0):020d}"):
             name = info.key.rpartition("/")[2].removesuffix(TIMES)
             offset, size, _ = name.split("-")
+            if int(offset) >= before:
+                return
             yield info, int(offset), int(offset) + int(size)
 
 

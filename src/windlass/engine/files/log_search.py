@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.log_segments import Logs
 from windlass.engine.files.log_index import LineIndex, bytes_of
 
@@ -86,20 +86,30 @@ def _compiled(wanted: bytes, text: str, is_regex: bool, ignore_case: bool) -> Fi
 async def search(
     logs: Logs, index: LineIndex, find: Find, start: int, backwards: bool, limit: int
 ) -> LogMatches:
-    """Returns up to `limit` matches after `start`, or before it."""
+    """Returns up to `limit` matches after `start`, or before it.
+
+    Segments may be joined meanwhile. Then what was found so far is returned, and the next call
+    goes on from there; `NotFound` is raised only if nothing was searched yet.
+    """
     run = asyncio.get_running_loop().run_in_executor
     matches: list[LogMatch] = []
     scanned, position = 0, start
     while scanned < SCAN_BYTES and len(matches) < limit:
-        block = await (_block_before if backwards else _block_after)(logs, index, position)
-        if block is None:
-            return LogMatches(matches, None, scanned)
+        try:
+            block = await (_block_before if backwards else _block_after)(logs, index, position)
+            if block is None:
+                return LogMatches(matches, None, scanned)
+            most = None if backwards else limit - len(matches)
+            found = await run(None, _matches, block, find, most)
+            first = await index.line_at(block.offset) if found else 0
+        except NotFound:
+            if not scanned:
+                raise
+            return LogMatches(matches, position, scanned)
         scanned += len(block.data)
-        found = await run(None, _matches, block, find, None if backwards else limit - len(matches))
         if backwards:
             found = found[::-1][: limit - len(matches)]
-        if found:
-            matches += _numbered(found, block, await index.line_at(block.offset))
+        matches += _numbered(found, block, first)
         position = block.offset if backwards else block.offset + len(block.data)
         if len(matches) == limit:
             position = _beyond(matches[-1], block, backwards)

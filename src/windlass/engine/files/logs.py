@@ -18,7 +18,7 @@ from windlass.engine.attempts.attempt_files import (
     may_log,
     write_all,
 )
-from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, placed
+from windlass.engine.attempts.log_segments import LARGEST, SEGMENT_LIMIT, Logs, placed
 from windlass.engine.engine import Engine
 from windlass.engine.files.log_colours import colours_before
 from windlass.engine.files.log_index import LineIndex
@@ -33,8 +33,7 @@ from windlass.ports.store import ReadTx
 
 Answer = TypeVar("Answer")
 
-LARGEST: Final = 2**53
-TRIES: Final = 3  # segments may be joined while they are read
+TRIES: Final = 5  # segments may be joined while they are read
 FOLLOW_SECONDS: Final = 0.5  # how often we check a log that another server writes
 
 
