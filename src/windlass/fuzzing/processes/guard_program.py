@@ -1,10 +1,12 @@
 """The process guard's program (see `process_guard.py`): a script that imports none of our code.
 
-Its argument is a mark, its standard input a pipe. It detaches from its caller at once, waits
-until the pipe closes, and then kills every process with the mark.
+Its arguments are the name of a variable, a process id and that process's start time. It detaches
+from its caller at once, waits until that process has ended, and then kills every process whose
+environment has the variable with the two as its mark.
 """
 
 import os
+import select
 import signal
 import sys
 from typing import Final
@@ -13,6 +15,7 @@ from typing import Final
 GRACE_ROUNDS: Final = 20
 ROUNDS: Final = 200
 PAUSE_S: Final = 0.1
+LOOK_S: Final = 1.0
 
 
 def marked_processes(mark: bytes) -> list[int]:
@@ -42,15 +45,41 @@ def kill_marked(mark: bytes) -> None:
         signal.sigtimedwait((), PAUSE_S)
 
 
+def start_time(pid: int) -> str:
+    """Returns when a process started, in ticks since the machine did; empty if it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def wait_for_end(pid: int, began: str) -> None:
+    """Returns once the process with this id and start time has ended.
+
+    The kernel wakes us. Where it cannot (before Linux 5.3), we look again and again.
+    """
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        process = -1
+    while start_time(pid) == began:
+        if process < 0:
+            signal.sigtimedwait((), LOOK_S)
+        else:
+            select.select([process], [], [])
+
+
 def main() -> None:
     """Detaches from the caller, so that neither its terminal nor its process group can stop us."""
     if os.fork():
         return
     os.setsid()
     os.chdir("/")
-    while os.read(sys.stdin.fileno(), 1):
-        continue
-    kill_marked(sys.argv[1].encode())
+    variable, pid, began = sys.argv[1:]
+    wait_for_end(int(pid), began)
+    kill_marked(f"{variable}={pid}-{began}".encode())
 
 
 if __name__ == "__main__":
