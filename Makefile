@@ -94,13 +94,7 @@ format: $(STAMP) ## rewrite the code in the one format, and fix what ruff can fi
 
 .PHONY: test
 test: $(STAMP) $(DASHBOARD_STAMP) ## run all tests (ARGS='-k name' selects)
-ifeq ($(strip $(ARGS)),)
-# Fuzzers take what processor they can get: they run apart, in processes that have run nothing else.
-	$(PY) -m pytest $(PARALLEL) tests/fuzzing
-	$(PY) -m pytest $(PARALLEL) --ignore=tests/fuzzing
-else
 	$(PY) -m pytest $(PARALLEL) $(ARGS)
-endif
 
 .PHONY: test-fast
 test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no other process

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,15 @@ from tests.fuzzing.support.process_exit import until_gone
 from tests.support.running import run as run_loop
 from windlass.clock import RealClock
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits, process_tree, run, tail
+from windlass.fuzzing.processes.runner import (
+    MIB,
+    SMALL_PARENT,
+    ExitStatus,
+    Limits,
+    process_tree,
+    run,
+    tail,
+)
 
 PATIENCE_MS = 60_000
 
@@ -28,12 +37,18 @@ class SkippingClock(RealClock):
 
 
 def ended(
-    folder: Path, script: str, limits: Limits, *, times_out: bool = False
+    folder: Path,
+    script: str,
+    limits: Limits,
+    *,
+    times_out: bool = False,
+    words: Sequence[str] = (),
 ) -> tuple[ExitStatus, str]:
     """Runs a shell script; one that `times_out` does so as soon as it has written something."""
     log = folder / "log"
     clock = SkippingClock(log) if times_out else RealClock()
-    done = run_loop(run(["sh", "-c", script], cwd=folder, log=log, limits=limits, clock=clock))
+    argv = [*words, "sh", "-c", script]
+    done = run_loop(run(argv, cwd=folder, log=log, limits=limits, clock=clock))
     return done, tail(log)
 
 
@@ -124,3 +139,30 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_family_is_a_group_and_its_descendants() -> None:
     assert os.getpid() in process_tree(os.getpgid(0))
+
+
+def test_a_program_with_a_small_parent_does_not_count_our_memory_as_its_own(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    script = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    ours = b"x" * (300 * MIB)
+    argv = [*SMALL_PARENT, sys.executable, "-I", "-S", "-c", script]
+    limits = Limits(PATIENCE_MS)
+    assert run_loop(run(argv, cwd=tmp_path, log=log, limits=limits, clock=RealClock())).ok
+    assert int(tail(log)) < len(ours) // MIB // 2
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [("exit 0", 0), ("exit 77", 77), ("kill -ABRT $$", -6), ("kill $$", -15)]
+)
+def test_a_small_parent_ends_as_its_program_did(tmp_path: Path, script: str, code: int) -> None:
+    done, _ = ended(tmp_path, script, Limits(PATIENCE_MS), words=SMALL_PARENT)
+    assert (done.code, done.reason) == (code, "exited")
+
+
+def test_a_program_with_a_small_parent_has_its_time_to_end(tmp_path: Path) -> None:
+    script = "trap 'echo bye; exit 0' TERM; echo begun; while true; do sleep 0.01; done"
+    limits = Limits(PATIENCE_MS, grace_ms=PATIENCE_MS)
+    done, said = ended(tmp_path, script, limits, times_out=True, words=SMALL_PARENT)
+    assert (done.reason, said) == ("timeout", "begun\nbye\n")

@@ -25,7 +25,7 @@ from windlass.fuzzing.engines.engine import (
 from windlass.fuzzing.engines.sanitizers import sanitizer_report
 from windlass.fuzzing.engines.signature import signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, last_line
-from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits
+from windlass.fuzzing.processes.runner import MIB, SMALL_PARENT, ExitStatus, Limits
 
 SLACK_MS: Final = 30_000  # how much longer than its time limit the driver may run
 LOG: Final = 16 * MIB  # a target that keeps crashing writes far more in a long run
@@ -54,13 +54,14 @@ class LibFuzzerEngine:
         self._target = target
         self._options = parse_options(target, LibFuzzerOptions)
         self._binary = find_binary(target, self._options.binary)
+        self._driver = [*SMALL_PARENT, str(self._binary)]
         self._tools = ToolRunner(target)
 
     def command(self, path: Path) -> list[str]:
         return [str(self._binary), str(path)]
 
     async def classify(self, path: Path) -> Verdict:
-        argv = [str(self._binary), *self._limit_flags(), "-runs=1", str(path)]
+        argv = [*self._driver, *self._limit_flags(), "-runs=1", str(path)]
         limits = Limits(self._target.input_timeout_ms + 5_000, memory=self._target.memory * 2)
         ended, output, _ = await self._tools.run_target(argv, limits)
         if ended.ok:
@@ -108,9 +109,7 @@ class LibFuzzerEngine:
 
         memory = self._target.memory * (campaign.cores + 2)
         limits = Limits(seconds * 1000 + SLACK_MS, memory=memory, output=LOG, rolling=True)
-        ended, output = await self._tools.run(
-            [str(self._binary), *flags], limits, on_output=on_output
-        )
+        ended, output = await self._tools.run([*self._driver, *flags], limits, on_output=on_output)
         on_output(output)
         count.seconds = ended.took_ms / 1000
         count.new_inputs = max(len(os.listdir(campaign.corpus)) - before, 0)
@@ -149,7 +148,7 @@ class LibFuzzerEngine:
 
     async def _run(self, flags: Sequence[str], timeout_ms: int) -> tuple[ExitStatus, str]:
         limits = Limits(timeout_ms, memory=self._target.memory * 2)
-        return await self._tools.run([str(self._binary), *flags], limits)
+        return await self._tools.run([*self._driver, *flags], limits)
 
 
 def _complaint(output: str) -> str:

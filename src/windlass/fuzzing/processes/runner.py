@@ -24,6 +24,20 @@ MIB: Final = 1024 * 1024
 BLOCK: Final = 512  # bytes, in which a shell counts files
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
+# Words before a command that give its program a small parent. To the kernel, the peak memory of a
+# process is at least that of the one that started it, even after exec. A program that limits its
+# own peak, as libFuzzer does, would take ours for its own.
+_AS_A_CHILD: Final = """
+ulimit -c 0
+trap : TERM
+"$@"
+code=$?
+trap - TERM
+[ $code -le 128 ] || kill -$((code - 128)) $$ 2>/dev/null
+exit $code
+"""
+SMALL_PARENT: Final = ("sh", "-c", _AS_A_CHILD, "sh")
+
 Reason = Literal["exited", "timeout", "memory", "output"]
 
 
