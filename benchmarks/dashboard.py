@@ -7,6 +7,7 @@ Each answer is timed over one connection, in turns with `/healthz`, and compared
 
 import argparse
 import asyncio
+import logging
 import statistics
 import sys
 import tempfile
@@ -18,7 +19,9 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
+import structlog
 
+from benchmarks.drive import BenchWorker
 from benchmarks.fill import FINISHED, QUEUED, RUNNING, Group, fill_sqlite, task_shapes
 from benchmarks.stores import prepare_postgres
 from tests.support.postgres import PostgresServer, start_postgres
@@ -30,12 +33,14 @@ from windlass.engine.loops.series import SeriesLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.ports.store import WriteTx
 from windlass.store.sqlite.store import SqliteStore
+from windlass.wiring.backend import ServerOptions, running_backend
 
 JOBS: Final = "/api/v1/jobs"
 HEALTH: Final = "/healthz"
 LIST_LIMIT: Final = 30.0  # times the cost of HEALTH
 OVERVIEW_LIMIT: Final = 20.0
 PAGE: Final = 50  # jobs, as the dashboard asks for
+LONG_MS: Final = 10**9  # longer than any timing
 COUNTED: Final = 100_000  # events that the figures are made of; the rest are skipped
 
 
@@ -129,8 +134,10 @@ async def count_figures(engine: Engine) -> None:
         await tx.series.move_on(0, max(0, await tx.log.newest() - COUNTED))
 
     await engine.store.transact(skip)
-    await SeriesLoop(engine).run_once(await engine.now())
-    await StatisticsLoop(engine).run_once(await engine.now())
+    while (await SeriesLoop(engine).run_once(await engine.now())).events:
+        continue
+    while (await StatisticsLoop(engine).run_once(await engine.now())).events:
+        continue
 
 
 async def time_cases(
@@ -164,7 +171,9 @@ async def filled_server(
     jobs: int, postgres: PostgresServer | None = None
 ) -> AsyncIterator[tuple[RunningServer, str]]:
     """A server over a filled store, whose loops stand still, and a token for it."""
-    quiet = Config(statistics_interval_ms=10**9, series_interval_ms=10**9)
+    quiet = Config(
+        statistics_interval_ms=LONG_MS, series_interval_ms=LONG_MS, heartbeat_timeout_ms=LONG_MS
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "filled.db"
         if postgres is None:
@@ -174,8 +183,10 @@ async def filled_server(
         else:
             store = postgres.create_database()
             await prepare_postgres(store, groups(jobs))
+        async with running_backend(ServerOptions(store, "memory:", quiet)) as backend:
+            await BenchWorker.enrol(backend.engine)  # the one that holds the running jobs
+            await count_figures(backend.engine)
         async with running_server(store, quiet) as server:
-            await count_figures(server.services.engine)
             yield server, server.admin.headers["Authorization"].removeprefix("Bearer ")
 
 
@@ -203,6 +214,7 @@ def main() -> None:
     parser.add_argument("--store", choices=("sqlite", "postgres"), action="append")
     parser.add_argument("--rounds", type=int, default=40)
     given = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     stores = given.store or ("sqlite", "postgres")
     sys.exit(not asyncio.run(_main(given.jobs, stores, given.rounds)))
 

@@ -146,15 +146,18 @@ class Queries:
         after: Place | None,
         limit: int,
         sort: JobSort = JobSort.NEWEST,
+        estimates: bool = False,
     ) -> JobList:
-        """Returns a page of jobs, newest first unless they are sorted otherwise."""
+        """Returns a page of jobs, newest first unless they are sorted otherwise.
+
+        With `estimates` it also says what is expected of each: counting the jobs before each that
+        waits takes longer than all the rest.
+        """
 
         async def read(tx: ReadTx) -> JobList:
             page = await tx.views.sorted_jobs(wanted, sort, after, limit)
             await self._shapes.know(tx, [view.facts.shape for view in page.jobs])
-            outlooks = await self._engine.explain.outlooks(tx, page.jobs)
-            dependencies = Dependencies(await newest_ids(tx, page.jobs))
-            shown = [self._show(v, (), outlooks[v.facts.id], dependencies) for v in page.jobs]
+            shown = await self._listed(tx, page.jobs, estimates)
             return JobList(shown, format_place(page.next), page.looked)
 
         return await self._engine.store.read(read)
@@ -164,9 +167,7 @@ class Queries:
 
         async def read(tx: ReadTx) -> list[Job]:
             views = await self._seen(who, tx, await tx.views.some(ids))
-            outlooks = await self._engine.explain.outlooks(tx, views)
-            dependencies = Dependencies(await newest_ids(tx, views))
-            return [self._show(v, (), outlooks[v.facts.id], dependencies) for v in views]
+            return await self._listed(tx, views)
 
         return await self._engine.store.read(read)
 
@@ -268,6 +269,14 @@ class Queries:
         """Returns those of these jobs that the caller may see."""
         await self._shapes.know(tx, [view.facts.shape for view in views])
         return [view for view in views if sees(who, self._shapes[view.facts.shape].namespace)]
+
+    async def _listed(
+        self, tx: ReadTx, views: Sequence[JobRecord], estimates: bool = False
+    ) -> list[Job]:
+        explain = self._engine.explain
+        outlooks = await (explain.outlooks if estimates else explain.levels)(tx, views)
+        dependencies = Dependencies(await newest_ids(tx, views))
+        return [self._show(view, (), outlooks[view.facts.id], dependencies) for view in views]
 
     def _show(
         self,

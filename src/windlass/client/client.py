@@ -252,8 +252,11 @@ class AsyncClient:
         """Templates and schedules: put, look at, pause, run, remove."""
         return self.service.planning
 
-    async def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
-        """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…)."""
+    async def jobs(self, limit: int = 100, *, estimates: bool = False, **filters: Any) -> list[Job]:
+        """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…).
+
+        With `estimates` each says when it is expected to start and end, and what such jobs took.
+        """
         for name in filters:
             if name not in JOB_FILTERS:
                 listed = f"one of {', '.join(JOB_FILTERS)}"
@@ -262,6 +265,8 @@ class AsyncClient:
         after: str | None = None
         while len(found) < limit:
             query = {**filters, "limit": min(limit - len(found), 1_000), "after": after}
+            if estimates:
+                query["estimates"] = "true"
             page = await self.service.jobs(query)
             found += page.jobs
             after = page.next

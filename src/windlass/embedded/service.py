@@ -103,12 +103,12 @@ class EngineService:
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
         wanted = {**FILTERS, **query}
         after, limit = parse_place(wanted.pop("after", None)), int(wanted.pop("limit", 100))
-        sort = parse_sort(wanted.pop("sort"))
+        sort, estimates = parse_sort(wanted.pop("sort")), bool(wanted.pop("estimates", False))
         for name in LISTS:
             if isinstance(wanted[name], str):
                 wanted[name] = [wanted[name]]
         queries = (await self._api()).queries
-        return await queries.jobs(job_filter(self._who, **wanted), after, limit, sort)
+        return await queries.jobs(job_filter(self._who, **wanted), after, limit, sort, estimates)
 
     async def cancel(self, request: CancelRequest) -> CancelReply:
         return await (await self._api()).jobs.cancel(request, self._who)

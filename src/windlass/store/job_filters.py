@@ -11,7 +11,8 @@ from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, LogRow, Progress
 from windlass.domain.rows.records import JobRecord, Lease
-from windlass.domain.rows.views import JobFilter, newest_attempt
+from windlass.domain.rows.views import JobFilter, JobSort, newest_attempt
+from windlass.domain.values.errors import InvalidInput
 from windlass.store.job_search import JobText, found_in, searches
 
 BLOCKED: Final = State.BLOCKED.code
@@ -172,3 +173,17 @@ def make_view(
         progress=progress if progress is not None and progress.attempt == newest else None,
         dynamic=dynamic if dynamic is not None and dynamic.attempt == newest else None,
     )
+
+
+def check_states(wanted: JobFilter, sort: JobSort, can: frozenset[int]) -> None:
+    """Raises `InvalidInput` if an order cannot show jobs of the wanted states."""
+    states = states_of(wanted)
+    if states and not states <= can:
+        names = {
+            JobSort.RUNNING: "running jobs",
+            JobSort.PRIORITY: "queued jobs",
+            JobSort.FINISHED: "jobs that have ended",
+        }
+        raise InvalidInput(
+            "sort", "newest or oldest, for these states", sort, f"it is for {names[sort]}"
+        )

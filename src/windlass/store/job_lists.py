@@ -10,8 +10,9 @@ found by halving, and `SKEW_MS` more are looked at on both sides. Jobs in the or
 come from the event log, because an index of ends would make each of them cost more.
 """
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Final
 
@@ -34,6 +35,7 @@ from windlass.store.job_filters import (
     allows,
     asks_record,
     asks_spec,
+    check_states,
     decode_shape,
     fits,
     may_match,
@@ -44,6 +46,7 @@ from windlass.store.job_search import JobText, searches
 
 SCAN: Final = 5_000  # rows that one call looks at
 CHUNK: Final = 500  # rows that are read at once
+WIDEST: Final = 2_000  # rows that a list reads at once if few of those before matched
 LEAST: Final = 50  # of which so many at least are looked at closely
 SEARCHED: Final = 1_000  # rows whose texts one call searches
 COUNTED: Final = 10_000  # rows that one count looks at
@@ -68,9 +71,10 @@ class JobLists(ABC):
             return JobPage(await self._matching(wanted, shapes, await self._light(ids)), 0)
         found: list[JobRecord] = []
         sources = await self._sources(wanted)
-        looked, most = 0, _most(wanted)
+        looked, most, widths = 0, _most(wanted), _widths(limit)
         while looked < most:
-            rows = await self._next(sources, wanted, below, down=True)
+            width = min(next(widths), most - looked)
+            rows = await self._next(sources, wanted, below, width, down=True)
             if not rows or rows[0].job <= above:
                 return JobPage(found, 0, looked)
             some = await self._take(wanted, shapes, rows, limit - len(found))
@@ -110,7 +114,7 @@ class JobLists(ABC):
         count = looked = 0
         most = _most(wanted) if asks_record(wanted) or asks_spec(wanted) else COUNTED
         while looked < most:
-            rows = await self._next(sources, wanted, below, down=True)
+            rows = await self._next(sources, wanted, below, CHUNK, down=True)
             if not rows or rows[0].job <= above:
                 return JobCount(count, looked, True)
             count += await self._count(wanted, shapes, rows)
@@ -130,9 +134,10 @@ class JobLists(ABC):
         above = max(above, after[1] if after else 0)
         found: list[JobRecord] = []
         sources = await self._sources(wanted)
-        looked, most = 0, _most(wanted)
+        looked, most, widths = 0, _most(wanted), _widths(limit)
         while looked < most:
-            rows = await self._next(sources, wanted, above, down=False)
+            width = min(next(widths), most - looked)
+            rows = await self._next(sources, wanted, above, width, down=False)
             if not rows or rows[0].job >= below:
                 return SortedPage(found, None, looked)
             some = await self._take(wanted, shapes, rows, limit - len(found))
@@ -147,13 +152,13 @@ class JobLists(ABC):
         self, wanted: JobFilter, after: Place | None, limit: int
     ) -> SortedPage:
         """Sorts the leases, which are bounded by the fleet's slots."""
-        _check_states(wanted, JobSort.RUNNING, ACTIVE_CODES)
+        check_states(wanted, JobSort.RUNNING, ACTIVE_CODES)
         places = await self._leases_by_start(after or (-1, 0), SCAN)
         return await self._pick(wanted, places, limit, len(places) == SCAN)
 
     async def _next_taken(self, wanted: JobFilter, after: Place | None, limit: int) -> SortedPage:
         """Merges the first ready jobs of each shape."""
-        _check_states(wanted, JobSort.PRIORITY, frozenset({QUEUED}))
+        check_states(wanted, JobSort.PRIORITY, frozenset({QUEUED}))
         allowed = [row.id for row in await self._shapes() if allows(wanted, row.body)]
         if len(allowed) > SHAPES:
             hint = "filter by namespace, queue or task"
@@ -185,7 +190,7 @@ class JobLists(ABC):
         self, wanted: JobFilter, after: Place | None, limit: int
     ) -> SortedPage:
         """Walks the event log backwards; the place of a job is the number of its last event."""
-        _check_states(wanted, JobSort.FINISHED, ENDED_CODES)
+        check_states(wanted, JobSort.FINISHED, ENDED_CODES)
         shapes = await self._shapes_of(wanted)
         oldest, newest = await self._event_bounds()
         below = after[0] if after else newest + 1
@@ -273,23 +278,31 @@ class JobLists(ABC):
         return tuple(source for source, holds in drive.items() if states & holds)
 
     async def _next(
-        self, sources: tuple[Source, ...] | list[int], wanted: JobFilter, start: int, *, down: bool
+        self,
+        sources: tuple[Source, ...] | list[int],
+        wanted: JobFilter,
+        start: int,
+        width: int,
+        *,
+        down: bool,
     ) -> list[Candidate]:
         """Returns the next candidates below an id, descending, or above it, ascending."""
         if isinstance(sources, list):
-            return await self._next_of(sources, start, down)
+            return await self._next_of(sources, start, width, down)
         scan = self._scan if down else self._scan_up
-        found = [await scan(source, start, CHUNK, wanted.workflow) for source in sources]
+        found = [await scan(source, start, width, wanted.workflow) for source in sources]
         if len(found) == 1:
             return found[0]
         merged = merge(*found, key=lambda row: row.job, reverse=down)
         # A blocked job that still runs is in two of them.
-        return list({row.job: row for row in merged}.values())[:CHUNK]
+        return list({row.job: row for row in merged}.values())[:width]
 
-    async def _next_of(self, ids: Sequence[int], start: int, down: bool) -> list[Candidate]:
+    async def _next_of(
+        self, ids: Sequence[int], start: int, width: int, down: bool
+    ) -> list[Candidate]:
         if down:
-            return await self._light([job for job in ids if job < start][:CHUNK])
-        behind = [job for job in reversed(ids) if job > start][:CHUNK]
+            return await self._light([job for job in ids if job < start][:width])
+        behind = [job for job in reversed(ids) if job > start][:width]
         return (await self._light(behind[::-1]))[::-1]
 
     async def _shapes_of(self, wanted: JobFilter) -> frozenset[int] | None:
@@ -481,15 +494,7 @@ def _most(wanted: JobFilter) -> int:
     return SEARCHED if searches(wanted) else SCAN
 
 
-def _check_states(wanted: JobFilter, sort: JobSort, can: frozenset[int]) -> None:
-    """Raises `InvalidInput` if an order cannot show jobs of the wanted states."""
-    states = states_of(wanted)
-    if states and not states <= can:
-        names = {
-            JobSort.RUNNING: "running jobs",
-            JobSort.PRIORITY: "queued jobs",
-            JobSort.FINISHED: "jobs that have ended",
-        }
-        raise InvalidInput(
-            "sort", "newest or oldest, for these states", sort, f"it is for {names[sort]}"
-        )
+def _widths(limit: int) -> Iterator[int]:
+    """Yields how many rows to read at once: few at first, then more, as ever fewer match."""
+    first = 2 * max(LEAST, limit)
+    return (min(first << doubled, WIDEST) for doubled in itertools.count())

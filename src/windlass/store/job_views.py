@@ -10,6 +10,7 @@ from windlass.domain.rows.records import Attempt, JobRecord, RateRow, Worker
 from windlass.domain.rows.views import (
     FleetRow,
     JobMoment,
+    ReadySpan,
     WaitingJob,
     WorkerView,
     accepted_attempt,
@@ -76,6 +77,9 @@ class Views(JobLists):
     @abstractmethod
     async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
         """Returns the same, where each of the shapes may count up to `most`."""
+
+    @abstractmethod
+    async def ready_within(self, spans: Sequence[ReadySpan], most: int) -> list[int]: ...
 
     @abstractmethod
     async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]: ...

@@ -208,6 +208,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     worker: str | None
     indices: dict[str, tuple[str, ...]] = {}  # what it holds of indexed resources while it runs
+    # What is expected of it, and what such jobs took; in lists only if asked for (`estimates`).
     estimated_start: Estimate | None = None
     estimated_end: Estimate | None = None
     overdue: float | None = None  # seconds that it runs longer than 90 % of such jobs

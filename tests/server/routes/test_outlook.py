@@ -38,7 +38,9 @@ def test_a_waiting_job_tells_when_and_what_would_be_better() -> None:
             assert start["earliest"] <= start["likely"] <= start["latest"] < end["likely"]
             assert running["estimated_start"] is None
             assert running["estimated_end"]["likely"] < end["likely"]
-            (listed, _) = (await server.admin.get("/api/v1/jobs")).json()["jobs"]
+            (listed, _) = (await server.admin.get("/api/v1/jobs?estimates=true")).json()["jobs"]
             assert listed["estimated_start"] is not None
+            (listed, _) = (await server.admin.get("/api/v1/jobs")).json()["jobs"]
+            assert (listed["estimated_start"], listed["statistics"]) == (None, None)
 
     run(scenario())

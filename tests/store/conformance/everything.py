@@ -43,7 +43,7 @@ from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
 from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
-from windlass.domain.rows.views import JobFilter, JobSort
+from windlass.domain.rows.views import JobFilter, JobSort, ReadySpan
 from windlass.ports.store import Probe, WriteTx
 
 # Tables that no step below writes to yet. The list is exact.
@@ -299,6 +299,7 @@ ASK: list[Step] = [
     lambda tx: tx.views.holders(1, 10),
     lambda tx: tx.views.rate("team", "r"),
     lambda tx: tx.views.ready_before([1, 2], 2**62, 0, 10),
+    lambda tx: tx.views.ready_within([ReadySpan(1, 0, 0, 2**62, 0)], 10),
     lambda tx: tx.views.ready_sample(1, 2),
     lambda tx: tx.views.moments([1, 2, 3, 4, 5, 999]),
     lambda tx: tx.workflows.last_job(1),

@@ -1,10 +1,13 @@
 """`ViewsRead`: what explains a wait, read without a lock."""
 
+from functools import partial
+
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import QUEUED, RUNNING, event, grant, new_job, ticket, worker
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import RateRow
-from windlass.ports.store import WriteTx
+from windlass.domain.rows.views import ReadySpan
+from windlass.ports.store import ReadTx, WriteTx
 
 
 def test_the_fleet_is_told_by_name_with_what_each_holds(store: Driver) -> None:
@@ -35,6 +38,25 @@ def test_ready_jobs_before_a_place_are_counted_by_rank_and_id(store: Driver) -> 
             expected = [r for r in rows if r.shape in shapes and (r.rank, r.job) < (rank, job)]
             assert before(store, shapes, rank, job) == len(expected)
     assert before(store, [], 50, 1) == 0
+
+
+def test_ready_jobs_within_parts_of_lines_are_counted_up_to_a_limit(store: Driver) -> None:
+    rows = [ticket(job, shape=1 + job % 2, rank=10 * (job // 3)) for job in range(1, 13)]
+    store.transact(lambda tx: tx.places.add_ready(rows))
+    places = [(-(2**62), 0), (0, 2), (10, 4), (10, 5), (40, 0), (2**60, 0)]
+    spans = [ReadySpan(shape, *a, *b) for shape in (2, 1, 3) for a in places for b in places]
+    expected = [
+        sum(r.shape == span.shape and span[1:3] <= (r.rank, r.job) < span[3:5] for r in rows)
+        for span in spans
+    ]
+    assert max(expected) == 6
+    for most in (100, 2):
+        told = store.read(partial(_within, spans=spans, most=most))
+        assert told == [min(count, most) for count in expected]
+
+
+async def _within(tx: ReadTx, spans: list[ReadySpan], most: int) -> list[int]:
+    return await tx.views.ready_within(spans, most)
 
 
 def test_the_count_of_many_shapes_ends_where_it_was_told_to(store: Driver) -> None:

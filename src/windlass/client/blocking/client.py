@@ -177,9 +177,12 @@ class Client:
         while (event := self.run(next_of(events))) is not None:
             yield event
 
-    def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
-        """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…)."""
-        return self.run(self._client.jobs(limit, **filters))
+    def jobs(self, limit: int = 100, *, estimates: bool = False, **filters: Any) -> list[Job]:
+        """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…).
+
+        With `estimates` each says when it is expected to start and end, and what such jobs took.
+        """
+        return self.run(self._client.jobs(limit, estimates=estimates, **filters))
 
     def explain(self, job: int) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""

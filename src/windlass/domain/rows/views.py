@@ -104,6 +104,16 @@ class Census(NamedTuple):
     workers: list[tuple[int, int, int]]
 
 
+class ReadySpan(NamedTuple):
+    """A part of the line of a shape: from one rank and job on, up to another."""
+
+    shape: int
+    since_rank: int
+    since_job: int
+    rank: int
+    job: int
+
+
 class WaitingJob(NamedTuple):
     """A ready job. It waits since `since`, unless it was tried before: then that is None."""
 

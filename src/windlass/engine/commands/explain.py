@@ -10,6 +10,7 @@ from windlass.engine.explain.forecast import ActiveWorkers, Outlook, outlooks
 from windlass.engine.explain.job import Explainer, Sees
 from windlass.engine.explain.time_spent import time_spent
 from windlass.engine.explain.worker import explain_worker
+from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx, Store
@@ -59,3 +60,11 @@ class Explain:
     async def outlooks(self, tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, Outlook]:
         """Returns what is expected of these jobs, within a read of the caller."""
         return await outlooks(tx, self._catalog, self._active, views)
+
+    async def levels(self, tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, Outlook]:
+        """Returns their outlooks without what is expected: only how far dependents raise them."""
+        await self._catalog.know(tx, [view.facts.shape for view in views])
+        return {
+            view.facts.id: Outlook(inherited=inherited_levels(self._catalog, view.facts))
+            for view in views
+        }

@@ -1,6 +1,6 @@
 """Forecasts for jobs that are shown, from the queue before each and past run times."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.explain.forecast import Forecast, Line, forecast, mixture, remaining
@@ -9,20 +9,18 @@ from windlass.domain.matching.workers import may_claim
 from windlass.domain.rows.records import JobFacts, JobRecord
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import FOREVER
+from windlass.engine.explain.lines import lines_before
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.ports.store import Head, ReadTx
+from windlass.ports.store import ReadTx
 
 BLOCKED: Final = State.BLOCKED.code
-COUNTED: Final = 10_001  # more jobs ahead do not improve a forecast
-APART: Final = 8  # shapes ahead that are counted separately; the others are counted together
 MOST: Final = 100  # jobs of a list that get a forecast
 MANY: Final = 500  # workers
 LASTS_MS: Final = 2_000
 ALIKE_MS: Final = 1_000  # jobs of a list that were submitted this close together share a line
 SAMPLE: Final = 30  # jobs from each end of a shape whose kinds stand for all
-PROFILES: Final = 16  # distinct workers whose other work we check
 
 
 class Outlook(NamedTuple):
@@ -77,8 +75,6 @@ class Forecaster:
         self._tx = tx
         self._catalog = catalog
         self._active = active or ActiveWorkers()
-        self._workers: list[ActiveWorker] = []
-        self._heads: list[Head] = []
         self._kinds = kinds or Kinds(tx, catalog)
         self._mixes: dict[int, Summary | None] = {}
         self._lines: dict[tuple[int, int], Line] = {}
@@ -88,47 +84,61 @@ class Forecaster:
         wanted = [view for view in views if _has_future(view)][:MOST]
         if not wanted:
             return {}
-        await self._read(wanted)
-        return {view.facts.id: await self._of(view) for view in wanted}
+        await self._kinds.learn((view.facts.shape, view.spec) for view in wanted)
+        waiting = [view for view in wanted if self._is_in_line(view)]
+        if waiting:
+            await self._stand_in_line(waiting)
+        return {view.facts.id: self._of(view) for view in wanted}
 
-    async def _read(self, views: Sequence[JobRecord]) -> None:
-        if any(view.lease is None for view in views):
-            self._workers = await self._active.workers(self._tx, self._catalog)
-            self._heads = await self._tx.places.heads()
-            await self._catalog.know(self._tx, (head.shape for head in self._heads))
-        await self._kinds.learn((view.facts.shape, view.spec) for view in views)
+    def _is_in_line(self, view: JobRecord) -> bool:
+        """Returns False also for jobs that wait for an operator or for somebody's answer."""
+        return not (
+            view.lease is not None
+            or self._catalog.paused(view.facts.shape)
+            or (view.not_before is not None and view.not_before >= FOREVER)
+        )
 
-    async def _of(self, view: JobRecord) -> Forecast:
+    async def _stand_in_line(self, views: Sequence[JobRecord]) -> None:
+        """Finds the lines before these jobs; jobs of about the same rank share one."""
+        tx, catalog = self._tx, self._catalog
+        workers = await self._active.workers(tx, catalog)
+        heads = await tx.places.heads()
+        await catalog.know(tx, (head.shape for head in heads))
+        firsts: dict[tuple[int, int], JobRecord] = {}
+        for view in views:
+            firsts.setdefault(_alike(view.facts), view)
+        able = {
+            shape: [one for one in workers if one.profile.runs(shape)]
+            for shape in {shape for shape, _ in firsts}
+        }
+        jobs = [
+            (first.facts, [one.profile for one in able[first.facts.shape]])
+            for first in firsts.values()
+        ]
+        parts = await lines_before(tx, catalog, jobs, heads)
+        for alike, first in firsts.items():
+            before, takers = parts[first.facts.id], able[first.facts.shape]
+            own = self._kinds.of(first.facts.shape, first.spec)
+            self._lines[alike] = Line(
+                slots=sum(one.slots for one in takers),
+                free=sum(max(0, one.slots - one.held) for one in takers),
+                ahead=sum(count for _, count in before),
+                mix=await mix_of(tx, self._kinds, before, own, self._mixes),
+            )
+
+    def _of(self, view: JobRecord) -> Forecast:
         facts, now = view.facts, self._tx.now
         own = self._kinds.of(facts.shape, view.spec)
         if view.lease is not None:
             return remaining(own, now - (view.lease.started_at or now))
-        if self._catalog.paused(facts.shape):
-            return Forecast()  # an operator must resume its queue
-        if view.not_before is not None and view.not_before >= FOREVER:
-            return Forecast()  # its function waits for somebody
-        line = await self._line(facts, own)
+        line = self._lines.get(_alike(facts)) if self._is_in_line(view) else None
+        if line is None:
+            return Forecast()
         return forecast(line, own, max(0, (view.not_before or now) - now))
 
-    async def _line(self, facts: JobFacts, own: Summary | None) -> Line:
-        """Returns the line before a job; in a list, jobs of about the same rank share one."""
-        alike = facts.shape, facts.rank // ALIKE_MS
-        found = self._lines.get(alike)
-        if found is None:
-            found = self._lines[alike] = await self._count(facts, own)
-        return found
 
-    async def _count(self, facts: JobFacts, own: Summary | None) -> Line:
-        able = [one for one in self._workers if one.profile.runs(facts.shape)]
-        parts = await line_before(
-            self._tx, self._catalog, facts, self._heads, [one.profile for one in able]
-        )
-        return Line(
-            slots=sum(one.slots for one in able),
-            free=sum(max(0, one.slots - one.held) for one in able),
-            ahead=sum(count for _, count in parts),
-            mix=await mix_of(self._tx, self._kinds, parts, own, self._mixes),
-        )
+def _alike(facts: JobFacts) -> tuple[int, int]:
+    return facts.shape, facts.rank // ALIKE_MS
 
 
 async def outlooks(
@@ -177,32 +187,6 @@ async def typical(tx: ReadTx, kinds: Kinds, shape: int, most: int) -> Summary | 
     jobs = [(shape, one.spec) for one in await tx.views.ready_sample(shape, most)]
     await kinds.learn(jobs)
     return mixture((1, found) for job in jobs if (found := kinds.of(*job)) is not None)
-
-
-async def line_before(
-    tx: ReadTx,
-    catalog: Catalog,
-    facts: JobFacts,
-    heads: Iterable[Head],
-    profiles: Iterable[Profile],
-) -> list[tuple[int, int]]:
-    """Returns (shape, number of ready jobs) before a job, as far as its workers take them."""
-    distinct = list({profile.digest: profile for profile in profiles}.values())[:PROFILES]
-    before = [
-        head.shape
-        for head in heads
-        if (head.rank, head.job) < (facts.rank, facts.id)
-        and not catalog.paused(head.shape)
-        and any(profile.runs(head.shape) for profile in distinct)
-    ]
-    count = tx.views.ready_before
-    counted = [
-        (shape, await count([shape], facts.rank, facts.id, COUNTED)) for shape in before[:APART]
-    ]
-    if len(before) > APART:
-        rest = await count(before[APART:], facts.rank, facts.id, COUNTED)
-        counted.append((before[APART], rest))
-    return counted
 
 
 def _has_future(view: JobRecord) -> bool:

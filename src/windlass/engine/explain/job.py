@@ -33,8 +33,9 @@ from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.dependencies import way_to_root, what_blocks
 from windlass.engine.explain.fleet import Fleet
-from windlass.engine.explain.forecast import PROFILES, line_before, mix_of
+from windlass.engine.explain.forecast import mix_of
 from windlass.engine.explain.limits import limited
+from windlass.engine.explain.lines import PROFILES, line_before
 from windlass.engine.explain.notes import deadlines_and_holds, rejection
 from windlass.engine.explain.pools import pools_for, workers_starting
 from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together

@@ -13,6 +13,7 @@ from windlass.api.render import show_artifact
 from windlass.domain.access.actions import Action
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.rows.files import ArtifactRow, LogState
+from windlass.engine.attempts.log_segments import LARGEST
 from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import (
     READ_LIMIT,
@@ -23,7 +24,7 @@ from windlass.engine.files.follow_log import (
     next_part,
     settle,
 )
-from windlass.engine.files.logs import LARGEST, LogQuery, LogReading
+from windlass.engine.files.logs import LogQuery, LogReading
 from windlass.server.http.call import Call
 from windlass.server.http.replies import BINARY, TEXT, Stream
 from windlass.server.http.routes import Routes

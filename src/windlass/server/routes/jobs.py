@@ -83,11 +83,13 @@ async def list_jobs(
     after: str = "",
     limit: PageSize = 100,
     as_of: str | None = None,
+    estimates: bool = False,
 ) -> JobList:
     """Returns a page of jobs, newest first unless `sort` says otherwise.
 
     `text` and `regex` (of RE2) are looked for in names, commands, functions and error messages.
-    `as_of` shows jobs as they were at a time, without those that were deleted since.
+    `as_of` shows jobs as they were at a time, without those that were deleted since. With
+    `estimates` it also says when each is expected to start and end, and what such jobs took.
     """
     wanted = job_filter(
         call.who, state=state, queue=queue, namespace=namespace, task=task, name=name,
@@ -98,7 +100,7 @@ async def list_jobs(
     order, place = parse_sort(sort), parse_place(after)
     if as_of is not None:
         return await PastJobs(call.services.engine).jobs(wanted, place, limit, order, as_of)
-    return await call.services.queries.jobs(wanted, place, limit, order)
+    return await call.services.queries.jobs(wanted, place, limit, order, estimates)
 
 
 @routes.get("/count", needs=Action.READ_JOBS)

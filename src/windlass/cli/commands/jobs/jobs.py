@@ -73,14 +73,11 @@ def list_jobs(
         "workflow": workflow, "namespace": namespace, "submitted_by": submitted_by,
         "dead": "true" if dead else None,
     }  # fmt: skip
-    if columns is not None:
-        from windlass.cli.output.job_table import read_columns
-
-        read_columns(columns)  # A wrong one is refused also if there are no jobs.
+    estimates = _shows_estimates(columns)
     if watch:
-        _watch(at, filters, limit, columns)
+        _watch(at, filters | {"estimates": estimates}, limit, columns)
         return
-    found = _all_jobs(at, filters, limit)
+    found = _all_jobs(at, filters | {"estimates": "true" if estimates or json else None}, limit)
     if json:
         print_json(found)
     elif found:
@@ -90,6 +87,15 @@ def list_jobs(
 
         say("no jobs", DIM)
         warn_of_typos(at, queue, task)
+
+
+def _shows_estimates(columns: str | None) -> bool:
+    """Returns whether a column shows them; refuses a wrong one, even if there are no jobs."""
+    if columns is None:
+        return True
+    from windlass.cli.output.job_table import read_columns
+
+    return "expected" in read_columns(columns)
 
 
 def _print_jobs(jobs: list[Job], columns: str | None) -> None:

@@ -14,6 +14,7 @@ from windlass.domain.rows.views import (
     JobPage,
     JobSort,
     Place,
+    ReadySpan,
     SortedPage,
     WaitingJob,
     WorkerView,
@@ -80,6 +81,10 @@ class ViewsRead(Protocol):
 
     async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
         """Counts ready jobs of these shapes before (rank, job), up to `most`."""
+        ...
+
+    async def ready_within(self, spans: Sequence[ReadySpan], most: int) -> list[int]:
+        """Counts the ready jobs in each of these parts of lines, up to `most` in each."""
         ...
 
     async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:

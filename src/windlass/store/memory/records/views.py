@@ -15,7 +15,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, ReadySpan, WaitingJob
 from windlass.store.job_filters import (
     BAD_CODES,
     BLOCKED,
@@ -223,6 +223,23 @@ class MemoryViews(Views):
             if ticket.shape in wanted and (ticket.rank, ticket.job) < (rank, job)
         )
         return sum(1 for _ in islice(found, most))
+
+    async def ready_within(self, spans: Sequence[ReadySpan], most: int) -> list[int]:
+        return [
+            sum(
+                1
+                for _ in islice(
+                    (
+                        ticket
+                        for ticket in self._tables.ready
+                        if ticket.shape == span.shape
+                        and span[1:3] <= (ticket.rank, ticket.job) < span[3:5]
+                    ),
+                    most,
+                )
+            )
+            for span in spans
+        ]
 
     async def census(self, most: int) -> Census:
         tables = self._tables

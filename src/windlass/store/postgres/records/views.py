@@ -14,7 +14,7 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, ReadySpan, WaitingJob
 from windlass.store import job_lists
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_search import JobText
@@ -188,6 +188,10 @@ class PostgresViews(Views):
     async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
         args = list(shapes), rank, job, most
         return int(await self._session.fetch_value("ready_before", *args))
+
+    async def ready_within(self, spans: Sequence[ReadySpan], most: int) -> list[int]:
+        columns = map(list, zip(*spans, strict=True))
+        return [row[0] for row in await self._session.fetch("ready_within", *columns, most)]
 
     async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
         rows = await self._session.fetch("ready_sample", shape, most)

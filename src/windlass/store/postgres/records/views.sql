@@ -215,6 +215,22 @@ CROSS JOIN LATERAL (
     ) AS before
 ) AS found
 
+-- name: ready_within
+-- Each part of a line is walked by the primary key.
+SELECT found.count
+FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    WITH ORDINALITY AS span (shape, since_rank, since_job, rank, job, place)
+CROSS JOIN LATERAL (
+    SELECT count(*) FROM (
+        SELECT FROM ready r
+        WHERE r.shape = span.shape
+            AND (r.rank, r.job) >= (span.since_rank, span.since_job)
+            AND (r.rank, r.job) < (span.rank, span.job)
+        LIMIT $6
+    ) AS within
+) AS found
+ORDER BY span.place
+
 -- name: ready_sample
 -- Both ends of a shape's jobs; a job that stands at both is told once.
 SELECT

@@ -8,7 +8,7 @@ import apsw
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, WaitingJob
+from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, ReadySpan, WaitingJob
 from windlass.store.job_filters import Candidate, Source, Standing
 from windlass.store.job_search import JobText
 from windlass.store.job_views import FilesOf, Views
@@ -176,6 +176,10 @@ class SqliteViews(Views):
         probes = [(shape, rank, job, most) for shape in shapes]
         rows: list[Row] = list(self._executemany(QUERIES["ready_before"], probes))
         return sum(count for (count,) in rows)
+
+    async def ready_within(self, spans: Sequence[ReadySpan], most: int) -> list[int]:
+        probes = [(*span, most) for span in spans]
+        return [count for (count,) in self._executemany(QUERIES["ready_within"], probes)]
 
     async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
         return list(map(WaitingJob._make, self._execute(QUERIES["ready_sample"], (shape, most))))

@@ -166,6 +166,13 @@ SELECT count(*) FROM (
     SELECT 1 FROM ready WHERE shape = ?1 AND (rank, job) < (?2, ?3) LIMIT ?4
 ) AS below;
 
+-- name: ready_within
+-- A walk along the primary key between two places: its cost is the number of rows found.
+SELECT count(*) FROM (
+    SELECT 1 FROM ready
+    WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) < (?4, ?5) LIMIT ?6
+) AS below;
+
 -- name: ready_sample
 -- Both ends of a shape's jobs; a job that stands at both is told once.
 SELECT
