@@ -19,7 +19,7 @@ from windlass.providers.local import workers_below
 pytestmark = pytest.mark.slow
 
 ROOT: Final = Path(__file__).parent.parent.parent
-LONGEST_S: Final = 150
+LONGEST_S: Final = 300
 STATES: Final = {
     "completed",
     "failed",
@@ -104,7 +104,7 @@ def look_around(data: Path) -> None:
             (solver,) = (await fetch(client, "/api/v1/fuzz"))["solvers"]
             return bool(solver["open_findings"])
 
-        client.run(until("fuzzing has found the bug", is_found, 90))
+        client.run(until("fuzzing has found the bug", is_found, 180))
         assert set(get(client, "/api/v1/namespaces")["namespaces"]) >= {"default", "media"}
 
 

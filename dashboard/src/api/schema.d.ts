@@ -5251,6 +5251,7 @@ export interface operations {
                 after?: string;
                 limit?: number;
                 as_of?: string | null;
+                estimates?: boolean;
             };
             header?: never;
             path?: never;

@@ -79,6 +79,6 @@ def test_what_does_not_fit_is_named_in_plain_words() -> None:
 def test_a_list_of_jobs_takes_the_filters_that_clients_know() -> None:
     (route,) = [r for r in ROUTES if (r.method, r.path) == ("GET", "/api/v1/jobs")]
     taken = {p.name for p in signature_of(route).query}
-    assert taken == {*JOB_FILTERS, "after", "limit", "as_of"}
+    assert taken == {*JOB_FILTERS, "after", "limit", "as_of", "estimates"}
     with pytest.raises(WindlassError, match=r"unknown query parameter stat; did you mean state\?"):
         Binder(signature_of(route)).bind(b"stat=failed", b"")
