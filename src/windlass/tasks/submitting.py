@@ -10,6 +10,7 @@ import msgspec
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks.single import about_one
 
 if TYPE_CHECKING:
     from windlass.client.blocking.handles import JobHandle
@@ -135,12 +136,16 @@ class Submits(Generic[P, R_co]):
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> "JobHandle[R_co]":
         """Submits a call with the default client; inside a job, as a child of that job."""
-        (made,) = default_submitter().submit_many([self.job(*args, **kwargs)])
+        job = self.job(*args, **kwargs)
+        with about_one(job):
+            (made,) = default_submitter().submit_many([job])
         return cast("JobHandle[R_co]", made)
 
     async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> "AsyncJob[R_co]":
         """Does the same in async code, in any event loop."""
-        (made,) = await default_submitter().as_async().submit_many([self.job(*args, **kwargs)])
+        job = self.job(*args, **kwargs)
+        with about_one(job):
+            (made,) = await default_submitter().as_async().submit_many([job])
         return cast("AsyncJob[R_co]", made)
 
     def map(self, *arguments: Iterable[Any]) -> "list[JobHandle[R_co]]":
@@ -185,7 +190,9 @@ def jobs_of(task: Submits[..., Any], arguments: Sequence[Iterable[Any]]) -> list
             jobs.append(task.job(*values))
         except InvalidInput as error:
             field = f"map[{number}].{error.field}"
-            raise InvalidInput(field, error.expected, error.got, error.hint) from None
+            refusal = InvalidInput(field, error.expected, error.got, error.hint)
+            refusal.of = error.of
+            raise refusal from None
     if len(jobs) > 1 and jobs[0].key is not None:
         raise InvalidInput("key", "unset for map: a key stands for one job", jobs[0].key)
     return jobs

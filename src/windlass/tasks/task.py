@@ -109,15 +109,24 @@ class Task(Submits[P, R_co]):
         if args or kwargs or self.signature.parameters:
             if not self.codec.fits(args, kwargs):
                 self._bind(args, kwargs)
-            listed, named = self.codec.encode(args, kwargs)
+            listed, named = self._encode(args, kwargs)
         call = {"function": self.path, "args": listed, "kwargs": named}
         made = msgspec.structs.replace(self._job, args=call)
         return with_files(made) if next(MADE) - before > 1 else made
 
     def _named_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         self._bind(args, kwargs)
-        listed, named = self.codec.encode(args, kwargs)
+        listed, named = self._encode(args, kwargs)
         return as_arguments(self._bind(listed, named))
+
+    def _encode(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        try:
+            return self.codec.encode(args, kwargs)
+        except InvalidInput as error:
+            error.of = self._function.__qualname__
+            raise
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         try:
