@@ -104,6 +104,7 @@ class Transport:
     ) -> None:
         """`renew` gets a token that was refused, and returns one to use instead, if any."""
         self._servers = [one.strip().rstrip("/") for one in server.split(",")]
+        self.addresses = frozenset(self._servers)
         self.token = token
         self._trust: ssl.SSLContext | bool = True if trust is None else trust
         self._socket = socket

@@ -102,6 +102,12 @@ class ChildJob:
             "job that runs `after` it, or ask with a client outside",
         )
 
+    def __eq__(self, other: object) -> bool:
+        return self._number == other.id if isinstance(other, ChildJob) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
     def __repr__(self) -> str:
         return f"<job {self.id}>"
 
