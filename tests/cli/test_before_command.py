@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from windlass.cli.options.before_command import command_first
+from windlass.cli.before_command import command_first
 
 URL = "http://127.0.0.1:9"
 

@@ -48,6 +48,8 @@ def test_a_misspelt_key_of_a_workflow_file_is_named_with_the_right_one(
     done = Program(tmp_path)("workflows", "submit", str(file), "--dry-run")
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     file.write_text(FILE)
+    right = Program(tmp_path)("workflows", "submit", str(file), "--dry-run")
+    assert right.stdout.endswith("\n1 job; nothing was submitted\n")
     wrong = Program(tmp_path)("workflows", "submit", str(file), "--dry-run", "--param", "wrod=1")
     assert "unknown key wrod in parameters; did you mean word?" in wrong.stderr
 

@@ -80,7 +80,7 @@ def _command_first(words: Sequence[str]) -> Sequence[str]:
     """Moves shared options that stand before the command behind it."""
     if not any(word.startswith("-") for word in words[:2]):
         return words
-    from windlass.cli.options.before_command import command_first
+    from windlass.cli.before_command import command_first
 
     try:
         return command_first(words, _is_group)

@@ -58,7 +58,7 @@ def _usage_message(error: "CycloptsError") -> str:
 
 def _unknown_option(error: "UnknownOptionError") -> str:
     """Says which command does not know an option: it may have stood before the command."""
-    from windlass.cli.options.before_command import SHARED, TOKEN_FLAGS, TOKEN_HINT
+    from windlass.cli.before_command import SHARED, TOKEN_FLAGS, TOKEN_HINT
 
     name = error.token.keyword or error.token.value
     command = f"`{' '.join(('windlass', *(error.command_chain or ())))}`"
