@@ -110,3 +110,8 @@ def fail_deeply(depth: int) -> None:
         except ValueError as error:
             raise ValueError("x" * 10_000) from error
     raise ValueError("bottom \0 \ud800")
+
+
+@windlass.task
+def count_up(count: int):  # type: ignore[no-untyped-def]
+    return (number for number in range(count))

@@ -4,7 +4,7 @@ The client is above this package, so whoever owns it registers how to get it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -19,6 +19,20 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
+
+
+# What Celery, RQ, Dramatiq, Huey and Prefect call our methods.
+ELSEWHERE: Final = {
+    "apply_async": "options(…).submit(…)",
+    "delay": "submit(…)",
+    "enqueue": "submit(…)",
+    "kiq": "submit(…)",
+    "schedule": "options(delay=…).submit(…)",
+    "send": "submit(…)",
+    "send_with_options": "options(…).submit(…)",
+    "starmap": "map(…)",
+    "with_options": "options(…)",
+}
 
 
 class AsyncSubmitter(Protocol):
@@ -173,6 +187,13 @@ class Submits(Generic[P, R_co]):
 
         return submit_in(connection, self.job(*args, **kwargs))
 
+    if not TYPE_CHECKING:  # Type checkers know the attributes that there are.
+
+        def __getattr__(self, name: str) -> NoReturn:
+            ours = ELSEWHERE.get(name)
+            hint = "" if ours is None else f"; use `{ours}`"
+            raise AttributeError(f"a task has no {name}{hint}", name=name, obj=self)
+
     async def submit_in_async(
         self, connection: Any, /, *args: P.args, **kwargs: P.kwargs
     ) -> "TransactionJob":
@@ -186,6 +207,9 @@ def jobs_of(task: Submits[..., Any], arguments: Sequence[Iterable[Any]]) -> list
     """Returns a job for each set of arguments."""
     if not arguments:
         raise InvalidInput("map", "given a list for each argument", "none")
+    for values in arguments:
+        if not isinstance(values, Iterable):
+            raise InvalidInput("map", "given a list for each argument", values)
     lists = [list(values) for values in arguments]
     lengths = sorted({len(values) for values in lists})
     if len(lengths) > 1:
