@@ -18,6 +18,8 @@ WRONG = [
      "expected --workflow to be the id of an existing workflow, got 999999"),
     (("submit", "--resources", "cpus=x", "--", "true"),
      "expected --resources.cpus to be a whole number of 0 or more, got x"),
+    (("run", "--requires", "memory>=x", "--", "true"), "expected --requires memory to be a size"),
+    (("run", "--priority", "urgent", "--", "true"), "expected --priority to be high, medium, low"),
     (("submit", "--count", "0", "--", "true"), "expected --count to be from 1 to 100,000, got 0"),
     (("submit", "--task", "shell"), "expected --args.argv to be given, got nothing"),
     ((*SHELL, "{}"), "expected --args.argv to be given, got nothing"),
@@ -36,6 +38,13 @@ def test_what_is_wrong_is_named_with_what_was_expected(up: Program) -> None:
         done = up(*words)
         assert done.returncode == 2, (words, done.stdout)
         assert said in done.stderr, (words, done.stderr)
+
+
+def test_run_does_not_say_where_its_job_is_in_a_list(up: Program) -> None:
+    holder = up.text("submit", "--key", "one", "--delay", "1h", "--", "true").strip()
+    other = up("run", "--key", "one", "--delay", "1h", "--", "false")
+    up("cancel", holder)
+    assert other.stderr.startswith("windlass: key 'one' is used by job"), other.stderr
 
 
 def test_a_program_that_is_missing_is_named(up: Program) -> None:

@@ -48,6 +48,8 @@ def test_a_misspelt_key_of_a_workflow_file_is_named_with_the_right_one(
     done = Program(tmp_path)("workflows", "submit", str(file), "--dry-run")
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     file.write_text(FILE)
+    right = Program(tmp_path)("workflows", "submit", str(file), "--dry-run")
+    assert right.stdout.endswith("\n1 job; nothing was submitted\n")
     wrong = Program(tmp_path)("workflows", "submit", str(file), "--dry-run", "--param", "wrod=1")
     assert "unknown key wrod in parameters; did you mean word?" in wrong.stderr
 
@@ -87,6 +89,11 @@ def test_an_unknown_queue_or_task_that_is_close_to_a_known_one_is_warned_of(up: 
     assert new.returncode == 0, "a new name is allowed"
     assert "queue overnigth does not exist yet; did you mean overnight?" in new.stderr
     assert "no worker runs task shel; did you mean shell?" in new.stderr
+    path = up("submit", "--delay", "1h", "--task", "tasks:add", "--args", "[1]")
+    assert (
+        """functions are run with --task python --args '{"function": "tasks:add"}'""" in path.stderr
+    )
+    up.text("cancel", path.stdout.strip())
     none = up("jobs", "--queue", "defualt")
     assert none.stdout == "no jobs\n"
     assert "; did you mean default?" in none.stderr

@@ -1,7 +1,7 @@
 """`task.submit`, `task.map` and their like: with the default client, and inside a job."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def test_a_map_submits_a_job_for_each_set_of_arguments(client: windlass.Client) 
         functions.double.options(key="k").map([1, 2])
     with pytest.raises(InvalidInput, match="arguments that"):
         functions.add.map([1])
-    with pytest.raises(InvalidInput, match=r"map\[1\]\.args\.left to be int"):
+    with pytest.raises(InvalidInput, match=r"map\[1\]\.args\.left of add to be int"):
         functions.add.map([1, "x"], [2, 3])
 
 
@@ -93,6 +93,36 @@ def test_inside_a_job_a_task_is_submitted_as_a_child(client: windlass.Client) ->
     assert "cannot ask for its result: submit a job that runs `after` it" in str(told["refusal"])
     ids = functions.submit_children_async.submit(2).result(timeout=60)
     assert [client.job(job).wait(timeout=60).state for job in ids] == ["completed"] * 3
+
+
+def test_errors_about_a_single_job_name_its_task_and_no_place_in_a_list(
+    client: windlass.Client,
+) -> None:
+    text: Any = "x"
+    shell, add = windlass.named("shell"), functions.add.options(priority="urgent")
+    held = functions.add.options(key="one", delay="1h")
+    held.submit(1, 2)
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("expected args.argv of shell to be a list", lambda: client.submit("shell", argv="ls")),
+        ("expected args.argv of shell to be a list", lambda: shell.submit(argv="ls")),
+        (
+            "expected args.argv of shell to be a list",
+            lambda: asyncio.run(shell.submit_async(argv="ls")),
+        ),
+        ("expected priority of add to be high", lambda: add.submit(1, 2)),
+        ("expected args.left of add to be int", lambda: functions.add.submit(text, 2)),
+        ("expected the job to be at most", lambda: shell.submit(argv=["x" * 2_000_000])),
+        ("key 'one' is used by job", lambda: held.submit(1, 3)),
+    ]
+    for said, submit in refused:
+        with pytest.raises(windlass.WindlassError) as error:
+            submit()
+        assert str(error.value).startswith(said)
+    with pytest.raises(InvalidInput) as single:
+        shell.submit(argv="ls")
+    assert single.value.field == "args.argv"
+    with pytest.raises(InvalidInput, match=r"expected jobs\[1\]\.args\.argv to be a list"):
+        client.submit_many([shell.job(argv=["ls"]), shell.job(argv="ls")])
 
 
 def test_a_default_client_is_made_when_it_is_first_needed(

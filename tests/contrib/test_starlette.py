@@ -1,6 +1,8 @@
 """The lifespan of Starlette and FastAPI applications: what it opens, it closes."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -98,3 +100,27 @@ def test_browsers_get_the_page_unless_it_is_left_out(tmp_path: Path, dashboard: 
             await api({"type": "http", "path": "/"}, None, None)  # type: ignore[arg-type]
 
     run(scene())
+
+
+LOGS = """
+import asyncio, structlog
+from windlass.contrib.starlette import WindlassApi
+
+async def main():
+    async with WindlassApi("memory:", "memory:", "data").running():
+        structlog.get_logger().info("quiet")
+        structlog.get_logger().warning("loud")
+
+asyncio.run(main())
+"""
+
+
+def test_a_mounted_api_logs_warnings_only_and_not_to_the_standard_output(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOGS], cwd=tmp_path, capture_output=True, text=True,
+        timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout == ""
+    assert "loud" in done.stderr
+    assert "quiet" not in done.stderr
+    assert "loop ran" not in done.stderr

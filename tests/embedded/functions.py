@@ -75,6 +75,15 @@ def plan_badly() -> str:
 
 
 @windlass.task
+def plan_one_badly() -> str:
+    try:
+        add.options(priority="urgent").submit(1, 2)
+    except InvalidInput as error:
+        return f"{type(error).__name__}: {error}"
+    return "accepted"
+
+
+@windlass.task
 def submit_children(count: int) -> dict[str, object]:
     """Submits child jobs as a program would, and asks one of them for its result."""
     made = add.options(priority="+1").map(range(count), range(count))
@@ -101,3 +110,8 @@ def fail_deeply(depth: int) -> None:
         except ValueError as error:
             raise ValueError("x" * 10_000) from error
     raise ValueError("bottom \0 \ud800")
+
+
+@windlass.task
+def count_up(count: int):  # type: ignore[no-untyped-def]
+    return (number for number in range(count))

@@ -45,6 +45,8 @@ def test_what_is_refused_is_raised_in_the_function(tmp_path: Path) -> None:
         plan, workflow = start(client, functions.plan_badly.job())
         assert finish(client, workflow).jobs == 1
         assert client.job(plan).result().startswith("InvalidInput: expected jobs[0].args.argv")
+        said = client.submit(functions.plan_one_badly).result(timeout=60)
+        assert said.startswith("InvalidInput: expected priority of add to be high")
 
 
 def test_a_shell_job_adds_jobs_to_its_workflow_without_a_server(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The pytest plugin, as a user's tests use it, and as all other tests do not notice it."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -21,6 +22,17 @@ def test_a_users_tests_pass_in_virtual_time() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "13 passed" in done.stdout
+
+
+def test_the_tests_of_the_guide_pass(tmp_path: Path) -> None:
+    guide = HERE.parents[1] / "docs/guides/testing.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "test_mail.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mail.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_loading_the_plugin_imports_nothing_of_windlass() -> None:

@@ -110,7 +110,7 @@ def test_local_files_are_sent_with_the_job(client: windlass.Client, tmp_path: Pa
     with client.workflow("files") as workflow:
         size = workflow.submit(values.size_of, path)
     assert size.result(timeout=60) == 100_000
-    with pytest.raises(InvalidInput, match=r"args\.path to be a file on this machine"):
+    with pytest.raises(InvalidInput, match=r"args\.path of size_of to be a file on this"):
         client.submit(values.size_of, tmp_path / "missing")
 
 

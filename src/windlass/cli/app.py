@@ -32,6 +32,7 @@ def run_command(words: Sequence[str]) -> None:
 
         sys.stdout.write(f"{version('windlass')}\n")
         return
+    words = _command_first(words)
     if words and words[0] == WORKER:
         from windlass.cli.commands.start.hide_secrets import restart_without_secrets
 
@@ -73,6 +74,27 @@ def run_command(words: Sequence[str]) -> None:
         from windlass.cli.output.errors import fail_on_file
 
         fail_on_file(error)
+
+
+def _command_first(words: Sequence[str]) -> Sequence[str]:
+    """Moves shared options that stand before the command behind it."""
+    if not any(word.startswith("-") for word in words[:2]):
+        return words
+    from windlass.cli.before_command import command_first
+
+    try:
+        return command_first(words, _is_group)
+    except WindlassError as error:
+        from windlass.cli.output.errors import fail
+
+        fail(error)
+
+
+def _is_group(name: str) -> bool:
+    """Returns whether a command has commands of its own."""
+    from windlass.cli.root import COMMANDS, app
+
+    return name in COMMANDS and any(not one.startswith("-") for one in app[name])
 
 
 def _start_tracing(words: Sequence[str]) -> None:

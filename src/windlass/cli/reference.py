@@ -70,7 +70,9 @@ batch = "7d"
 COMMANDS_START: Final = """\
 # Commands
 
-`windlass COMMAND --help` shows the same. `--json` prints JSON for programs.
+`windlass COMMAND --help` shows the same. `--json` prints JSON for programs. It, `--server`,
+`--data`, `--tls-ca` and `--namespace` may stand before the command too:
+`windlass --server URL jobs`.
 `windlass --install-completion` installs completion for your shell (bash, zsh, fish).
 
 ## Exit codes

@@ -33,7 +33,10 @@ class HasId(Protocol):
 
 
 class PlannedJob(AsyncJob[R_co]):
-    """A job of a workflow, which has an id once the workflow is submitted."""
+    """A job of a workflow, which has an id once the workflow is submitted.
+
+    It is equal to no other handle: inside the block it has no id, and a hash must not change.
+    """
 
     def __init__(self, service: Service, name: str, block: "AsyncWorkflowBlock") -> None:
         super().__init__(service, 0)
@@ -58,6 +61,12 @@ class PlannedJob(AsyncJob[R_co]):
         """Takes the ids from the answer to the submission."""
         self._number = number
 
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
     def __repr__(self) -> str:
         return f"<job {self._number or self.name}>"
 
@@ -65,7 +74,7 @@ class PlannedJob(AsyncJob[R_co]):
 class AsyncWorkflowBlock(AsyncWorkflow):
     """A workflow that is put together in an `async with` block and submitted when that ends.
 
-    Nothing is submitted if the block raises.
+    Nothing is submitted if the block raises. It is equal to no other handle, as its jobs are.
     """
 
     def __init__(self, service: Service, workflow: NewWorkflow) -> None:
@@ -140,6 +149,12 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         self.id = reply.workflow or 0
         for planned, number in zip(self._jobs.values(), reply.ids, strict=True):
             planned.submitted_as(number)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __repr__(self) -> str:
         return f"<workflow {self.id or self._new.name}>"

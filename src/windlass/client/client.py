@@ -27,6 +27,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName, Unreachable
 from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.local_files import UploadedFile
+from windlass.tasks.single import about_one
 from windlass.tasks.submitting import Submits, jobs_of
 from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import (
@@ -113,7 +114,9 @@ class AsyncClient:
 
         Options are those of the task: `client.submit(add.options(retries=3), 1, 2)`.
         """
-        (job,) = await self.submit_many([request_for(task, args, kwargs)])
+        request = request_for(task, args, kwargs)
+        with about_one(request):
+            (job,) = await self.submit_many([request])
         return job
 
     async def map(self, task: Submits[..., R], /, *arguments: Iterable[Any]) -> list[AsyncJob[R]]:

@@ -22,7 +22,7 @@ ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected", "ski
 
 
 class AsyncJob(Generic[R_co]):
-    """A submitted job."""
+    """A submitted job. Handles of one job are equal, also those of two clients of one server."""
 
     def __init__(self, service: Service, job: int) -> None:
         self._service = service
@@ -140,6 +140,14 @@ class AsyncJob(Generic[R_co]):
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AsyncJob):
+            return NotImplemented
+        return self.id == other.id and self._service.installation == other.service.installation
+
+    def __hash__(self) -> int:
+        return hash((self._service.installation, self.id))
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"

@@ -5,7 +5,7 @@ the same words: handles and clients do not know which of the two answers.
 """
 
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import quote
@@ -77,6 +77,11 @@ WHOLE_LOG: Final = LogChoice()
 
 class Service(Protocol):
     """Raises the errors of `windlass.domain.values.errors`."""
+
+    @property
+    def installation(self) -> Hashable:
+        """Which jobs it knows: those of services with an equal one have the same ids."""
+        ...
 
     async def open(self) -> None:
         """Opens the connections; the first call does so too."""
@@ -220,6 +225,11 @@ class HttpService:
         self._reconnect = reconnect or Reconnect()
         self.planning = HttpPlanning(transport, self._reconnect, fresh_key)
         self.fleet = HttpFleet(transport, self._reconnect)
+
+    @property
+    def installation(self) -> Hashable:
+        """The addresses of its servers."""
+        return self.transport.addresses
 
     async def open(self) -> None:
         """Connections are made as they are needed."""

@@ -41,6 +41,7 @@ LONGEST_RETRY_SECONDS = 60  # of what servers and proxies ask for
 IDLE_SECONDS = 30.0
 SAFE = "/%!$&'()*+,;=:@~"  # characters that a path keeps unquoted
 UNAUTHORIZED = 401
+REFUSAL = "this needs a valid token"  # how the answer without one begins
 WARNED_OF = 2**20  # bytes; aiohttp warns about larger bodies that are not files
 
 # What TLS libraries say about an answer that is not TLS.
@@ -104,6 +105,7 @@ class Transport:
     ) -> None:
         """`renew` gets a token that was refused, and returns one to use instead, if any."""
         self._servers = [one.strip().rstrip("/") for one in server.split(",")]
+        self.addresses = frozenset(self._servers)
         self.token = token
         self._trust: ssl.SSLContext | bool = True if trust is None else trust
         self._socket = socket
@@ -377,6 +379,8 @@ def error_of(response: Answer) -> WindlassError:
         unavailable = StoreUnavailable(message, bool(body.get("outcome_unknown", False)))
         unavailable.code = code  # such as `disk_full`
         return unavailable
+    if response.status == UNAUTHORIZED and message.startswith(REFUSAL):
+        message = f"{message}; pass one as `token`, or set WINDLASS_TOKEN"
     return ServerError(response.status, code, message)
 
 

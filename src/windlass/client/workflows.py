@@ -22,7 +22,7 @@ OPEN = ("queued", "assigned", "running", "retrying", "blocked")
 
 
 class AsyncWorkflow:
-    """A submitted workflow."""
+    """A submitted workflow. Handles of one workflow are equal, as those of a job are."""
 
     def __init__(self, service: Service, workflow: int) -> None:
         self._service = service
@@ -105,6 +105,14 @@ class AsyncWorkflow:
     async def _some(self, states: Sequence[str]) -> list[Job]:
         query = {"workflow": self.id, "state": list(states), "limit": SHOWN}
         return (await self._service.jobs(query)).jobs
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AsyncWorkflow):
+            return NotImplemented
+        return self.id == other.id and self._service.installation == other._service.installation
+
+    def __hash__(self) -> int:
+        return hash((self._service.installation, self.id))
 
     def __repr__(self) -> str:
         return f"<workflow {self.id}>"

@@ -38,7 +38,8 @@ class WindlassApi:
     clients use the address of the path: `https://shop.example/windlass`. It answers while its
     lifespan runs: give it to `WindlassLifespan(api=...)`. The first admin token is written to
     `admin.token` in the folder `data`. Browsers get the dashboard there, unless `dashboard` is
-    False. Limits of connections are those of the server around it.
+    False. Limits of connections are those of the server around it. It logs warnings to standard
+    error, unless the application has configured structlog.
     """
 
     def __init__(
@@ -65,6 +66,9 @@ class WindlassApi:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Runs the server; it answers within this block."""
+        from windlass.embedded.opening import log_warnings_only  # not where only a client is used
+
+        log_warnings_only()
         self._data.mkdir(parents=True, exist_ok=True)
         async with running_services(self._options) as services:
             self.token = await ensure_admin_token(services, self._data / "admin.token")

@@ -51,7 +51,7 @@ def _options(
             f"importing {name} to run one of its functions opened an embedded client: put "
             'what the program does below `if __name__ == "__main__":`',
         )
-    _log_warnings_only()
+    log_warnings_only()
     offer = parse_offer(resources or "", len(os.sched_getaffinity(0)))
     if str(store) in MEMORY:
         store, blobs = "memory:", blobs or "memory:"
@@ -65,7 +65,7 @@ def _options(
     )
 
 
-def _log_warnings_only() -> None:
+def log_warnings_only() -> None:
     """Logs only warnings to stderr, unless the program has configured structlog itself."""
     if not structlog.is_configured():
         structlog.configure(

@@ -4,7 +4,7 @@ It uses the same `windlass.api` as the server's routes, as an admin: there is no
 whoever can open the store sees every namespace.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,6 +81,11 @@ class EngineService:
         self._opened: _Api | None = None
         self.planning = EmbeddedPlanning(self._plan)
         self.fleet = EmbeddedFleet(self._fleet)
+
+    @property
+    def installation(self) -> Hashable:
+        """Itself: another embedded client has another engine."""
+        return self
 
     async def open(self) -> None:
         await self._api()

@@ -10,6 +10,7 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.tasks.local_files import refuse_files
+from windlass.tasks.single import about_one
 from windlass.tasks.submitting import with_ids
 from windlass.tasks.task import spec_of
 from windlass.tracing.current import current_trace, with_trace
@@ -89,7 +90,9 @@ class Current(msgspec.Struct, frozen=True):
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> int:
         """Adds a call of a marked function to this job's workflow and returns the new job's id."""
-        (job,) = self.submit_many([spec_of(function, args, kwargs)])
+        spec = spec_of(function, args, kwargs)
+        with about_one(spec):
+            (job,) = self.submit_many([spec])
         return job
 
     def submit_many(self, jobs: Sequence[JobSpec], key: str | None = None) -> list[int]:

@@ -32,7 +32,10 @@ class NamedTask(Submits[..., Any]):
     def job(self, *args: Any, **kwargs: Any) -> JobSpec:
         """Returns the job that runs this task with these arguments."""
         if args:
-            raise InvalidInput("args", "given by name", "arguments by position")
+            hint = "a function itself takes them by position, a task by its name does not"
+            refusal = InvalidInput("args", "given by name", "arguments by position", hint)
+            refusal.of = self._job.task
+            raise refusal
         from windlass.tasks.values.plain import named_arguments  # not before a job has arguments
 
         return msgspec.structs.replace(self._job, args=named_arguments(kwargs))

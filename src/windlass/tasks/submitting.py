@@ -4,12 +4,13 @@ The client is above this package, so whoever owns it registers how to get it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks.single import about_one
 
 if TYPE_CHECKING:
     from windlass.client.blocking.handles import JobHandle
@@ -18,6 +19,20 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
+
+
+# What Celery, RQ, Dramatiq, Huey and Prefect call our methods.
+ELSEWHERE: Final = {
+    "apply_async": "options(…).submit(…)",
+    "delay": "submit(…)",
+    "enqueue": "submit(…)",
+    "kiq": "submit(…)",
+    "schedule": "options(delay=…).submit(…)",
+    "send": "submit(…)",
+    "send_with_options": "options(…).submit(…)",
+    "starmap": "map(…)",
+    "with_options": "options(…)",
+}
 
 
 class AsyncSubmitter(Protocol):
@@ -101,6 +116,12 @@ class ChildJob:
             "job that runs `after` it, or ask with a client outside",
         )
 
+    def __eq__(self, other: object) -> bool:
+        return self._number == other.id if isinstance(other, ChildJob) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
     def __repr__(self) -> str:
         return f"<job {self.id}>"
 
@@ -135,12 +156,16 @@ class Submits(Generic[P, R_co]):
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> "JobHandle[R_co]":
         """Submits a call with the default client; inside a job, as a child of that job."""
-        (made,) = default_submitter().submit_many([self.job(*args, **kwargs)])
+        job = self.job(*args, **kwargs)
+        with about_one(job):
+            (made,) = default_submitter().submit_many([job])
         return cast("JobHandle[R_co]", made)
 
     async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> "AsyncJob[R_co]":
         """Does the same in async code, in any event loop."""
-        (made,) = await default_submitter().as_async().submit_many([self.job(*args, **kwargs)])
+        job = self.job(*args, **kwargs)
+        with about_one(job):
+            (made,) = await default_submitter().as_async().submit_many([job])
         return cast("AsyncJob[R_co]", made)
 
     def map(self, *arguments: Iterable[Any]) -> "list[JobHandle[R_co]]":
@@ -162,6 +187,13 @@ class Submits(Generic[P, R_co]):
 
         return submit_in(connection, self.job(*args, **kwargs))
 
+    if not TYPE_CHECKING:  # Type checkers know the attributes that there are.
+
+        def __getattr__(self, name: str) -> NoReturn:
+            ours = ELSEWHERE.get(name)
+            hint = "" if ours is None else f"; use `{ours}`"
+            raise AttributeError(f"a task has no {name}{hint}", name=name, obj=self)
+
     async def submit_in_async(
         self, connection: Any, /, *args: P.args, **kwargs: P.kwargs
     ) -> "TransactionJob":
@@ -175,6 +207,9 @@ def jobs_of(task: Submits[..., Any], arguments: Sequence[Iterable[Any]]) -> list
     """Returns a job for each set of arguments."""
     if not arguments:
         raise InvalidInput("map", "given a list for each argument", "none")
+    for values in arguments:
+        if not isinstance(values, Iterable):
+            raise InvalidInput("map", "given a list for each argument", values)
     lists = [list(values) for values in arguments]
     lengths = sorted({len(values) for values in lists})
     if len(lengths) > 1:
@@ -185,7 +220,9 @@ def jobs_of(task: Submits[..., Any], arguments: Sequence[Iterable[Any]]) -> list
             jobs.append(task.job(*values))
         except InvalidInput as error:
             field = f"map[{number}].{error.field}"
-            raise InvalidInput(field, error.expected, error.got, error.hint) from None
+            refusal = InvalidInput(field, error.expected, error.got, error.hint)
+            refusal.of = error.of
+            raise refusal from None
     if len(jobs) > 1 and jobs[0].key is not None:
         raise InvalidInput("key", "unset for map: a key stands for one job", jobs[0].key)
     return jobs

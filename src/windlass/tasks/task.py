@@ -11,7 +11,7 @@ import msgspec
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.tasks.main_module import name_of_main
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import NOT_KNOWN, InvalidInput, shorten
 from windlass.tasks.local_files import MADE, with_files
 from windlass.tasks.submitting import Submits
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from windlass.tasks.option_types import CallOptions, TaskOptions
     from windlass.tasks.values.calls import CallCodec
 
+LONGEST: Final = 200  # characters of a signature in a message
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
 P = ParamSpec("P")
@@ -109,22 +110,41 @@ class Task(Submits[P, R_co]):
         if args or kwargs or self.signature.parameters:
             if not self.codec.fits(args, kwargs):
                 self._bind(args, kwargs)
-            listed, named = self.codec.encode(args, kwargs)
+            listed, named = self._encode(args, kwargs)
         call = {"function": self.path, "args": listed, "kwargs": named}
         made = msgspec.structs.replace(self._job, args=call)
         return with_files(made) if next(MADE) - before > 1 else made
 
     def _named_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         self._bind(args, kwargs)
-        listed, named = self.codec.encode(args, kwargs)
+        listed, named = self._encode(args, kwargs)
         return as_arguments(self._bind(listed, named))
+
+    def _encode(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        try:
+            return self.codec.encode(args, kwargs)
+        except InvalidInput as error:
+            error.of = self._function.__qualname__
+            raise
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         try:
             return self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            why = str(error).removeprefix("got ")
-            raise InvalidInput("args", f"arguments that {self.path} takes", why) from None
+            expected = f"arguments that {self.path} takes"
+            why = f"{str(error).removeprefix('got ')}; {self._advice(kwargs)}"
+            raise InvalidInput("args", expected, NOT_KNOWN, why) from None
+
+    def _advice(self, kwargs: Mapping[str, Any]) -> str:
+        """Returns how the function is called, and where options go that were given to it."""
+        parameters = self.signature.parameters
+        for name in kwargs:
+            if name in OF_CALLS and name not in parameters:
+                return f"options of a job go into `options`: .options({name}=…).submit(…)"
+        listed = ", ".join(map(str, parameters.values()))
+        return f"it takes {shorten(listed, LONGEST) if listed else 'none'}"
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"
@@ -235,8 +255,9 @@ def path_of(function: Callable[..., Any]) -> str:
         module = name_of_main()
     if not module or not name or "<" in name:
         raise InvalidInput(
-            "function", "a function of a module that workers can import", repr(function)
-        )
+            "function", "a function of a module that workers can import", repr(function),
+            "define it with `def` at the top of a module, not as a lambda or inside a function",
+        )  # fmt: skip
     return f"{module}:{name}"
 
 

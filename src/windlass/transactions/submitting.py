@@ -5,6 +5,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.tasks.single import about_one
 from windlass.tasks.submitting import Submits
 from windlass.tasks.values.plain import named_arguments
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
@@ -36,7 +37,9 @@ def submit_in(connection: Any, task: Any, /, *args: Any, **kwargs: Any) -> Trans
     raises here. `connection` is one of psycopg 3, SQLAlchemy (or a session), Django, sqlite3 or
     apsw; its database is the one of the queue. Without a transaction it submits at once.
     """
-    return submit_many_in(connection, [_spec(task, args, kwargs)])[0]
+    spec = _spec(task, args, kwargs)
+    with about_one(spec):
+        return submit_many_in(connection, [spec])[0]
 
 
 def submit_many_in(
@@ -76,7 +79,9 @@ async def submit_in_async(
     That is one of psycopg 3 (`AsyncConnection`), asyncpg, aiosqlite or SQLAlchemy, or an
     `AsyncSession`.
     """
-    return (await submit_many_in_async(connection, [_spec(task, args, kwargs)]))[0]
+    spec = _spec(task, args, kwargs)
+    with about_one(spec):
+        return (await submit_many_in_async(connection, [spec]))[0]
 
 
 async def submit_many_in_async(

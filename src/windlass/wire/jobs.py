@@ -334,8 +334,8 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
     """How to run a job again by hand. Nothing in it is secret: secrets are named only.
 
     `command` and `python` submit it again; `call` runs its function here, and `program` is what
-    the worker started. `fetch` gets the files that it read. `isolation` is the mode of its worker,
-    as it is set up now.
+    the worker started. `fetch` gets the files that it read. `isolation` is the mode that its
+    worker ran it in; None if that was restarted since.
     """
 
     job: int

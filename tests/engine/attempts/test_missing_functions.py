@@ -59,10 +59,14 @@ async def test_explain_names_the_function_the_workers_and_the_reason(rig: Rig) -
     told = await rig.engine.explain.job(job)
     assert told.summary == (
         f"queued: waits for a worker with the function {FUNCTION}: workers a, b tried and got {WHY}"
+        "; a worker tries again when it is restarted"
     )
     assert [entry.has for entry in told.workers] == [WHY]
     assert told.smallest_change is not None
-    assert f"with the function {FUNCTION}" in told.smallest_change.text
+    assert told.smallest_change.text == (
+        "restart worker a where its code is found (or start it with --reload), or add a worker "
+        f"like a with the function {FUNCTION}"
+    )
 
 
 async def test_it_is_rejected_after_the_grace_though_the_worker_had_not_tried_before(

@@ -115,5 +115,8 @@ def test_a_job_says_how_to_run_it_again_without_its_secrets() -> None:
             assert told["fetch"] == [f"windlass artifacts {source} in.txt"]
             assert (told["worker"], told["isolation"]) == ("w", "sandbox")
             compile(told["python"], "told", "exec")
+            await worker.enrol(metadata={"isolation": ["process"]})
+            told = (await viewer.get(f"/api/v1/jobs/{number}/reproduce")).json()
+            assert (told["worker"], told["isolation"]) == ("w", None), "it was restarted since"
 
     run(scene())

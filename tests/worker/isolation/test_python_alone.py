@@ -1,5 +1,6 @@
 """Python functions of isolated jobs: each has a process for itself, in the mode of its job."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from tests.executors.python.test_in_agent import FUNCTIONS
 from tests.support.debian import missing_reason
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.job.forms import JobLimits
+from windlass.domain.matching.functions import MISSING
 from windlass.executors import load_executors
+from windlass.worker.agent.machine import KnowsFunctions
 
 SOURCES = Path(__file__).parents[3]
 FILES = "tests.executors.file_functions"
@@ -107,5 +110,32 @@ def test_functions_that_share_a_confined_process_have_folders_of_their_own(
                 for folder in folders:
                     left = await _submit(rig, f"{FILES}:is_there", folder)
                     assert (await rig.ended(left)).result == b"false"
+
+    play(tmp_path, scene)
+
+
+def test_a_function_in_a_home_that_jobs_do_not_see_is_reported_with_the_reason(
+    tmp_path: Path, sandbox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "at_home.py").write_text("import windlass\n\n@windlass.task\ndef f():\n    pass\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home)
+
+    async def scene(rig: Rig) -> None:
+        executors = load_executors(["python"])
+        (python,) = executors.values()
+        assert isinstance(python, KnowsFunctions)
+        async with rig.agent(executors=executors, shares=(SOURCES,), isolation=sandbox):
+            known = asyncio.Event()
+            python.missing.changed = known.set
+            await _submit(rig, "at_home:f")
+            await asyncio.wait_for(known.wait(), 60)
+            (why,) = python.functions[MISSING].values()
+            assert why.startswith(
+                "ModuleNotFoundError: No module named 'at_home'; at_home.py is in"
+            )
+            assert why.endswith("start it in a folder that is no home, or with --isolation process")
 
     play(tmp_path, scene)

@@ -81,12 +81,16 @@ def _fetched(one: dict[str, Any]) -> str:
 
 
 async def _isolation(tx: ReadTx, view: JobRecord, spec: JobSpec) -> str | None:
-    """Returns the mode that its worker chooses for it, as that and its queue are set up now."""
+    """Returns the mode that its worker chose for it, by what its queue demands now.
+
+    None if the worker was restarted since: it may have been set up otherwise.
+    """
     if view.worker is None:
         return None
+    incarnation = view.facts.incarnation if view.lease is None else view.lease.incarnation
     queues = {row.name: row.isolation for row in await tx.catalog.queues()}
     row = await tx.workers.read_name(view.worker)
-    if row is None:
+    if row is None or row.incarnation != incarnation:
         return None
     own = merge_metadata(_decode(row.dynamic), _decode(row.static)).get(DEFAULT, WEAKEST)
     mode = own if own in MODES else WEAKEST

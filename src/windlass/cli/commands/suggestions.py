@@ -35,10 +35,20 @@ def warn_of_typos(at: Connection, queue: str | None, task: str | None) -> None:
     try:
         if queue and (hint := _hint(queue, queue_names(at))):
             warn(f"warning: queue {queue} does not exist yet{hint}", YELLOW)
-        if task and (hint := _hint(task, task_names(at))):
-            warn(f"warning: no worker runs task {task}{hint}", YELLOW)
+        if task:
+            _warn_of_task(task, task_names(at))
     except WindlassError:
         return  # A token that may not list them gets no hint.
+
+
+def _warn_of_task(task: str, known: list[str]) -> None:
+    if task in known:
+        return
+    if ":" in task:
+        call = f"""--task python --args '{{"function": "{task}"}}'"""
+        warn(f"warning: no worker runs task {task}; functions are run with {call}", YELLOW)
+    elif hint := did_you_mean(task, known):
+        warn(f"warning: no worker runs task {task}{hint}", YELLOW)
 
 
 def queue_names(at: Connection) -> list[str]:

@@ -50,7 +50,7 @@ COMMAND_FLAGS: Final = {
         "here. Repeatable.",
     ),
 }
-_FIELD: Final = re.compile(r"jobs(?:\[\d+\])?\.(\w+)(.*)", re.DOTALL)
+_FIELD: Final = re.compile(r"(?:jobs(?:\[\d+\])?\.)?(\w+)(.*)", re.DOTALL)
 _ARGUMENT: Final = re.compile(r"\.(\w+)(.*)", re.DOTALL)
 
 
@@ -187,7 +187,7 @@ def named_by_flags(is_command: bool = False) -> Iterator[None]:
 
 
 def _flag_of(field: str, is_command: bool) -> str | None:
-    """Returns the flag for a field of a job, as the server names it: `jobs[0].args.env.A`."""
+    """Returns the flag for a field of a job, `args.env.A` or, in a list, `jobs[0].args.env.A`."""
     match = _FIELD.fullmatch(field)
     if match is None or match[1] not in FLAGS:
         return None

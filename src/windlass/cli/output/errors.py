@@ -10,7 +10,7 @@ from windlass.domain.values.errors import Unreachable, WindlassError, causes_of
 from windlass.domain.values.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from cyclopts import CycloptsError
+    from cyclopts import CycloptsError, UnknownOptionError
 
 UNAUTHORIZED: Final = 401
 SIGNED: Final = ("the token", "oidc:", "jwt:")  # how refusals of signed tokens begin
@@ -37,11 +37,13 @@ def fail_usage(error: "CycloptsError") -> NoReturn:
 
 
 def _usage_message(error: "CycloptsError") -> str:
-    from cyclopts import CoercionError, UnusedCliTokensError
+    from cyclopts import CoercionError, UnknownOptionError, UnusedCliTokensError
 
     if isinstance(error, CoercionError) and error.target_type in NUMBERS and error.token:
         name = error.token.keyword or (error.argument.name if error.argument else "the argument")
         return f"expected {name} to be {NUMBERS[error.target_type]}, got {error.token.value}"
+    if isinstance(error, UnknownOptionError):
+        return _unknown_option(error)
     app = error.app
     if not isinstance(error, UnusedCliTokensError) or app is None:
         return str(error).strip()
@@ -52,6 +54,19 @@ def _usage_message(error: "CycloptsError") -> str:
     group = " ".join(error.command_chain or ())
     known = f" (known: {', '.join(commands)})"
     return f"unknown command: {group} {unused[0]}{did_you_mean(unused[0], commands) or known}"
+
+
+def _unknown_option(error: "UnknownOptionError") -> str:
+    """Says which command does not know an option: it may have stood before the command."""
+    from windlass.cli.before_command import SHARED, TOKEN_FLAGS, TOKEN_HINT
+
+    name = error.token.keyword or error.token.value
+    command = f"`{' '.join(('windlass', *(error.command_chain or ())))}`"
+    if name in TOKEN_FLAGS:
+        return f"{command} has no option {name}: {TOKEN_HINT}"
+    if name in SHARED:
+        return f"{command} has no option {name}"
+    return str(error).strip()
 
 
 def explain_unauthorized(error: WindlassError) -> WindlassError | None:

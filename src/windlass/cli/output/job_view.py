@@ -17,8 +17,8 @@ from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, LinkedJob, Priority, Reproduction, RunStatistics, StepInfo
 
 
-def print_job(job: Job) -> None:
-    """Prints everything known about one job."""
+def print_job(job: Job, isolation: str | None = None) -> None:
+    """Prints everything known about one job, and the isolation of its last attempt."""
     facts: list[tuple[str, Any]] = [
         ("state", job.state),
         ("task", job.task),
@@ -26,6 +26,7 @@ def print_job(job: Job) -> None:
         ("queue", job.queue),
         ("priority", _priority(job.priority)),
         ("worker", job.worker),
+        ("isolation", isolation),
         ("holds", show_indices(job.indices) or None),
         ("starts", _estimate(job.estimated_start)),
         ("ends", _estimate(job.estimated_end) or _overdue(job)),

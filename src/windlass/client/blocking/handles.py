@@ -32,7 +32,7 @@ class Runs(Protocol):
 
 
 class JobHandle(Generic[R_co]):
-    """A submitted job."""
+    """A submitted job. Handles of one job are equal, also those of two clients of one server."""
 
     def __init__(self, client: Runs, job: AsyncJob[R_co]) -> None:
         self._client = client
@@ -128,12 +128,18 @@ class JobHandle(Generic[R_co]):
         """Saves an artifact of the job to a file; if that fails, leaves no file behind."""
         self._client.run(self._job.download(artifact, path))
 
+    def __eq__(self, other: object) -> bool:
+        return self._job == other.asynchronous if isinstance(other, JobHandle) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._job)
+
     def __repr__(self) -> str:
         return repr(self._job)
 
 
 class WorkflowHandle:
-    """A submitted workflow."""
+    """A submitted workflow. Handles of one workflow are equal, as those of a job are."""
 
     def __init__(self, client: Runs, workflow: AsyncWorkflow) -> None:
         self._client = client
@@ -176,6 +182,14 @@ class WorkflowHandle:
     def retry(self, failed: bool = True) -> "WorkflowHandle":
         """Retries its failed jobs, or all of it as a new workflow; returns that workflow."""
         return WorkflowHandle(self._client, self._client.run(self._workflow.retry(failed)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WorkflowHandle):
+            return NotImplemented
+        return self._workflow == other._workflow
+
+    def __hash__(self) -> int:
+        return hash(self._workflow)
 
     def __repr__(self) -> str:
         return repr(self._workflow)

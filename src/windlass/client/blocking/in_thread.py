@@ -1,6 +1,6 @@
 """A blocking client's service, for code in other event loops than the client's own."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 from windlass.client.service import WHOLE_LOG, LogChoice, Service
@@ -43,6 +43,11 @@ class _ServiceInThread(_Calls):
         super().__init__(thread, find)
         self.planning = _Calls(thread, lambda: find().planning)
         self.fleet = _FleetInThread(thread, lambda: find().fleet)
+
+    @property
+    def installation(self) -> Hashable:
+        """Which jobs it knows."""
+        return cast("Service", self._find()).installation
 
     async def close(self) -> None:
         """Leaves the service open, which the blocking client still uses."""

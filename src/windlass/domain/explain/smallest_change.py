@@ -152,6 +152,10 @@ def _add_worker(
         needs = [clause.needs for clause in shape.requires]
         needs += [Clause(resource_key(n), ">=", amount).needs for n, amount in shape.resources]
     text = "start a worker" if like is None else f"add a worker like {like}"
+    if like is not None and any(found.key == MISSING for found in clauses):
+        text = (
+            f"restart worker {like} where its code is found (or start it with --reload), or {text}"
+        )
     if like is not None and not clauses:
         text = f"wait for a worker to be free, or {text}"
     return Step(

@@ -384,6 +384,19 @@ _varying_of: Final = attrgetter(*(option.name for option in _VARYING))
 _NOTHING_VARIES: Final = _varying_of(JobSpec(task=""))
 
 
+# What Celery, RQ, Dramatiq, Prefect and others call our options.
+ELSEWHERE: Final = {
+    "autoretry_for": "retry_on", "countdown": "delay", "depends_on": "after",
+    "dont_retry_for": "no_retry_on", "eta": "not_before", "expires": "start_before",
+    "job_id": "key", "job_timeout": "timeout", "max_retries": "retries", "queue_name": "queue",
+    "retry": "retries", "retry_backoff": "backoff", "retry_delay": "backoff",
+    "retry_delay_seconds": "backoff", "run_at": "not_before", "scheduled_at": "not_before",
+    "soft_time_limit": "timeout", "tags": "labels", "task_id": "key",
+    "task_run_name": "name", "throws": "no_retry_on", "time_limit": "timeout",
+    "timeout_seconds": "timeout", "unique_key": "key",
+}  # fmt: skip
+
+
 def canonical_options(
     options: Mapping[str, Any], known: frozenset[str] = KEYWORDS
 ) -> dict[str, Any]:
@@ -392,7 +405,9 @@ def canonical_options(
     for name, value in options.items():
         if name not in known:
             listed = f"one of {', '.join(sorted(known))}"
-            raise UnknownName("job option", name, listed, did_you_mean(name, known))
+            ours = ELSEWHERE.get(name)
+            hint = f"did you mean {ours}?" if ours in known else did_you_mean(name, known)
+            raise UnknownName("job option", name, listed, hint)
         canonical = None if value is None else OPTIONS[name].form.canonical(value, name)
         values[name] = OPTIONS[name].default if canonical is None else canonical
     return values

@@ -38,10 +38,12 @@ class WindlassError(Exception):
 class InvalidInput(WindlassError):
     """An invalid value: its field, what was expected, what we got, and perhaps a `hint`.
 
-    A hint is a clause such as "did you mean X?"; the message adds it after a semicolon.
+    A hint is a clause such as "did you mean X?"; the message adds it after a semicolon. `of` says
+    whose field it is, where that is not clear: the task of a job.
     """
 
     code = "invalid_input"
+    of = ""
 
     def __init__(self, field: str, expected: str, got: object, hint: str = "") -> None:
         super().__init__(field, expected, got, hint)
@@ -54,7 +56,8 @@ class InvalidInput(WindlassError):
     def message(self) -> str:
         end = f"; {self.hint}" if self.hint else ""
         got = "" if self.got is NOT_KNOWN else f", got {shorten(self.got)}"
-        return f"expected {self.field} to be {self.expected}{got}{end}"
+        of = f" of {self.of}" if self.of else ""
+        return f"expected {self.field}{of} to be {self.expected}{got}{end}"
 
     def details(self) -> dict[str, object]:
         told: dict[str, object] = {"field": self.field, "expected": self.expected}

@@ -330,7 +330,7 @@ def _tried(groups: Sequence[Group]) -> str:
         f"worker{'s' * (len(names) != 1)} {list_names(names)} tried and got {has}"
         for has, names in list(told.items())[:REASONS]
     ]
-    return "; ".join(texts)
+    return "; ".join([*texts, "a worker tries again when it is restarted"])
 
 
 def _ahead_text(ahead: int) -> str:

@@ -1,6 +1,6 @@
 """What a codec is, why it refuses a value, and the forms that stand for something else."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from windlass.domain.tasks.references import LITERAL, RESERVED, RESULT
@@ -85,6 +85,8 @@ def advice(value: Any, annotated: str) -> str:
     from windlass.tasks.values.compile import name_for  # it needs the codecs first
 
     name = name_for(type(value))
+    if isinstance(value, Iterator):
+        return "make a list of it"
     if name is None:
         return "use JSON values, or a dataclass or another type that can travel"
     return "" if name == annotated else f"annotate it as {name}"

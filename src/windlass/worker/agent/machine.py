@@ -247,12 +247,13 @@ class LocalMachine:
             shown = mode in ("process", "user") or visible.shows(file)
             return shown and (not others or readable_by_all(file))
 
-        base = self._keeper.base.get(PYTHON_PATH)
+        base, here = self._keeper.base.get(PYTHON_PATH), Path.cwd()
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):
                 path = search_path(executor.import_path or base, sys.path)
                 executor.keep_code(CodeStore(folder, path, readable))
                 executor.missing.changed = self._functions_changed
+                executor.missing.unseen = None if readable(str(here)) else here
 
     def _keep_jobs_out(self) -> None:
         """Keeps jobs that have the worker's user apart, and away from Windlass's own files."""

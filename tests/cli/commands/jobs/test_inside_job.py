@@ -66,7 +66,7 @@ def test_what_is_refused_inside_of_a_job_is_told_there(up: Program, tmp_path: Pa
     told = " ".join(said[1:])
     for words in (
         "this submission's key was used before with other jobs",
-        "expected workflow to be unset inside a job",
+        "expected --workflow to be unset inside a job",
         "more.yaml:4: expected parameters.word to be given",
         f"the agent of this job does not answer at {tmp_path}/nobody",
     ):

@@ -23,6 +23,9 @@ def test_a_job_from_submit_to_its_log(up: Program) -> None:
     shown = up.json("show", number)
     assert shown["args"] == {"argv": ["echo", "hi"]}
     assert shown["labels"] == {"kind": "greeting"}
+    assert ["isolation", "process"] in [
+        line.split() for line in up.text("show", number).splitlines()
+    ]
     (listed,) = up.json("jobs", "--label", "kind=greeting")
     assert listed["id"] == int(number)
     table = up.text("jobs", "--label", "kind=greeting")

@@ -3,12 +3,14 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from windlass.cli.options.connection import Connection
 from windlass.cli.output.text import print_json, say
 from windlass.client.own_agent import OwnAgent, own_agent
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
+from windlass.tasks.single import about_one
 
 
 def agent_of(at: Connection) -> OwnAgent | None:
@@ -23,7 +25,8 @@ def add_children(agent: OwnAgent, jobs: Sequence[JobSpec], key: str | None, json
         if job.workflow is not None:
             expected = "unset inside a job, which adds to its own workflow (or pass --server)"
             raise InvalidInput("workflow", expected, job.workflow)
-    reply = asyncio.run(agent.submit(jobs, key))
+    with about_one(jobs[0]) if len(jobs) == 1 else nullcontext():
+        reply = asyncio.run(agent.submit(jobs, key))
     if json:
         print_json(reply)
     else:

@@ -178,8 +178,10 @@ def show(
         info = client.job(job).info()
     if json:
         print_json(info)
-    else:
-        print_job(info)
+        return
+    # Lists and waits show jobs too, and should not have to read their workers for this.
+    ran = at.call("GET", f"/api/v1/jobs/{job}/reproduce", Reproduction) if info.worker else None
+    print_job(info, None if ran is None else ran.isolation)
 
 
 def _reproduce(at: Connection, job: int, json: bool) -> None:

@@ -46,7 +46,8 @@ def submit(
         refuse_files([request])
         plain = msgspec.structs.replace(request, key=None)
         children = [plain] if count is None else array_of(plain, count)
-        add_children(agent, children, request.key, json)
+        with named_by_flags(bool(command)):
+            add_children(agent, children, request.key, json)
         return
     _check_names(request, at)
     with named_by_flags(bool(command)), at.client() as client:

@@ -189,7 +189,8 @@ def _print_plan(plan: SubmitRequest, json: bool) -> None:
     rows = [(j.name, _command_of(j.task, j.args), _names(j.after), _names(j.after_any))
             for j in plan.jobs]  # fmt: skip
     print_table(("job", "runs", "after", "after any"), rows, "no jobs")
-    say(f"{len(plan.jobs)} jobs; nothing was submitted")
+    count = len(plan.jobs)
+    say(f"{count} job{'s' * (count != 1)}; nothing was submitted")
 
 
 def _names(references: tuple[int | str, ...]) -> str:

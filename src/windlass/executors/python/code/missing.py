@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from hashlib import sha256
+from pathlib import Path
 from sys import modules as imported
 from typing import Any, Final
 
@@ -12,6 +13,10 @@ from windlass.domain.tasks.reported import ReportedTask, pack
 from windlass.tasks.task import PYTHON, Task, named_tasks
 from windlass.tasks.values.schema import arguments_schema, is_positional
 
+HIDDEN: Final = (
+    "{} is in the folder in which the worker was started, which jobs cannot see: start it in a "
+    "folder that is no home, or with --isolation process"
+)
 MOST: Final = 200  # entries of each kind in the metadata of a worker
 
 
@@ -23,6 +28,7 @@ class MissingFunctions:
 
     def __init__(self) -> None:
         self.changed: Callable[[], None] = lambda: None
+        self.unseen: Path | None = None  # where the worker was started, if jobs cannot see that
         self._reasons: dict[str, str] = {}
 
     def note(self, function: str, why: str) -> bool:
@@ -31,9 +37,16 @@ class MissingFunctions:
         forgets = len(self._reasons) >= MOST
         if forgets:
             del self._reasons[next(iter(self._reasons))]
-        self._reasons[function] = why
+        self._reasons[function] = why + self._hint(function)
         self.changed()
         return not forgets
+
+    def _hint(self, function: str) -> str:
+        """Returns why a function is missing that is in the folder of the worker."""
+        top = function.partition(":")[0].partition(".")[0]
+        places = () if self.unseen is None else (self.unseen / f"{top}.py", self.unseen / top)
+        found = next((place.name for place in places if place.exists()), None)
+        return "" if found is None else f"; {HIDDEN.format(found)}"
 
     @property
     def modules(self) -> set[str]:

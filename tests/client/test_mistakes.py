@@ -1,0 +1,77 @@
+"""Mistakes of people who come from other queues, or mistype: the message says what to write."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import windlass
+from tests.embedded import functions
+from windlass.client.transport import Answer, error_of
+
+add: Any = functions.add
+shell: Any = windlass.named("shell")
+task: Any = windlass.task
+
+
+@pytest.fixture
+def client() -> Iterator[windlass.Client]:
+    with windlass.Client.embedded(":memory:", immediate=True) as made:
+        windlass.set_default_client(made)
+        yield made
+        windlass.set_default_client(None)
+
+
+def inside() -> Any:
+    @windlass.task
+    def nested() -> None: ...
+
+    return nested
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (add.submit, "missing a required argument: 'left'; it takes left: int, right:"),
+        (lambda: add.submit(1, 2, 3), "takes; too many positional arguments; it takes left"),
+        (lambda: add.submit(1, 2, retries=3), "go into `options`: .options(retries=…).submit(…)"),
+        (lambda: add.options(countdown=3), "unknown job option countdown; did you mean delay?"),
+        (lambda: add.options(max_retries=3), "; did you mean retries?"),
+        (lambda: task(max_retries=3), "; did you mean retries?"),
+        (lambda: task(task_id="a"), "unknown job option task_id"),
+        (lambda: add.options(timeout="5 minuets"), "expected timeout to be a duration such as"),
+        (lambda: add.map(1), "expected map to be given a list for each argument, got 1"),
+        (lambda: shell.submit("ls"), "expected args of shell to be given by name, got"),
+        (lambda: inside().submit(), "; define it with `def` at the top of a module, not as a"),
+        (lambda: windlass.task(lambda: 1).submit(), "not as a lambda or inside a function"),
+        (lambda: functions.count_up.submit(3).result(), "; make a list of it"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_to_write(
+    client: windlass.Client, call: Callable[[], object], said: str
+) -> None:
+    with pytest.raises(windlass.WindlassError) as refused:
+        call()
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("delay", "a task has no delay; use `submit(…)`"),
+        ("apply_async", "a task has no apply_async; use `options(…).submit(…)`"),
+        ("colour", "a task has no colour"),
+    ],
+)
+def test_methods_of_other_queues_are_answered_with_ours(name: str, said: str) -> None:
+    for asked in (add, shell):
+        with pytest.raises(AttributeError) as missing:
+            getattr(asked, name)
+        assert str(missing.value) == said
+        assert not hasattr(asked, name)
+
+
+def test_a_wrong_token_is_answered_with_where_to_put_another() -> None:
+    body = b'{"error": {"code": "unauthorized", "message": "this needs a valid token: Bearer"}}'
+    refused = error_of(Answer(401, body))
+    assert str(refused).endswith("; pass one as `token`, or set WINDLASS_TOKEN")
