@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -29,6 +30,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 os.environ["WINDLASS_ISOLATION"] = "process"
 # Only tests of containers ask a container engine whether it works, which takes long.
 os.environ.setdefault("WINDLASS_CONTAINER_ENGINE", "off")
+
+# Else each program that a test starts would compile Windlass anew, which takes it half a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A run in the background may ignore SIGINT, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
