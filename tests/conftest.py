@@ -3,8 +3,9 @@
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -94,13 +95,47 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what `--fast` does not run."""
+    """Groups tests by what they share, and leaves out what `--fast` does not run."""
+    if getattr(config.option, "loadgroup", False):  # set by pytest-xdist
+        for item in items:
+            _tell_group(item)
     if not config.getoption("--fast"):
         return
     left_out = [item for item in items if not _is_fast(item)]
     items[:] = [item for item in items if _is_fast(item)]
     config.hook.pytest_deselected(items=left_out)
+
+
+# Fixtures of the whole run that take longer to make than their tests to run.
+DEAR_FIXTURES = frozenset({"podman"})
+
+
+def _tell_group(item: pytest.Item) -> None:
+    """Appends the group of a test to its id, where the scheduler of pytest-xdist looks for it.
+
+    pytest-xdist 3.8 sets an attribute that pytest 9.2 no longer reads.
+    """
+    mark = item.get_closest_marker("xdist_group")
+    group = _shared_by(item) if mark is None else mark.args[0]
+    known = getattr(item, "_id", None)
+    if group is not None and known is not None:
+        item._id = type(known).parse(f"{item.nodeid}@{group}")  # type: ignore[attr-defined]
+
+
+def _shared_by(item: pytest.Item) -> str | None:
+    """Names what the test shares with others, for one process to make it once for all of them."""
+    known: dict[str, Sequence[pytest.FixtureDef[Any]]] = getattr(
+        getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}
+    )
+    values = getattr(getattr(item, "callspec", None), "params", {})
+    made = [
+        f"{made[-1].baseid}{values.get(name, '')}"
+        for name, made in known.items()
+        if made[-1].scope in {"module", "package"} or name in DEAR_FIXTURES
+    ]
+    return min(made, default=None)  # a folder comes before its files
 
 
 def _is_fast(item: pytest.Item) -> bool:
