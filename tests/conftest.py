@@ -121,7 +121,7 @@ def _tell_group(item: pytest.Item) -> None:
     group = _shared_by(item) if mark is None else mark.args[0]
     known = getattr(item, "_id", None)
     if group is not None and known is not None:
-        item._id = type(known).parse(f"{item.nodeid}@{group}")  # type: ignore[attr-defined]
+        item._id = type(known).parse(f"{item.nodeid}@{group}")
 
 
 def _shared_by(item: pytest.Item) -> str | None:
