@@ -11,6 +11,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from tests.support.leftovers import remove_dead_sockets
 from tests.support.postgres import PostgresMissingError, PostgresServer, start_postgres
 from tests.support.s3 import S3MissingError, S3Server, start_s3
 
@@ -147,6 +148,12 @@ def _is_fast(item: pytest.Item) -> bool:
     if "postgres" in item.name or item.path.parent.name == "postgres":
         return False
     return folder != "engine" or "sqlite" not in item.name
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Cleans up after killed agents, once all processes of the run have ended."""
+    if not hasattr(config, "workerinput"):
+        remove_dead_sockets()
 
 
 def in_ci() -> bool:
