@@ -5,6 +5,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
 
 import psycopg
 
@@ -55,13 +56,18 @@ def test_open_transactions_hold_up_nobody(queue: Queue) -> None:
 
 
 def test_a_job_starts_within_a_second_of_the_commit(queue: Queue) -> None:
+    """At least three of five times: a busy machine may hold up one or the other."""
     assert queue.client.submit(add, 1, 2).result(timeout=60) == 3  # the worker is warm
+    assert median(ms_from_commit_to_result(queue) for _ in range(5)) < 1_000
+
+
+def ms_from_commit_to_result(queue: Queue) -> int:
     clock = RealClock()
     with psycopg.connect(queue.dsn) as connection:
         job = add.submit_in(connection, 1, 2)
     committed = clock.now_ms()
     assert queue.client.job(job.id).result(timeout=60) == 3
-    assert clock.now_ms() - committed < 1_000
+    return clock.now_ms() - committed
 
 
 def killed_application(queue: Queue, ending: str) -> int:
