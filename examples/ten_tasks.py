@@ -89,6 +89,7 @@ def main(folder: Path) -> None:
 
         # 10. In your own transaction; and wait for days without holding a slot.
         connection = apsw.Connection(str(store))
+        connection.set_busy_timeout(10_000)  # the client writes to the same file
         with connection:
             submitted = order.submit_in(connection, 17)
         connection.close()

@@ -2,13 +2,16 @@
 
 import os
 import signal
-from collections.abc import Generator, Iterator
+import sys
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from tests.support.leftovers import remove_dead_sockets
 from tests.support.postgres import PostgresMissingError, PostgresServer, start_postgres
 from tests.support.s3 import S3MissingError, S3Server, start_s3
 
@@ -29,6 +32,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 os.environ["WINDLASS_ISOLATION"] = "process"
 # Only tests of containers ask a container engine whether it works, which takes long.
 os.environ.setdefault("WINDLASS_CONTAINER_ENGINE", "off")
+
+# Else each program that a test starts would compile Windlass anew, which takes it half a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A run in the background may ignore SIGINT, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -89,13 +96,47 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what `--fast` does not run."""
+    """Groups tests by what they share, and leaves out what `--fast` does not run."""
+    if getattr(config.option, "loadgroup", False):  # set by pytest-xdist
+        for item in items:
+            _tell_group(item)
     if not config.getoption("--fast"):
         return
     left_out = [item for item in items if not _is_fast(item)]
     items[:] = [item for item in items if _is_fast(item)]
     config.hook.pytest_deselected(items=left_out)
+
+
+# Fixtures of the whole run that take longer to make than their tests to run.
+DEAR_FIXTURES = frozenset({"podman"})
+
+
+def _tell_group(item: pytest.Item) -> None:
+    """Appends the group of a test to its id, where the scheduler of pytest-xdist looks for it.
+
+    pytest-xdist 3.8 sets an attribute that pytest 9.2 no longer reads.
+    """
+    mark = item.get_closest_marker("xdist_group")
+    group = _shared_by(item) if mark is None else mark.args[0]
+    known = getattr(item, "_id", None)
+    if group is not None and known is not None:
+        item._id = type(known).parse(f"{item.nodeid}@{group}")
+
+
+def _shared_by(item: pytest.Item) -> str | None:
+    """Names what the test shares with others, for one process to make it once for all of them."""
+    known: dict[str, Sequence[pytest.FixtureDef[Any]]] = getattr(
+        getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}
+    )
+    values = getattr(getattr(item, "callspec", None), "params", {})
+    made = [
+        f"{made[-1].baseid}{values.get(name, '')}"
+        for name, made in known.items()
+        if made[-1].scope in {"module", "package"} or name in DEAR_FIXTURES
+    ]
+    return min(made, default=None)  # a folder comes before its files
 
 
 def _is_fast(item: pytest.Item) -> bool:
@@ -107,6 +148,12 @@ def _is_fast(item: pytest.Item) -> bool:
     if "postgres" in item.name or item.path.parent.name == "postgres":
         return False
     return folder != "engine" or "sqlite" not in item.name
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Cleans up after killed agents, once all processes of the run have ended."""
+    if not hasattr(config, "workerinput"):
+        remove_dead_sockets()
 
 
 def in_ci() -> bool:

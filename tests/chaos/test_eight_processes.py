@@ -24,7 +24,7 @@ from windlass.ports.store import ReadTx
 from windlass.store.postgres.store import PostgresStore
 
 PROCESSES = 8
-JOBS = by_form(5_000, 20_000)  # as many kills in both
+JOBS = by_form(3_000, 20_000)  # as many kills in both
 KILLS = 10
 BATCH = 500
 SEED = 8
@@ -152,7 +152,7 @@ async def play(dsn: str) -> None:
 
     try:
         await submit_all(engine)
-        await until("all jobs ended", has_ended, LIMIT_S)
+        await until("all jobs ended", has_ended, LIMIT_S, 0.25)
     finally:
         codes = await fleet.stop()
     assert codes == [0] * PROCESSES

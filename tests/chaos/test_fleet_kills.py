@@ -14,11 +14,12 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State, is_terminal
 from windlass.domain.values.errors import Unreachable, WindlassError
 
-JOBS = by_form(750, 2_000)  # as many kills in both
+JOBS = by_form(500, 2_000)  # as many kills in both
 BATCH = 250
 WORKERS = 3
 SERVER_KILLS = 3
 WORKER_KILLS = 5
+POLL_S = 0.25  # a list of all jobs takes the server as long as starting some of them
 LIMIT_S = 240  # a bound for machines under load; alone it takes a fraction of that
 
 OPEN = [str(state) for state in State if not is_terminal(state)]
@@ -75,7 +76,7 @@ async def play(folder: Path, store: str, servers: int) -> None:
             async def all_ended() -> bool:
                 return await count_open(client) == 0
 
-            await until("all jobs ended", all_ended, LIMIT_S)
+            await until("all jobs ended", all_ended, LIMIT_S, POLL_S)
             ended = await client.jobs(limit=2 * JOBS)
 
         async def all_enrolled() -> bool:
@@ -84,7 +85,7 @@ async def play(folder: Path, store: str, servers: int) -> None:
             alive = {w["name"] for w in json.loads(said) if w["status"] in ("idle", "busy")}
             return fleet.workers <= alive
 
-        await until("all workers enrolled", all_enrolled, LIMIT_S)
+        await until("all workers enrolled", all_enrolled, LIMIT_S, POLL_S)
         assert len(ids) == len(set(ids)) == JOBS
         assert sorted(job.id for job in ended) == sorted(ids)
         assert Counter(job.state for job in ended) == {"completed": JOBS}
@@ -118,7 +119,7 @@ async def wreck(fleet: Fleet, client: AsyncClient, submitting: "asyncio.Task[lis
                 return False
             return len(done) >= enough
 
-        await until(f"{enough} jobs completed", moved_on, LIMIT_S)
+        await until(f"{enough} jobs completed", moved_on, LIMIT_S, POLL_S)
         await fleet.kill_and_replace(kind)
 
 

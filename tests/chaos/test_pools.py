@@ -1,4 +1,4 @@
-"""200 shell jobs on an empty fleet with a local pool: workers appear, work, and leave."""
+"""Shell jobs on an empty fleet with a local pool: workers appear, work, and leave."""
 
 import json
 import math
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.fleet import Fleet
+from tests.support.forms import by_form
 from tests.support.pool_log import pool_log, read_log
 from tests.support.running import run
 from tests.support.waiting import until
@@ -19,15 +20,16 @@ from windlass.domain.values.times import parse_moment
 from windlass.providers.local import workers_below
 from windlass.wire.jobs import Job
 
-JOBS = 200
-NEEDED = 4  # 200 jobs of 0.1 s are 20 s of work, for a target of 5 s
+JOBS = by_form(100, 200)
+NEEDED = 4  # of workers, for the target below
+POLL_S = 0.25  # a list of all jobs takes the server as long as starting some of them
 LIMIT_S = 180
 EXPECTED_S = 0.1  # of a job; it sleeps for half of that
 
 POOL = {
     "name": "here",
     "provider": "local",
-    "target_latency_seconds": 5,
+    "target_latency_seconds": JOBS * EXPECTED_S / NEEDED,
     "max_idle_seconds": 2,
     "max_workers": 20,
     "expected_seconds": EXPECTED_S,
@@ -106,19 +108,19 @@ async def drain(fleet: Fleet, client: AsyncClient, kill_at: Sequence[int]) -> No
         async def moved_on(count: int = count) -> bool:
             return await completed(client) >= count
 
-        await until(f"{count} jobs completed", moved_on, LIMIT_S)
+        await until(f"{count} jobs completed", moved_on, LIMIT_S, POLL_S)
         await fleet.kill(name)
         await fleet.start_server(name)
 
     async def all_done() -> bool:
         return await completed(client) == JOBS
 
-    await until("all jobs completed", all_done, LIMIT_S)
+    await until("all jobs completed", all_done, LIMIT_S, POLL_S)
 
     async def all_gone() -> bool:
         return await living(client) == 0
 
-    await until("all workers left", all_gone, LIMIT_S)
+    await until("all workers left", all_gone, LIMIT_S, POLL_S)
 
 
 def seconds_of(one: Job) -> float:
@@ -148,10 +150,10 @@ def test_workers_appear_do_the_work_and_leave(tmp_path: Path) -> None:
 
 
 def test_the_same_with_the_server_killed_twice(tmp_path: Path) -> None:
-    run(play(tmp_path, f"sqlite://{tmp_path}/windlass.db", kill_at=(1, 100)))
+    run(play(tmp_path, f"sqlite://{tmp_path}/windlass.db", kill_at=(1, JOBS // 2)))
 
 
 def test_the_same_with_two_servers_on_postgresql_each_killed(
     tmp_path: Path, postgres_dsn: str
 ) -> None:
-    run(play(tmp_path, postgres_dsn, kill_at=(1, 100), servers=2))
+    run(play(tmp_path, postgres_dsn, kill_at=(1, JOBS // 2), servers=2))

@@ -35,6 +35,16 @@ def test_the_exit_code_and_the_output_stay(end: str, code: int) -> None:
     assert (done.returncode, len(done.stdout)) == (code, 100_000)
 
 
+@pytest.mark.parametrize("end", ["pass", "raise SystemExit(0)"])
+def test_without_that_client_python_ends_without_a_search_for_garbage(end: str) -> None:
+    frozen = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 1000))"
+    program = f"{frozen}{PROGRAM.format(end=end).replace('import obstore', '')}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout.lstrip("x"), done.stderr) == ("True\n", "")
+
+
 def test_the_interpreter_is_not_taken_down() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(end="pass")], capture_output=True, text=True,

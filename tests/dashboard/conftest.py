@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from examples import demo_farm
 from tests.dashboard import fuzz_bucket
@@ -13,6 +13,11 @@ from tests.dashboard.farm import PHONE, WIDE, Farm, running_browser, running_far
 from tests.dashboard.pictures import places_of
 
 Open = Callable[..., Page]
+
+
+# Bounds a hang: a busy machine takes seconds to draw a page.
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.hookimpl(tryfirst=True)  # before groups are read
@@ -60,7 +65,7 @@ def open_page(browser: Browser, farm: Farm) -> Iterator[Open]:
         role: str | None = "admin", *namespaces: str, phone: bool = False, strict: bool = True
     ) -> Page:
         context = browser.new_context(viewport=PHONE if phone else WIDE, locale="en-US")
-        context.set_default_timeout(8_000)
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
         if strict:

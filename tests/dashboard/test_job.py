@@ -33,7 +33,7 @@ def call(farm: Farm, function: str, argument: object) -> int:
 
 def badge(page: Page, state: str) -> None:
     """Waits until the heading says that the job is in this state."""
-    expect(page.locator("header").get_by_text(state, exact=True)).to_be_visible(timeout=15_000)
+    expect(page.locator("header").get_by_text(state, exact=True)).to_be_visible()
 
 
 def test_a_job_is_watched_from_its_acceptance_to_its_end(open_page: Open, farm: Farm) -> None:
@@ -45,7 +45,7 @@ def test_a_job_is_watched_from_its_acceptance_to_its_end(open_page: Open, farm: 
     page.get_by_role("tab", name="Log").click()
     page.get_by_role("button", name="Accept", exact=True).click()
     log = page.get_by_role("log")
-    expect(log.get_by_text("last line")).to_be_visible(timeout=15_000)
+    expect(log.get_by_text("last line")).to_be_visible()
     badge(page, "completed")
     # Text of a job is text: with its colours, and without anything that runs.
     expect(log.get_by_text(EVIL)).to_be_visible()
@@ -113,7 +113,7 @@ def test_a_question_is_answered_on_the_page(open_page: Open, farm: Farm) -> None
     page = open_page()
     show(page, farm, job)
     asked = page.get_by_role("region", name="Question")
-    expect(asked.get_by_text("Release 9.9 to everyone?")).to_be_visible(timeout=15_000)
+    expect(asked.get_by_text("Release 9.9 to everyone?")).to_be_visible()
     asked.get_by_role("button", name="Yes").click()
     badge(page, "completed")
     page.get_by_role("tab", name="Overview").click()

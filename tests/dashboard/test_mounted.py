@@ -47,7 +47,7 @@ def running_application(folder: Path) -> Iterator[Farm]:
         farm.client.close()
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=60)
         if process.stderr is not None:
             process.stderr.close()
 

@@ -41,9 +41,7 @@ def test_a_workflow_is_followed_to_its_approval_and_its_end(open_page: Open, far
     page = open_page()
     show(page, farm, workflow, "gated")
     page.get_by_role("button", name="Approve", exact=True).click()
-    expect(page.locator("header").get_by_text("completed", exact=True)).to_be_visible(
-        timeout=15_000
-    )
+    expect(page.locator("header").get_by_text("completed", exact=True)).to_be_visible()
     expect(page.get_by_text("100 %")).to_be_visible()
     page.get_by_role("tab", name="Timeline").click()
     expect(page.get_by_text("2 attempts")).to_be_visible()

@@ -17,8 +17,12 @@ from tests.store.conformance.driver import KINDS
 
 
 @pytest.fixture(scope="session")
-def rigs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Rigs:
-    return Rigs(request, tmp_path_factory.mktemp("engine"))
+def rigs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Rigs]:
+    made = Rigs(request, tmp_path_factory.mktemp("engine"))
+    yield made
+    made.close()
 
 
 ONE_STORE = frozenset(

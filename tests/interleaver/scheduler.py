@@ -14,7 +14,7 @@ from tests.interleaver.gate import Gate
 from tests.interleaver.schedules import NAMES, Schedule
 
 POLL_SECONDS = 0.003
-STUCK_SECONDS = 10.0
+STUCK_SECONDS = 60.0
 ENDS = {"commit", "rollback", "submit_plain", "sync_plain"}  # locks are given up with them
 
 WHO_WAITS = "SELECT pid FROM unnest($1::integer[]) pid WHERE cardinality(pg_blocking_pids(pid)) > 0"

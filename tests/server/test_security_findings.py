@@ -412,7 +412,7 @@ def test_finding_7_a_removed_workers_token_is_worthless_at_once() -> None:
             async def waits() -> bool:
                 return len(server.services.engine.waiting_syncs) > 0
 
-            await until("the worker waits", waits, 10)
+            await until("the worker waits", waits, 60)
             path = f"/api/v1/workers/{worker.id}"
             reply = await server.admin.delete(path, params={"force": True})
             assert reply.json() == {"applied": True}

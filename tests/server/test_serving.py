@@ -58,7 +58,7 @@ def test_a_stop_answers_who_waits_and_cuts_streams_off(caplog: pytest.LogCapture
             ]
             for event in begun:
                 await event.wait()
-            await until("a waiting sync", server.waits, 10)
+            await until("a waiting sync", server.waits, 60)
             loop = asyncio.get_running_loop()
             began = loop.time()
             await server.serving.stop()

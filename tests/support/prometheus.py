@@ -88,7 +88,7 @@ async def running_prometheus(
     try:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             prometheus = Prometheus(client)
-            await until("Prometheus answers", prometheus.ready, 20)
+            await until("Prometheus answers", prometheus.ready, 60)
             yield prometheus
     finally:
         process.kill()

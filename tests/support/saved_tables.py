@@ -5,14 +5,15 @@ whose statements PostgreSQL plans once for a connection. On tables this small DE
 times faster than TRUNCATE. The record of migrations is never touched.
 """
 
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 import asyncpg
+import psycopg
 
-EMPTY: Final = "SELECT saved.empty()"
+EMPTY: Final[LiteralString] = "SELECT saved.empty()"
 """Removes all rows but the time that tests have set."""
-SAVE: Final = "SELECT saved.save()"
-RESTORE: Final = "SELECT saved.restore()"
+SAVE: Final[LiteralString] = "SELECT saved.save()"
+RESTORE: Final[LiteralString] = "SELECT saved.restore()"
 
 _INSTALL: Final = """
 DO $$
@@ -54,6 +55,20 @@ BEGIN
         'BEGIN ' || restore || 'END');
 END $$
 """
+
+
+class KeptConnection:
+    """One connection for the statements above, which a new one would have to plan each time."""
+
+    def __init__(self, dsn: str) -> None:
+        self._connection = psycopg.connect(dsn, autocommit=True)
+
+    def execute(self, statement: LiteralString) -> None:
+        """Runs one of them."""
+        self._connection.execute(statement)
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 async def install(connection: "asyncpg.Connection[Any]") -> None:

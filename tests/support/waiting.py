@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 POLL_SECONDS = 0.05
 
 
-async def until(what: str, check: Callable[[], Awaitable[bool]], seconds: float) -> None:
+async def until(
+    what: str, check: Callable[[], Awaitable[bool]], seconds: float, every: float = POLL_SECONDS
+) -> None:
     """Return once `check` says so; raise, naming `what` was waited for, when it does not."""
     try:
         async with asyncio.timeout(seconds):
             while not await check():  # noqa: ASYNC110 - it happens in other processes
-                await asyncio.sleep(POLL_SECONDS)
+                await asyncio.sleep(every)
     except TimeoutError:
         raise AssertionError(f"waited {seconds} s in vain: {what}") from None

@@ -57,7 +57,7 @@ def test_the_trace_of_a_request_becomes_that_of_its_jobs(monkeypatch: pytest.Mon
                 async def arrived() -> bool:
                     return len(collector.spans) == 2
 
-                await until("both spans arrive", arrived, 10)
+                await until("both spans arrive", arrived, 60)
             names = {span.name: span for span in collector.spans}
             assert set(names) == {"POST /api/v1/jobs", "wait default"}
             assert {(s.trace, s.parent) for s in collector.spans} == {(TRACE, SPAN)}

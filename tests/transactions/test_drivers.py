@@ -12,7 +12,7 @@ from tests.transactions.drivers import WAYS, Way
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_a_job_runs_when_its_transaction_has_committed(queue: Queue, way: Way) -> None:
     job = way(queue.dsn, f"kept {way.__name__}", True)
-    assert queue.client.job(job).result(timeout=30) == 3
+    assert queue.client.job(job).result(timeout=60) == 3
     assert f"kept {way.__name__}" in queue.orders()
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
 
 import psycopg
 
@@ -35,7 +36,7 @@ def milliseconds_for(queue: Queue, jobs: int) -> int:
     clock = RealClock()
     began = clock.now_ms()
     for _ in range(jobs):
-        assert queue.client.submit(add, 1, 2).result(timeout=30) == 3
+        assert queue.client.submit(add, 1, 2).result(timeout=60) == 3
     return clock.now_ms() - began
 
 
@@ -48,20 +49,25 @@ def test_open_transactions_hold_up_nobody(queue: Queue) -> None:
         # One that begins later and commits first is not held up either.
         with psycopg.connect(queue.dsn) as other:
             first = add.submit_in(other, 7, 8)
-        assert queue.client.job(first.id).result(timeout=30) == 15
+        assert queue.client.job(first.id).result(timeout=60) == 15
         assert not queue.job_exists(pending[0].id)
     assert during < 3 * before + 1_000
-    assert [queue.client.job(job.id).result(timeout=30) for job in pending] == [11] * OPEN
+    assert [queue.client.job(job.id).result(timeout=60) for job in pending] == [11] * OPEN
 
 
 def test_a_job_starts_within_a_second_of_the_commit(queue: Queue) -> None:
-    assert queue.client.submit(add, 1, 2).result(timeout=30) == 3  # the worker is warm
+    """At least three of five times: a busy machine may hold up one or the other."""
+    assert queue.client.submit(add, 1, 2).result(timeout=60) == 3  # the worker is warm
+    assert median(ms_from_commit_to_result(queue) for _ in range(5)) < 1_000
+
+
+def ms_from_commit_to_result(queue: Queue) -> int:
     clock = RealClock()
     with psycopg.connect(queue.dsn) as connection:
         job = add.submit_in(connection, 1, 2)
     committed = clock.now_ms()
-    assert queue.client.job(job.id).result(timeout=30) == 3
-    assert clock.now_ms() - committed < 1_000
+    assert queue.client.job(job.id).result(timeout=60) == 3
+    return clock.now_ms() - committed
 
 
 def killed_application(queue: Queue, ending: str) -> int:
@@ -78,7 +84,7 @@ def killed_application(queue: Queue, ending: str) -> int:
 
 def test_an_application_that_dies_after_its_commit_has_submitted(queue: Queue) -> None:
     job = killed_application(queue, "commit")
-    assert queue.client.job(job).result(timeout=30) == 3
+    assert queue.client.job(job).result(timeout=60) == 3
 
 
 def test_an_application_that_dies_before_its_commit_has_not(queue: Queue) -> None:

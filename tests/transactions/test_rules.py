@@ -94,7 +94,7 @@ def test_the_handle_of_a_client_works_after_the_commit(queue: Queue) -> None:
     with psycopg.connect(queue.dsn) as connection:
         job = queue.client.submit_in(connection, add.options(name="sum"), 1, b=2)
         assert not queue.job_exists(job.id)
-    assert job.result(timeout=30) == 3
+    assert job.result(timeout=60) == 3
     assert job.info().name == "sum"
 
 
@@ -104,7 +104,7 @@ def test_a_savepoint_that_is_rolled_back_takes_its_job_with_it(queue: Queue) -> 
         with connection.transaction():
             gone = add.submit_in(connection, 3, 4)
             raise psycopg.Rollback
-    assert queue.client.job(kept.id).result(timeout=30) == 3
+    assert queue.client.job(kept.id).result(timeout=60) == 3
     assert not queue.job_exists(gone.id)
 
 
@@ -112,7 +112,7 @@ def test_a_job_may_wait_for_another_of_its_transaction(queue: Queue) -> None:
     with psycopg.connect(queue.dsn) as connection:
         first = add.submit_in(connection, 1, 2)
         second = add.options(after=[first.id]).submit_in(connection, 3, 4)
-    assert queue.client.job(second.id).result(timeout=30) == 7
+    assert queue.client.job(second.id).result(timeout=60) == 7
     assert queue.client.job(second.id).info().after == [first.id]
 
 
@@ -124,7 +124,7 @@ def test_a_workflow_is_submitted_as_a_whole(queue: Queue) -> None:
     ]
     with psycopg.connect(queue.dsn) as connection:
         last, first = windlass.submit_many_in(connection, jobs, NewWorkflow(name="both"))
-    assert queue.client.job(last.id).result(timeout=30) == 7
+    assert queue.client.job(last.id).result(timeout=60) == 7
     shown = queue.client.job(last.id).info()
     assert shown.after == [first.id]
     assert shown.workflow is not None
@@ -134,7 +134,7 @@ def test_the_result_of_a_job_may_be_an_argument_of_the_next(queue: Queue) -> Non
     with psycopg.connect(queue.dsn) as connection:
         first = add.submit_in(connection, 1, 2)
         second = windlass.submit_in(connection, JobSpec(task="python", args=passed_on(first.id)))
-    assert queue.client.job(second.id).result(timeout=30) == 13
+    assert queue.client.job(second.id).result(timeout=60) == 13
 
 
 def passed_on(job: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def test_a_job_may_wait_for_one_whose_key_was_taken(queue: Queue) -> None:
         first = keyed.submit_in(connection, 1, 2)
         again = keyed.submit_in(connection, 1, 2)
         last = add.options(after=[again.id]).submit_in(connection, 3, 4)
-    assert queue.client.job(last.id).result(timeout=30) == 7
+    assert queue.client.job(last.id).result(timeout=60) == 7
     assert queue.client.job(last.id).info().after == [first.id]
 
 
@@ -158,7 +158,7 @@ def test_a_signal_after_the_commit_reaches_the_job(queue: Queue) -> None:
         connection.execute("SET windlass.notify = off")
         job = wait_for_it.submit_in(connection, "here")
     queue.client.send("here", "hello")
-    assert queue.client.job(job.id).result(timeout=30) == "hello"
+    assert queue.client.job(job.id).result(timeout=60) == "hello"
 
 
 def test_a_key_that_is_taken_leads_to_the_job_that_has_it(queue: Queue) -> None:
@@ -167,9 +167,9 @@ def test_a_key_that_is_taken_leads_to_the_job_that_has_it(queue: Queue) -> None:
         first = keyed.submit_in(connection, 1, 2)
         again = keyed.submit_in(connection, 1, 2)
     assert first.id != again.id
-    assert queue.client.job(first.id).result(timeout=30) == 3
+    assert queue.client.job(first.id).result(timeout=60) == 3
     assert queue.client.job(again.id).info().id == first.id
-    assert queue.client.job(again.id).result(timeout=30) == 3
+    assert queue.client.job(again.id).result(timeout=60) == 3
 
 
 def test_a_delay_counts_from_the_submission(queue: Queue) -> None:
@@ -334,7 +334,7 @@ def test_local_files_are_refused_inside_the_transaction(queue: Queue, tmp_path: 
         assert connection.execute("SELECT 1").fetchall() == [(1,)]  # It can go on.
         uploaded = queue.client.upload(file)
         job = read_file.submit_in(connection, uploaded)  # type: ignore[arg-type]
-    assert queue.client.job(job.id).result(timeout=30) == "hello"
+    assert queue.client.job(job.id).result(timeout=60) == "hello"
 
 
 def test_a_database_without_the_schema_says_what_to_run(
@@ -371,5 +371,5 @@ def test_without_a_notification_the_loop_finds_the_job(queue: Queue) -> None:
     async def moved() -> bool:
         return bool(queue.ask("SELECT FROM windlass.jobs WHERE id = %s", job.id))
 
-    run(until("the job is in the queue", moved, 10))
-    assert queue.client.job(job.id).result(timeout=30) == 3
+    run(until("the job is in the queue", moved, 60))
+    assert queue.client.job(job.id).result(timeout=60) == 3

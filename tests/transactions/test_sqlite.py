@@ -113,7 +113,7 @@ def test_a_job_runs_if_and_only_if_its_transaction_commits(file: Path, way: Way)
     async def ended() -> bool:
         return result_of(file, kept) is not None
 
-    run(until("the job has ended", ended, 20))
+    run(until("the job has ended", ended, 60))
     assert result_of(file, kept) == "3"
     # The number was given up with the transaction: the next one took it.
     assert kept == gone
@@ -155,7 +155,7 @@ def test_a_key_with_another_body_is_refused_inside_the_transaction(file: Path) -
     async def is_moved() -> bool:
         return connection.execute(moved, [job.id]).fetchone() is not None
 
-    run(until("a server has moved the job", is_moved, 20))
+    run(until("a server has moved the job", is_moved, 60))
     assert later.submit_in(connection, 1, 2).id > job.id
     with pytest.raises(Conflict, match=f"'held' is used by job {job.id}"):
         later.submit_in(connection, 1, 3)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.domain.job.equivalent_texts import evaluated, typed
+from tests.support.forms import by_form
 from windlass.cli.options.job import FLAGS, PLAIN, JobOptions, named_by_flags
 from windlass.cli.reference import PAGES
 from windlass.domain.config import Config
@@ -142,7 +143,7 @@ CHOICES: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
 
 
 @pytest.mark.parametrize("name", sorted(KEYWORDS - {"task"}))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=by_form(3, 30), deadline=None)
 @given(data=st.data())
 def test_an_option_means_the_same_wherever_it_is_given(name: str, data: st.DataObject) -> None:
     option = OPTIONS[name]

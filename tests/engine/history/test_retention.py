@@ -13,6 +13,7 @@ from tests.engine.support.moves import Move, moves
 from tests.engine.support.player import Player
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from tests.engine.support.rigs import Rigs
+from tests.support.forms import by_form
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.tokens import Token
 from windlass.domain.config import Config
@@ -242,7 +243,7 @@ async def test_what_is_wrong_is_still_found_behind_a_baseline(memory_rig: Rig) -
     assert ("S20", 9_999) in {(violation.invariant, violation.job) for violation in found}
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=by_form(25, 100), suppress_health_check=list(HealthCheck))
 @given(script=st.lists(moves, min_size=20, max_size=60), pace=st.integers(1, 9))
 def test_at_any_time_the_rest_replays(rigs: Rigs, script: list[Move], pace: int) -> None:
     """Random commands, with everything removed that may be, every few moves."""

@@ -13,6 +13,7 @@ from tests.engine.support.rig import HOUR, MINUTE, Rig
 from tests.engine.support.rigs import Rigs
 from tests.store.conformance.driver import KINDS
 from tests.store.conformance.moves import Dice
+from tests.support.forms import by_form
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.rank import level, queue_weight, rank
@@ -249,7 +250,7 @@ class Player:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=12)
+@settings(max_examples=by_form(8, 40))
 @given(seed=st.integers(0, 2**32))
 def test_ranks_are_those_of_a_computation_from_scratch(rigs: Rigs, kind: str, seed: int) -> None:
     async def play(rig: Rig) -> None:

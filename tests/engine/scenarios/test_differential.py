@@ -7,6 +7,7 @@ from tests.engine.support.moves import Move, moves
 from tests.engine.support.player import Player
 from tests.engine.support.rig import Rig
 from tests.engine.support.rigs import Rigs
+from tests.support.forms import by_form
 
 
 def play_on_both(left: Rig, right: Rig, script: list[Move]) -> None:
@@ -19,14 +20,14 @@ def play_on_both(left: Rig, right: Rig, script: list[Move]) -> None:
     assert one == other
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=by_form(25, 100), suppress_health_check=list(HealthCheck))
 @given(script=st.lists(moves, min_size=20, max_size=60))
 def test_memory_and_sqlite_do_the_same(rigs: Rigs, script: list[Move]) -> None:
     with rigs.open("memory") as left, rigs.open("sqlite") as right:
         play_on_both(left, right, script)
 
 
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(max_examples=by_form(6, 30), suppress_health_check=list(HealthCheck))
 @given(script=st.lists(moves, min_size=30, max_size=60))
 def test_memory_and_postgres_do_the_same(rigs: Rigs, script: list[Move]) -> None:
     with rigs.open("memory") as left, rigs.open("postgres") as right:

@@ -43,7 +43,7 @@ class SqliteBase(Base):
 
 
 class PostgresBase(Base):
-    """One database for all tests of a session, emptied before each.
+    """One database for all tests of a session, which was emptied before.
 
     What it has to say to the database goes through a connection of the store's own pool:
     a new connection costs more than the rest of a small test.
@@ -59,7 +59,6 @@ class PostgresBase(Base):
         is_first = self._store is None
         self._store = await PostgresStore.connect(self._dsn, server=server)
         if is_first:
-            await self._execute(saved_tables.EMPTY)
             await self.set_clock(START_MS)
         return self._store
 

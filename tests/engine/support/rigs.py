@@ -10,6 +10,7 @@ import pytest
 from tests.engine.support.bases import MemoryBase, PostgresBase, SqliteBase, migrate
 from tests.engine.support.rig import Base, Rig
 from tests.support.running import run
+from tests.support.saved_tables import EMPTY, KeptConnection
 from windlass.engine.verify.check import verify
 
 
@@ -21,6 +22,7 @@ class Rigs:
         self._folder = folder
         self._numbers = itertools.count(1)
         self._dsn: str | None = None
+        self._emptying: KeptConnection | None = None
 
     @contextmanager
     def open(self, kind: str) -> Iterator[Rig]:
@@ -37,9 +39,15 @@ class Rigs:
             return MemoryBase()
         if kind == "sqlite":
             return SqliteBase(self._folder / f"{next(self._numbers)}.db")
-        if self._dsn is None:
+        if self._dsn is None or self._emptying is None:
             server = self._request.getfixturevalue("postgres_server")
             dsn: str = server.create_database()
             run(migrate(dsn))
-            self._dsn = dsn
+            self._dsn, self._emptying = dsn, KeptConnection(dsn)
+        self._emptying.execute(EMPTY)
         return PostgresBase(self._dsn)
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        if self._emptying is not None:
+            self._emptying.close()

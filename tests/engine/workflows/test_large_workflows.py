@@ -1,4 +1,4 @@
-"""Workflows of 100,000 jobs, wide and deep; smaller ones where that would take minutes."""
+"""Workflows of up to 100,000 jobs (in the long form), wide and deep; smaller ones on PostgreSQL."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.engine.support.flows import row_of, state_of, submit_flow
 from tests.engine.support.rig import Rig
+from tests.support.forms import by_form
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.engine.submit.submission import WorkflowSpec
@@ -13,7 +14,7 @@ from windlass.wire.sync import Finished
 
 pytestmark = pytest.mark.slow
 
-WIDE = {"memory": 20_000, "sqlite": 100_000, "postgres": 3_000}
+WIDE = {"memory": 20_000, "sqlite": by_form(20_000, 100_000), "postgres": 3_000}
 DEEP = {"memory": 10_000, "sqlite": 10_000, "postgres": 300}
 
 ABORTED = State.ABORTED.code

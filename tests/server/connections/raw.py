@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Wire(NamedTuple):

@@ -217,7 +217,7 @@ def test_a_client_that_does_not_read_its_answer_is_cut_off() -> None:
                 async def cut_off() -> bool:
                     return await refused(server, "unread_answer") == 1
 
-                await until("the reader is cut off", cut_off, 15)
+                await until("the reader is cut off", cut_off, 60)
 
     run(scenario())
 
@@ -293,7 +293,7 @@ def test_requests_at_once_are_limited_for_each_caller_alone() -> None:
             async def all_wait() -> bool:
                 return (await hog.get("/api/v1/jobs")).status_code == 429
 
-            await until("three requests wait", all_wait, 10)
+            await until("three requests wait", all_wait, 60)
             reply = await hog.get("/api/v1/jobs")
             assert (reply.status_code, error_of(reply)["code"]) == (429, "too_many_requests")
             assert reply.headers["Retry-After"] == "1"

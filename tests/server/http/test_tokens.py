@@ -74,7 +74,7 @@ def test_the_names_of_living_tokens_differ() -> None:
                 reply = await server.admin.post("/api/v1/tokens", json=soon)
                 return reply.status_code == 201
 
-            await until("the name is free", has_expired, 10)
+            await until("the name is free", has_expired, 60)
 
     run(scenario())
 

@@ -31,7 +31,7 @@ class Reader:
     async def next(self) -> dict[str, Any]:
         """The next message, comments left out."""
         fields: dict[str, str] = {}
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             async for line in self._lines:
                 if not line and "data" in fields:
                     break
@@ -202,7 +202,7 @@ def test_a_closed_page_is_forgotten() -> None:
             async with following(server.admin, "jobs"):
                 report = await server.services.live.run_once(0)
                 assert report.pages == 1
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while (await server.services.live.run_once(0)).pages:
                     await server.services.clock.sleep_ms(1)
             assert (await server.services.live.run_once(0)).pages == 0

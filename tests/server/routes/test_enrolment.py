@@ -21,7 +21,7 @@ from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import recall
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 async def _code(server: RunningServer) -> str:

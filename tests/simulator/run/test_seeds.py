@@ -1,10 +1,11 @@
-"""The engine under 200 seeds: crashes, zombies, lost and doubled messages, failing stores."""
+"""The engine under many seeds: crashes, zombies, lost and doubled messages, failing stores."""
 
 import pytest
 
+from tests.support.forms import by_form
 from windlass.simulator import simulate
 
-SEEDS = 200
+SEEDS = by_form(100, 500)
 CHUNK = 10
 
 LATER = [pytest.param(n, marks=pytest.mark.slow) for n in range(1 + CHUNK, SEEDS, CHUNK)]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.conformance import pristine
 from tests.store.conformance.driver import KINDS, Driver, MemoryDriver, PostgresDriver, SqliteDriver
+from tests.store.conformance.pristine import PristineDatabase
 from tests.support.postgres import PostgresServer
 
 
@@ -18,7 +18,7 @@ class Stores:
         self._request = request
         self._folder = folder
         self._numbers = itertools.count(1)
-        self._dsn: str | None = None
+        self._database: PristineDatabase | None = None
 
     def open(self, kind: str) -> Driver:
         """A new store; of those on PostgreSQL, the one before must be closed."""
@@ -29,18 +29,26 @@ class Stores:
         return MemoryDriver()
 
     def _empty_database(self) -> str:
-        if self._dsn is None:
+        if self._database is None:
             server: PostgresServer = self._request.getfixturevalue("postgres_server")
-            self._dsn = server.create_database()
-            PostgresDriver(self._dsn).close()
-            pristine.save(self._dsn)
-        pristine.restore(self._dsn)
-        return self._dsn
+            dsn = server.create_database()
+            PostgresDriver(dsn).close()
+            self._database = PristineDatabase(dsn)
+        self._database.restore()
+        return self._database.dsn
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
 
 
 @pytest.fixture(scope="session")
-def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Stores:
-    return Stores(request, tmp_path_factory.mktemp("conformance"))
+def stores(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stores]:
+    made = Stores(request, tmp_path_factory.mktemp("conformance"))
+    yield made
+    made.close()
 
 
 @pytest.fixture(params=KINDS)

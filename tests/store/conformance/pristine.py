@@ -4,31 +4,29 @@ import asyncio
 
 import asyncpg
 
-from tests.support import saved_tables
+from tests.support.saved_tables import RESTORE, SAVE, KeptConnection, install
 
 
-def save(dsn: str) -> None:
-    """Remember what the database holds now."""
-    asyncio.run(_save(dsn))
+class PristineDatabase:
+    """Remembers what the database holds when it is made."""
+
+    def __init__(self, dsn: str) -> None:
+        asyncio.run(_install(dsn))
+        self._connection = KeptConnection(dsn)
+        self._connection.execute(SAVE)
+        self.dsn = dsn
+
+    def restore(self) -> None:
+        """Brings back what it held."""
+        self._connection.execute(RESTORE)
+
+    def close(self) -> None:
+        self._connection.close()
 
 
-def restore(dsn: str) -> None:
-    """Bring back what the database held when it was saved."""
-    asyncio.run(_restore(dsn))
-
-
-async def _save(dsn: str) -> None:
+async def _install(dsn: str) -> None:
     connection = await asyncpg.connect(dsn)
     try:
-        await saved_tables.install(connection)
-        await connection.execute(saved_tables.SAVE)
-    finally:
-        await connection.close()
-
-
-async def _restore(dsn: str) -> None:
-    connection = await asyncpg.connect(dsn)
-    try:
-        await connection.execute(saved_tables.RESTORE)
+        await install(connection)
     finally:
         await connection.close()

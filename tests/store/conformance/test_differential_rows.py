@@ -21,6 +21,7 @@ from tests.store.conformance import (
 from tests.store.conformance.conftest import Stores
 from tests.store.conformance.driver import KINDS, Driver
 from tests.store.conformance.moves import Dice, Maker, Move
+from tests.support.forms import by_form
 from windlass.ports.store import Snapshot, WriteTx
 from windlass.store.memory.table import DuplicateRowError
 
@@ -44,7 +45,7 @@ Draw = Callable[[Dice, Snapshot], list[Move]]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "memory"])
-@settings(max_examples=20, phases=set(Phase) - {Phase.shrink})
+@settings(max_examples=by_form(12, 60), phases=set(Phase) - {Phase.shrink})
 @given(seed=st.integers(0, 2**32))
 @pytest.mark.slow
 def test_a_store_does_what_memory_does(stores: Stores, kind: str, seed: int) -> None:

@@ -6,7 +6,7 @@ from tests.store.conformance.driver import Driver
 from windlass.ports.store import News, Store
 
 FULL = News(arrivals=((1, -(2**60), 2**53, 4), (2, 5, 6, 1)), pokes=(7, 8), due_at=9, catalog=True)
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 
 
 class Listener:

@@ -58,7 +58,7 @@ def test_a_server_that_finds_no_connection_waits_for_one_and_says_so(role: Role)
             async def is_said() -> bool:
                 return any(line["event"] == "waiting_for_store" for line in logs)
 
-            await until("it says that it waits", is_said, 20)
+            await until("it says that it waits", is_said, 60)
             role.limit(-1)
             await starting
         assert "too many connections" in logs[0]["error"]

@@ -7,13 +7,15 @@ from typing import Any
 
 import aiohttp
 
+from tests.support.leftovers import remove_dead_sockets
+from tests.support.running import run
 from tests.worker.rig import Rig, play
 from windlass.api.children import Children
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.worker.agent.direct import DirectGateway
-from windlass.worker.attempt.job_socket import PATH_LIMIT
+from windlass.worker.attempt.job_socket import APART, NOTE, PATH_LIMIT, JobSocket
 from windlass.worker.attempt.secrets import Secrets
 
 TELL = ["sh", "-c", 'echo "$WINDLASS_AGENT"; echo "$WINDLASS_AGENT_TOKEN"; exec sleep 1000']
@@ -147,3 +149,51 @@ def test_the_socket_is_its_users_alone_and_goes_with_the_agent(tmp_path: Path) -
 
         play(tmp_path, scene)
         assert not seen[0].exists()
+
+
+def test_the_next_agent_removes_what_a_killed_one_left_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / ("w" * PATH_LIMIT)
+    folder.mkdir()
+
+    async def scene() -> None:
+        killed, following = JobSocket(folder), JobSocket(folder)
+        killed.open()
+        following.open()
+        assert not killed.path.parent.exists()
+        assert following.path.exists()
+        await following.close()
+        assert not following.path.parent.exists()
+        assert list(folder.iterdir()) == []
+        await killed.close()
+
+    run(scene())
+
+
+def test_nothing_else_is_removed_whatever_the_note_says(tmp_path: Path) -> None:
+    folder, kept = tmp_path / ("w" * PATH_LIMIT), tmp_path / "kept"
+    folder.mkdir()
+    kept.mkdir()
+    (tmp_path / f"{APART}link").symlink_to(kept)
+
+    async def scene(told: Path) -> None:
+        (folder / NOTE).write_text(str(told))
+        socket = JobSocket(folder)
+        socket.open()
+        await socket.close()
+
+    for told in (kept, tmp_path / f"{APART}link", tmp_path / f"{APART}nowhere"):
+        run(scene(told))
+        assert kept.exists()
+
+
+def test_only_sockets_that_nobody_listens_on_are_cleaned_up(tmp_path: Path) -> None:
+    dead, alive = tmp_path / f"{APART}dead", tmp_path / f"{APART}alive"
+    for place in (dead, alive):
+        place.mkdir()
+    with socketlib.socket(socketlib.AF_UNIX) as left, socketlib.socket(socketlib.AF_UNIX) as used:
+        left.bind(str(dead / "agent.sock"))
+        left.close()
+        used.bind(str(alive / "agent.sock"))
+        used.listen(1)
+        assert remove_dead_sockets(tmp_path) == [dead]
+    assert (dead.exists(), alive.exists()) == (False, True)

@@ -13,6 +13,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,8 @@ AGENT: Final = "WINDLASS_AGENT"  # where the socket is
 TOKEN: Final = "WINDLASS_AGENT_TOKEN"
 PATH: Final = "/api/v1/jobs"  # as at a server
 PATH_LIMIT: Final = 100  # the system takes 107 bytes
+APART: Final = "windlass-agent-"
+NOTE: Final = "agent.socket"  # tells the next agent where the socket is, if not beside it
 BODY_LIMIT: Final = 64 * 1024 * 1024
 WAITING: Final = 64
 LAST_WORDS_S: Final = 1.0
@@ -65,6 +68,7 @@ class JobSocket:
     """
 
     def __init__(self, folder: Path, for_all: bool = False) -> None:
+        self._folder = folder
         self._path = folder / "agent.sock"
         self._mode = 0o666 if for_all else 0o600
         self._apart: Path | None = None  # a folder for it alone, where the agent's path is long
@@ -83,7 +87,7 @@ class JobSocket:
     def open(self) -> None:
         """Listens; only programs of this user and of its jobs can connect."""
         if len(os.fsencode(self._path)) > PATH_LIMIT:
-            self._apart = Path(tempfile.mkdtemp(prefix="windlass-agent-"))
+            self._apart = _folder_apart(self._folder / NOTE)
             self._path = self._apart / "agent.sock"
         self._path.unlink(missing_ok=True)  # one that was killed left it
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -122,6 +126,7 @@ class JobSocket:
             self._path.unlink(missing_ok=True)
         if self._apart is not None:
             shutil.rmtree(self._apart, ignore_errors=True)
+            (self._folder / NOTE).unlink(missing_ok=True)
 
     def _begin(self) -> None:
         """Opens the connection of the first program."""
@@ -175,3 +180,14 @@ def _status_of(error: WindlassError) -> int:
     if error.code == FORBIDDEN:  # in the agent's own process, or as the server answered
         return 403
     return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)
+
+
+def _folder_apart(note: Path) -> Path:
+    """Makes a folder for the socket alone; one that was killed left its own, which is removed."""
+    with suppress(OSError, ValueError):
+        left = Path(note.read_text())
+        if left.name.startswith(APART) and left.lstat().st_uid == os.geteuid():
+            shutil.rmtree(left, ignore_errors=True)  # refuses what is a link
+    made = Path(tempfile.mkdtemp(prefix=APART))
+    note.write_text(str(made))
+    return made

@@ -14,7 +14,7 @@ def test_the_audit_log_is_printed_exported_and_followed(up: Program) -> None:
             assert line
         assert "admin from 127.0.0.1: POST /api/v1/codes: 201" in line
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
     exported = [json.loads(line) for line in up.text("audit", "--json").splitlines()]
     assert any(entry["action"] == "POST /api/v1/codes" for entry in exported)
     assert up.text("audit", "--after", str(exported[-1]["id"])) == ""

@@ -35,7 +35,7 @@ def test_followed_events_go_on_until_they_are_interrupted(up: Program) -> None:
         assert all("→ COMPLETED" in line for line in (first, second))
         assert first != second
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
 
 
 def test_a_server_logs_what_happens_and_stops_while_a_worker_waits(tmp_path: Path) -> None:

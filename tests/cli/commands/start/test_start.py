@@ -14,7 +14,7 @@ from tests.cli.program import Program
 from tests.support.loopback import free_port
 from windlass.providers.local import workers_below
 
-STOP_S = 20
+STOP_S = 60
 
 
 def test_without_a_server_the_error_says_how_to_start_one(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_a_hangup_reloads_the_certificate_and_ends_nothing(secured: Secured) -> 
     async def is_new() -> bool:
         return serial() != before
 
-    run(until("the new certificate is in use", is_new, 5))
+    run(until("the new certificate is in use", is_new, 60))
     assert secured.program.text("jobs", "--json", "--tls-ca", str(secured.authority))
 
 
