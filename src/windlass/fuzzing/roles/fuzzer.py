@@ -26,7 +26,7 @@ from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.disk_space import report_disk_full
 from windlass.fuzzing.reach.run_measure import RunReach
 from windlass.fuzzing.roles.combinations.all_runs import AllRuns, RunLimits
-from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
+from windlass.fuzzing.roles.combinations.combination_run import CombinationReport, RunSite
 from windlass.fuzzing.roles.combinations.recheck import recheck_findings
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
@@ -176,10 +176,11 @@ class Fuzzer:
         sources = self.work / "checkout"
         await mirror.checkout(commit, sources)
         limits = limits_of(self.budget_ms or self.solver.budget_ms, self.solver)
-        runs = AllRuns(
-            self.solver, self.pipeline, self.work, mirror, sources, commit, limits, self.base,
-            self.until_bug, self.notify, self.on_progress,
+        site = RunSite(
+            self.pipeline, self.work, mirror, sources, commit, self.base, self.until_bug,
+            self.notify, self.on_progress,
         )  # fmt: skip
+        runs = AllRuns(self.solver, site, limits)
         await runs.run(began)
         report = FuzzReport(
             outcome="fuzzed", commit=commit, tests=runs.tests, chosen_by=runs.chosen_by,
