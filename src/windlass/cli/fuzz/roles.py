@@ -238,7 +238,8 @@ def coverage(
     if report.missing:
         say(f"  the map still needs the parts {', '.join(report.missing)}")
     if report.html is not None:
-        say(f"  {about_report(report.html)}")
+        for line in about_report(report.html):
+            say(f"  {line}")
 
 
 def _make_html(solver: str, commit: str | None, into: Path, location: Location, json: bool) -> None:
@@ -255,7 +256,8 @@ def _make_html(solver: str, commit: str | None, into: Path, location: Location, 
     if json:
         print_json(made)
     else:
-        say(about_report(made.report))
+        for line in about_report(made.report):
+            say(line)
         say(str(into / INDEX))
 
 

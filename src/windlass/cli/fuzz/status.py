@@ -16,7 +16,7 @@ from windlass.cli.fuzz.app import (
     run_step,
     warn,
 )
-from windlass.cli.fuzz.report_output import count_of
+from windlass.cli.fuzz.report_output import about_report, count_of
 from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import console
 from windlass.cli.output.escaping import escape_line
@@ -66,6 +66,7 @@ def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     yield _row("checked", checked)
     yield from _branches(found, now_ms)
     yield _row("coverage", _coverage(found, now_ms))
+    yield from _coverage_report(found)
     yield from _waiting(found, now_ms)
     yield from _scheduled(found, now_ms)
     yield from _next_run(found)
@@ -237,6 +238,16 @@ def _coverage(found: PipelineStatus, now_ms: int) -> str:
         return "no map yet"
     when = _ago(found.coverage_mapped_at, now_ms)
     return f"mapped {when}, {format_size(found.coverage_bytes)}"
+
+
+def _coverage_report(found: PipelineStatus) -> Iterator[Text]:
+    """Lists what the HTML report says about each target, and how to read it."""
+    if found.coverage_report is None:
+        return
+    see = f"windlass fuzz coverage {found.solver} --html DIR makes it anew in a folder"
+    for line in about_report(found.coverage_report):
+        yield _row("", escape_line(line))
+    yield _row("", Text(f"{see}; a server with --fuzz shows it", style="dim"))
 
 
 def _ago(then: str | None, now_ms: int) -> str:

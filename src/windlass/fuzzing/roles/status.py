@@ -10,6 +10,7 @@ from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.untriaged import count_untriaged
+from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
 from windlass.fuzzing.roles.combinations.next_shares import NextRun, next_run
 from windlass.fuzzing.state.documents import BranchProgress, Lease, Schedule
 from windlass.fuzzing.state.leases import is_live
@@ -89,6 +90,7 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: list[str]
     coverage_mapped_at: str | None
     coverage_bytes: int
+    coverage_report: ReportInfo | None = None
     unhealthy: list[UnhealthyCommit] = []
     untriaged: int = 0
     next_run: NextRun | None = None
@@ -138,6 +140,7 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
         unreadable=unreadable,
         coverage_mapped_at=format_moment(mapped[0].modified_ms) if mapped else None,
         coverage_bytes=mapped[0].size if mapped else 0,
+        coverage_report=await HtmlStore(pipeline).info(),
         unhealthy=[
             UnhealthyCommit(commit=c, runs=bad.runs, why=bad.why, at=format_moment(bad.at_ms))
             for c, bad in health.commits.items()

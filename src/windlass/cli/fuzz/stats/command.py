@@ -78,7 +78,8 @@ def stats(
         for target, reached in targets.items():
             _show_reached(name, target, reached)
     if found.report is not None:
-        say(about_report(found.report))
+        for line in about_report(found.report):
+            say(line)
 
 
 async def _with_reach(pipeline: Pipeline, found: Summary, commit: str) -> Statistics:
