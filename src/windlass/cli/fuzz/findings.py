@@ -38,7 +38,8 @@ T = TypeVar("T")
 
 SHORT = 12
 VERBS: Final = {
-    "open": "file with", "close": "close", "reopen": "reopen", "summary": "write a summary to",
+    "open": "file with", "close": "close", "reopen": "reopen", "update": "update",
+    "summary": "write a summary to",
 }  # fmt: skip
 FindingKey = Annotated[str, Parameter(help="The key of a finding, or a prefix of it.")]
 
