@@ -23,7 +23,13 @@ from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.text import print_json
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
-from windlass.fuzzing.roles.status import ActiveLease, PipelineStatus, UnhealthyCommit, read_status
+from windlass.fuzzing.roles.status import (
+    ActiveLease,
+    LostAlarm,
+    PipelineStatus,
+    UnhealthyCommit,
+    read_status,
+)
 
 SHORT = 12
 SHOWN = 10  # commits or findings per list
@@ -191,6 +197,8 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
         for bad in found.unhealthy[:SHOWN]
     ]
     yield from _block("unhealthy", [*lines, *_more(len(found.unhealthy))])
+    lost = [Text(escape_line(_lost(one)), style="bold red") for one in found.lost_alarms[:SHOWN]]
+    yield from _block("alarms", [*lost, *_more(len(found.lost_alarms))])
     if found.untriaged:
         number = count_of(found.untriaged, "input")
         waiting = f"the next run looks into {number} that broke a build"
@@ -199,6 +207,13 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
 
 def _unhealthy(bad: UnhealthyCommit) -> str:
     return f"{bad.commit[:SHORT]} {bad.combination}".strip()
+
+
+def _lost(one: LostAlarm) -> str:
+    """Says that nobody has heard of a commit's alarm, and whether that is tried again."""
+    tried = f"{one.tries} tries" if one.tries > 1 else "1 try"
+    until = "given up" if one.next_at is None else f"a run after {one.next_at} tries again"
+    return f"{one.commit[:SHORT]}  {one.why} ({tried}; {until})"
 
 
 def _in_a_row(runs: int) -> str:

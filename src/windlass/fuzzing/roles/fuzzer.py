@@ -14,7 +14,8 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.values.errors import NotFound, WindlassError
-from windlass.fuzzing.alarms.sender import alarm_of, send_alarm
+from windlass.fuzzing.alarms.outbox import repeat_alarms, send_alarm
+from windlass.fuzzing.alarms.sender import alarm_of
 from windlass.fuzzing.buckets.layout import statistics_prefix
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.config.combinations import Combination, combinations_of
@@ -95,6 +96,7 @@ class Fuzzer:
 
     async def run_once(self, commit: str | None = None) -> FuzzReport:
         """Fuzzes the given commit, or the least fuzzed one."""
+        await repeat_alarms(self.pipeline, self.solver.alarms, self.notify)
         steps = FuzzSteps(self.pipeline)
         if commit is not None:
             commit = await self.resolve_built(commit)
@@ -166,7 +168,7 @@ class Fuzzer:
 
     async def _send_alarm(self, commit: str, why: str, runs: int, given_up: bool) -> None:
         alarm = alarm_of(self.solver.name, commit, why, runs, self.pipeline.now_ms(), given_up)
-        await send_alarm(alarm, self.solver.alarms, self.pipeline.runtime.clock, self.notify)
+        await send_alarm(self.pipeline, alarm, self.solver.alarms, self.notify)
 
     async def _campaign(self, commit: str) -> FuzzReport:
         began = self.pipeline.now_ms()

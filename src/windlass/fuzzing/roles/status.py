@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from windlass.domain.values.times import format_moment
+from windlass.fuzzing.alarms.outbox import outbox_file
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.store import FindingStore
@@ -70,6 +71,16 @@ class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
     combination: str = ""
 
 
+class LostAlarm(msgspec.Struct, frozen=True, kw_only=True):
+    """An alarm that did not arrive; without `next_at` it is no longer repeated."""
+
+    commit: str
+    place: str
+    tries: int
+    why: str
+    next_at: str | None
+
+
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one solver; `unreadable` lists errors about findings that cannot be read.
 
@@ -92,6 +103,7 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     coverage_bytes: int
     coverage_report: ReportInfo | None = None
     unhealthy: list[UnhealthyCommit] = []
+    lost_alarms: list[LostAlarm] = []
     untriaged: int = 0
     next_run: NextRun | None = None
     branches: list[BranchSummary] = []
@@ -157,10 +169,22 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
             for key, bad in health.combinations.items()
             if key.partition("/")[0] in known
         ],
+        lost_alarms=await _lost_alarms(pipeline),
         untriaged=await count_untriaged(pipeline),
         next_run=None if solver is None else await next_run(solver, pipeline),
         branches=[_branch(name, one, schedule) for name, one in state.branches.items()],
     )
+
+
+async def _lost_alarms(pipeline: Pipeline) -> list[LostAlarm]:
+    waiting = (await outbox_file(pipeline).read()).undelivered
+    return [
+        LostAlarm(
+            commit=one.alarm.commit, place=one.place, tries=one.tries, why=one.why,
+            next_at=None if one.next_at_ms is None else format_moment(one.next_at_ms),
+        )
+        for one in waiting
+    ]  # fmt: skip
 
 
 def _branch(name: str, one: BranchProgress, schedule: Schedule) -> BranchSummary:
