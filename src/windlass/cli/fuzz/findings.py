@@ -62,7 +62,7 @@ def list_findings(
     async def step(context: FuzzContext) -> list[Finding]:
         return [f async for f in FindingStore(context.pipeline).all(warn) if all or f.live]
 
-    found = run_step(solver, location, step)
+    found = run_step(solver, location, step, reading=True)
     if json:
         print_json(found)
         return
@@ -94,7 +94,7 @@ def show(
         found = await store.get(finding)
         return found, render(found, context.solver.name, store.location(found))
 
-    found, page = run_step(solver, location, step)
+    found, page = run_step(solver, location, step, reading=True)
     if json:
         print_json(found)
     else:
