@@ -25,6 +25,7 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import branches_in_short, input_name, render
 from windlass.fuzzing.findings.sightings import mark_closed, quarantine, release
@@ -68,7 +69,7 @@ def list_findings(
         return
     rows: list[tuple[object, ...]] = [
         (f.key, f.state, f.kind.replace("_", " "), f.title, _blamed(f), f.times,
-         f"{f.size} bytes", f.issue)
+         count_of(f.size, "byte"), f.issue)
         for f in found
     ]  # fmt: skip
     columns = ["finding", "state", "kind", "title", "introduced by", "seen", "input", "issue"]

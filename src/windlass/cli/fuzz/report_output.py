@@ -7,6 +7,7 @@ from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.reach.html_store import ReportInfo, TargetReport
 from windlass.fuzzing.roles.builder import BuildReport
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
@@ -104,8 +105,3 @@ def _figures(report: ReportInfo | TargetReport) -> str:
         f"{report.functions} of {report.all_functions} functions, {report.lines} of "
         f"{report.all_lines} lines{part}"
     )
-
-
-def count_of(number: int, thing: str) -> str:
-    """Returns "1 test" or "2 tests"."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

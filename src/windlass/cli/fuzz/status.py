@@ -16,13 +16,14 @@ from windlass.cli.fuzz.app import (
     run_step,
     warn,
 )
-from windlass.cli.fuzz.report_output import about_report, count_of
+from windlass.cli.fuzz.report_output import about_report
 from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import console
 from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.text import print_json
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.roles.status import (
     ActiveLease,
     LostAlarm,

@@ -15,6 +15,7 @@ from windlass.fuzzing.builds.build_cache import LocalBuild
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.coverage.html import INDEX
 from windlass.fuzzing.coverage.reach import Reach
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.reach.html_store import ReportInfo, TargetReport
 from windlass.fuzzing.reach.measurement import measurement_of
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -80,7 +81,7 @@ class ReportMaker:
         self, one: TargetInputs, pages: Path, until_ms: int, together: Reach, several: bool
     ) -> TargetReport:
         name = f" of {one.target}" if several else ""
-        self.notify(f"HTML report{name} from {len(one.inputs)} inputs")
+        self.notify(f"HTML report{name} from {count_of(len(one.inputs), 'input')}")
         folder = self.scratch / f"counts-{len(list(self.scratch.iterdir()))}"
         folder.mkdir()
         clock = self.pipeline.runtime.clock

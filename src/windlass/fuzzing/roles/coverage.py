@@ -30,6 +30,7 @@ from windlass.fuzzing.coverage.coverage_map import CoverageMap, decode, encode
 from windlass.fuzzing.coverage.mapper import MappedTest, Mapper
 from windlass.fuzzing.coverage.tools import CoverageBuild
 from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.processes.runner import Limits, tail
 from windlass.fuzzing.reach.html_report import ReportMaker, TargetInputs
@@ -134,7 +135,7 @@ class CoverageRole:
 
         mapper.on_test_done = on_test_done
         name = f" of {part.names.target}" if part.names.target else ""
-        self.notify(f"{commit[:12]}: mapping {len(tests)} tests{name}")
+        self.notify(f"{commit[:12]}: mapping {count_of(len(tests), 'test')}{name}")
         found = await mapper.run_all(commit, tests, self.cores)
         await self._keep_crashed(commit, [files[test] for test in mapper.crashed], part.name)
         crashed += mapper.crashed

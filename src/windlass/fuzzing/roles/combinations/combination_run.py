@@ -17,6 +17,7 @@ from windlass.fuzzing.config.combinations import Combination
 from windlass.fuzzing.engines.engine import Campaign, Engine, EngineFailed, Statistics
 from windlass.fuzzing.findings.evidence import Where
 from windlass.fuzzing.findings.known import Catalogue
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.reach.run_measure import RunMeasure, RunReach
 from windlass.fuzzing.roles.corpus import Corpus, prune
@@ -108,7 +109,7 @@ class CombinationRun:
         selection = await SeedSelector(solver, self.site.pipeline, self.site.notify).select(
             self.site.mirror, commit, self.site.sources, self.site.base
         )
-        self.site.notify(f"{title}: {len(selection.tests)} tests ({selection.why})")
+        self.site.notify(f"{title}: {count_of(len(selection.tests), 'test')} ({selection.why})")
         corpus = fresh_folder(self.site.work / "corpus")
         fetched = await self._corpus().fetch(corpus)
         engine = self._factory().engine(build.folder)
