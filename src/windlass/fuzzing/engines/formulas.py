@@ -20,6 +20,8 @@ DECLARING: Final = frozenset(
     ("declare-fun", "declare-const", "define-fun", "define-fun-rec", "define-const")
 )
 _TOKEN: Final = re.compile(r';[^\n]*|"(?:[^"]|"")*"|\|[^|]*\||[()]|[^\s()";|]+')
+# Others are not those of a theory, and might break the lines of a title.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9~!@$%^&*_+=<>.?/-]{1,60}\Z")
 _NUMBER: Final = re.compile(r"\d[\d.]*\Z")
 _LITERAL: Final = re.compile(r"bv\d+\Z")
 
@@ -54,8 +56,8 @@ def operators_of(text: str) -> tuple[str, ...]:
     declared = set(_declared(commands))
     found = {name for one in commands for name in _used(one)} - declared
     operators = found - CONNECTING or found
-    logics = [one[1] for one in commands if one[0] == "set-logic" and len(one) > 1]
-    return (*(str(name) for name in logics[:1]), *sorted(operators))
+    logics = [str(one[1]) for one in commands if one[0] == "set-logic" and len(one) > 1]
+    return (*filter(_PLAIN.match, logics[:1]), *sorted(operators))
 
 
 def _command(term: list[Term]) -> str:
@@ -111,7 +113,7 @@ def _used(command: list[Term]) -> Iterator[str]:
         if isinstance(term, list) and term:
             name, inner = _split(term)
             waiting += inner
-            if name and not _LITERAL.match(name):
+            if _PLAIN.match(name) and not _LITERAL.match(name):
                 yield name
 
 
