@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.fuzzing.buckets.layout import coverage_key, plain_ending
+from windlass.fuzzing.buckets.layout import coverage_key, plain_ending, report_prefix
 from windlass.fuzzing.builds.archive import unpack
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
@@ -214,14 +214,16 @@ class CoverageRole:
         commit = await self._commit(mirror, BuildCache(self.pipeline, self.work / "builds"), commit)
         key = coverage_key(self.solver.name)
         own = [self._shard_key(commit, *shard)] if shard[1] > 1 else []
+        options = coverage_options(parts[0].solver)
+        pages = [f"{report_prefix(self.solver.name)}/"] if options.html else []
         return CoveragePlan(
             commit=commit,
             why="you named it" if named else "the newest with a coverage build in the bucket",
             in_bucket=await self.pipeline.has_build(commit, ("coverage",)),
             tests=sum([len(await self._tests(mirror, commit, shard, p.solver)) for p in parts]),
             shard=f"{shard[0]}/{shard[1]}", cores=self.cores,
-            timeout_ms=coverage_options(parts[0].solver).timeout_ms,
-            replaces_map=await self.pipeline.bucket.exists(key), writes=[*own, key],
+            timeout_ms=options.timeout_ms,
+            replaces_map=await self.pipeline.bucket.exists(key), writes=[*own, key, *pages],
         )  # fmt: skip
 
     async def _commit(self, mirror: Mirror, builds: BuildCache, commit: str | None) -> str:
