@@ -69,16 +69,16 @@ def _parsed(text: str) -> list[Term]:
     """Returns the terms of a script; brackets that are left open or missing are overlooked."""
     top: list[Term] = []
     stack = [top]
-    for token in _TOKEN.findall(text):
-        if token == "(":
+    for word in _TOKEN.findall(text):
+        if word == "(":
             inner: list[Term] = []
             stack[-1].append(inner)
             stack.append(inner)
-        elif token == ")":
+        elif word == ")":
             if len(stack) > 1:
                 stack.pop()
-        elif not token.startswith(";"):
-            stack[-1].append(token)
+        elif not word.startswith(";"):
+            stack[-1].append(word)
     return top
 
 
