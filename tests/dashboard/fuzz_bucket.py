@@ -11,7 +11,7 @@ from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
 from windlass.fuzzing.coverage.reach import News
 from windlass.fuzzing.findings.record import Finding, OnBranch
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
+from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo, TargetReport
 from windlass.fuzzing.reach.records import ReachRecords
 from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
 from windlass.fuzzing.state.documents import (
@@ -113,5 +113,12 @@ async def _fill_statistics(pipeline: Pipeline, folder: Path) -> None:
     info = ReportInfo(
         id="one", commit="e" * 40, made_at_ms=now, tool="llvm-cov", inputs=9, complete=True,
         functions=3, all_functions=4, lines=30, all_lines=40,
+        targets=[
+            TargetReport(
+                target="fuzz_parse", page="page0.html", tool="llvm-cov", inputs=9, complete=True,
+                functions=2, all_functions=3, lines=20, all_lines=25,
+            ),
+            TargetReport(target="fuzz_<b>", problem="no input wrote any coverage"),
+        ],
     )  # fmt: skip
     await HtmlStore(pipeline).save(pages, info)

@@ -33,6 +33,17 @@ def test_commits_that_cannot_be_fuzzed_are_shown_as_alarms(open_page: Open, farm
     expect(page.get_by_role("row", name=re.compile("^toy"))).to_contain_text("1")
 
 
+def test_each_target_links_to_its_part_of_the_coverage_report(open_page: Open, farm: Farm) -> None:
+    page = visit(open_page(), farm, "/fuzzing?solver=toy&tab=statistics")
+    targets = page.get_by_role("list", name="Coverage by target")
+    expect(targets).to_contain_text("fuzz_parse 2 of 3 functions, 20 of 25 lines")
+    expect(targets).to_contain_text("fuzz_<b> no input wrote any coverage")
+    expect(targets.get_by_role("link")).to_have_count(1)
+    with page.context.expect_page() as opened:
+        targets.get_by_role("link", name="fuzz_parse").click()
+    opened.value.wait_for_url("**/report/page0.html")
+
+
 def test_the_coverage_report_opens_with_its_style_and_can_do_nothing(
     open_page: Open, farm: Farm
 ) -> None:

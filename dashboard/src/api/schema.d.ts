@@ -4852,6 +4852,8 @@ export interface components {
         /**
          * FuzzReportInfo
          * @description The newest HTML coverage report; not all inputs ran unless it is `complete`.
+         *
+         *         In a matrix, each of the `targets` has its own part; the figures are of all of them together.
          */
         FuzzReportInfo: {
             commit: string;
@@ -4862,6 +4864,24 @@ export interface components {
             all_functions: number;
             lines: number;
             all_lines: number;
+            /** @default [] */
+            targets: components["schemas"]["FuzzReportTarget"][];
+        };
+        /**
+         * FuzzReportTarget
+         * @description The part of a coverage report about one target: its first page, or the `problem` with it.
+         */
+        FuzzReportTarget: {
+            target: string;
+            page: string;
+            inputs: number;
+            complete: boolean;
+            functions: number;
+            all_functions: number;
+            lines: number;
+            all_lines: number;
+            /** @default  */
+            problem: string;
         };
         /**
          * FuzzReached

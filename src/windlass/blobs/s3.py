@@ -9,7 +9,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from windlass.blobs.faults import from_bucket
+from windlass.blobs.faults import ENDPOINTS, from_bucket
 from windlass.blobs.keys import check_key, check_prefix
 from windlass.blobs.last_answers import await_at_exit
 from windlass.domain.values.errors import NotFound
@@ -134,5 +134,4 @@ class S3Blobs:
 
 def endpoint_of_environment() -> str:
     """Returns the endpoint from the environment; empty means AWS."""
-    names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+    return next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), "")

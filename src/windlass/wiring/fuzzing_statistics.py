@@ -15,6 +15,7 @@ from windlass.wire.fleet.fuzzing import (
     FuzzDay,
     FuzzReached,
     FuzzReportInfo,
+    FuzzReportTarget,
     FuzzSeries,
     FuzzStatistics,
     FuzzTargetReached,
@@ -99,6 +100,14 @@ def _report(one: ReportInfo) -> FuzzReportInfo:
         commit=one.commit, made_at=format_moment(one.made_at_ms), inputs=one.inputs,
         complete=one.complete, functions=one.functions, all_functions=one.all_functions,
         lines=one.lines, all_lines=one.all_lines,
+        targets=[
+            FuzzReportTarget(
+                target=part.target, page=part.page, inputs=part.inputs, complete=part.complete,
+                functions=part.functions, all_functions=part.all_functions, lines=part.lines,
+                all_lines=part.all_lines, problem=part.problem,
+            )
+            for part in one.targets
+        ],
     )  # fmt: skip
 
 

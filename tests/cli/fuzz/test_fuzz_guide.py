@@ -29,8 +29,10 @@ def test_every_command_of_the_guide_about_the_matrix_runs(up: Program, tmp_path:
     places = {"WINDLASS_FUZZ_WORK": "work", "WINDLASS_FUZZ_BUCKET": "bucket"}
     whole = {name: str(tmp_path / folder) for name, folder in places.items()}
     said = carry_out_in_one_shell("fuzzing-matrix.md", up, tmp_path, **whole)
-    _, commit, time, findings = said
+    _, commit, coverage, time, findings = said
     assert "last-undefined: " in commit
+    assert "  count: " in coverage
+    assert "  last: " in coverage
     assert "next run" in time
     assert "new finding" in time
     assert "count-address (count with command): 1 runs" in time

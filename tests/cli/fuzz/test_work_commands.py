@@ -145,3 +145,42 @@ def test_a_damaged_mirror_is_cloned_again(tmp_path: Path) -> None:
     run(world.enqueue(second))
     report = run(world.build())
     assert (report.outcome, report.commit) == ("built", second)
+
+
+def test_a_bucket_that_is_not_there_is_said_and_not_made(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    misspelt = tmp_path / "buckte"
+    fuzz = Commands(world, WINDLASS_FUZZ_BUCKET=str(misspelt))
+    for command in (("status",), ("stats",), ("findings", "list")):
+        code, _, complained = fuzz.run(*command, "scripted")
+        said = " ".join(complained.split())
+        assert (code, "does not exist; check the name of the bucket" in said) == (0, True), said
+    assert not misspelt.exists()
+    code, _, complained = Commands(world).run("status", "scripted")
+    assert (code, complained) == (0, "")
+
+
+def test_a_report_is_not_made_in_place_of_a_file(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    file = tmp_path / "notes"
+    file.write_text("mine")
+    code, _, complained = Commands(world).run("coverage", "scripted", "--html", str(file))
+    assert (code, "is a file; name a folder for the report" in complained) == (2, True)
+    assert file.read_text() == "mine"
+
+
+def test_an_empty_solver_file_is_called_empty(tmp_path: Path) -> None:
+    fuzz = Commands(World(tmp_path))
+    (tmp_path / "empty.yaml").write_text("# nothing yet\n")
+    code, _, complained = fuzz.run("init", "empty")
+    assert (code, "empty.yaml is empty" in complained) == (2, True), complained
+
+
+def test_one_thing_is_not_called_several(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    commit = world.commit("one", solver_sh="#!/bin/sh\nkill -ABRT $$\n", **{"tests/a.txt": "x"})
+    run(world.build_and_schedule(commit))
+    fuzz = Commands(world)
+    _, _, progress = fuzz.run("fuzzer", "scripted", "--budget", "1m", "--until-bug")
+    assert "1 test (" in progress
+    assert "1 tests" not in progress

@@ -91,10 +91,10 @@ def test_what_inputs_reach_what_is_new_and_the_report(tmp_path: Path, compiler: 
         assert share.lines == share.all_lines - 1, "return 6"
         pages = tmp_path / "pages"
         pages.mkdir()
-        tool = await make_html(
+        made = await make_html(
             collector.tools, collector.folder, after, tmp_path / "sources", pages
         )
-        assert tool == {"g++": "gcovr", "clang": "llvm-cov"}[compiler]
+        assert made == ({"g++": "gcovr", "clang": "llvm-cov"}[compiler], INDEX)
         check_pages(pages)
 
     run(scenario())

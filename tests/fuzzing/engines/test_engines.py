@@ -332,7 +332,7 @@ def test_typefuzz_tells_disagreement_crash_and_refusal(tmp_path: Path) -> None:
     }
     assert titles == {
         "fine": ("fine", ""),
-        "wrong": ("bug", "answers differ: sat against unsat (QF_LIA)"),
+        "wrong": ("bug", "answers differ: one says sat, two says unsat (QF_LIA)"),
         "crash": ("bug", "two: SIGSEGV"),
         "unsure": ("fine", ""),
         "refuse": ("unsupported", ""),

@@ -23,7 +23,7 @@ from windlass.fuzzing.builds.archive import BuildMetadata, pack
 from windlass.fuzzing.builds.build_cache import BuildCache
 from windlass.fuzzing.config.combinations import combinations_of
 from windlass.fuzzing.config.solver_file import Solver, parse_solver
-from windlass.fuzzing.roles.combinations.combination_run import CombinationRun
+from windlass.fuzzing.roles.combinations.combination_run import CombinationRun, RunSite
 from windlass.fuzzing.roles.engine_factory import fresh_folder
 from windlass.fuzzing.roles.findings_run import Examined
 from windlass.fuzzing.sources.mirror import Mirror
@@ -128,7 +128,7 @@ class MatrixWorld(PlantedWorld):
             crashes = fresh_folder(work / "crashes")
             for number, text in enumerate(step.inputs.get(one.name, ())):
                 (crashes / f"crash-{number}").write_text(text)
-            run = CombinationRun(one, self.world.pipeline, work, mirror, work, commit)
+            run = CombinationRun(one, RunSite(self.world.pipeline, work, mirror, work, commit))
             handling = run.findings(builds, None if seen is None else seen.known.catalogue)
             deadline = self.world.clock.now_ms() + LIMIT_MS
             sick = "nothing ran" if one.name in step.sick else ""

@@ -121,3 +121,16 @@ def test_a_test_that_crashes_while_it_is_mapped_becomes_a_finding(tmp_path: Path
     fuzzed = run(world.fuzz(commit, until_bug=True, budget_ms=60_000))
     assert len(fuzzed.findings) == 1
     assert world.objects("untriaged") == []
+
+
+@pytest.mark.parametrize("html", [True, False])
+def test_a_plan_names_what_a_run_writes(tmp_path: Path, html: bool) -> None:
+    world = World(tmp_path, more="" if html else "coverage: {html: false}")
+    commit = world.commit("one", **FILES)
+    role = CoverageRole(world.solver, world.pipeline, world.work("coverage"))
+    plan = run(role.plan(commit))
+    assert world.objects("") == []
+    run(map_tests(world, commit=commit))
+    written = world.objects("")
+    assert all(any(key.startswith(known) for known in plan.writes) for key in written), written
+    assert all(any(key.startswith(known) for key in written) for known in plan.writes)

@@ -47,21 +47,45 @@ export function StatisticsPart({ solver, commit }: { solver: string; commit?: st
 }
 
 function ReportLink({ solver, report }: { solver: string; report: Schemas["FuzzReportInfo"] }) {
-  const address = `${API_BASE}/api/v1/fuzz/${encodeURIComponent(solver)}/report/index.html`;
+  const folder = `${API_BASE}/api/v1/fuzz/${encodeURIComponent(solver)}/report`;
   return (
-    <p>
-      <a href={address} target="_blank" rel="noopener noreferrer">
-        Coverage report
-      </a>{" "}
-      <span className={styles.soft}>
-        of <Commit hash={report.commit} />, <Time at={report.made_at} />: {count(report.functions)}{" "}
-        of {count(report.all_functions)} functions, {count(report.lines)} of{" "}
-        {count(report.all_lines)} lines
-        {report.complete ? "" : "; not all inputs ran in time"}
-      </span>
-    </p>
+    <>
+      <p>
+        <a href={`${folder}/index.html`} target="_blank" rel="noopener noreferrer">
+          Coverage report
+        </a>{" "}
+        <span className={styles.soft}>
+          of <Commit hash={report.commit} />, <Time at={report.made_at} />: {figures(report)}
+        </span>
+      </p>
+      {report.targets.length > 0 && (
+        <ul aria-label="Coverage by target">
+          {report.targets.map((one) => (
+            <li key={one.target}>
+              {one.page ? (
+                <a href={`${folder}/${one.page}`} target="_blank" rel="noopener noreferrer">
+                  {one.target}
+                </a>
+              ) : (
+                one.target
+              )}{" "}
+              <span className={styles.soft}>{one.problem || figures(one)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
   );
 }
+
+const figures = (
+  one: Pick<
+    Schemas["FuzzReportInfo"],
+    "functions" | "all_functions" | "lines" | "all_lines" | "complete"
+  >,
+) =>
+  `${count(one.functions)} of ${count(one.all_functions)} functions, ${count(one.lines)} of ` +
+  `${count(one.all_lines)} lines${one.complete ? "" : "; not all inputs ran in time"}`;
 
 /** What ran: a combination of a matrix, or a target with an engine. */
 const workName = (one: { combination?: string; target: string; engine: string }) =>

@@ -19,7 +19,7 @@ from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.engines.engine import check_engines
 from windlass.fuzzing.processes.workspace import default_root
 from windlass.fuzzing.sources.mirror import check_repository
-from windlass.fuzzing.state.open import open_pipeline
+from windlass.fuzzing.state.open import directory_of, open_pipeline
 from windlass.fuzzing.state.pipeline import Pipeline
 
 T = TypeVar("T")
@@ -121,6 +121,9 @@ async def open_context(
     if dry_run:
         await check_repository(solver.repository, *solver.branch_names)
     url = location.bucket_of(solver)
+    folder = directory_of(url) if reading else None
+    if folder is not None and not folder.exists():
+        warn(f"{folder} does not exist; check the name of the bucket, or run windlass fuzz init")
     pipeline = await open_pipeline(
         url, solver.name, dry_run=dry_run, reading=reading, matrix=combination_names(solver)
     )

@@ -15,7 +15,6 @@ from windlass.cli.fuzz.app import (
     warn,
 )
 from windlass.cli.fuzz.progress import Progress
-from windlass.cli.fuzz.report_output import count_of
 from windlass.cli.fuzz.roles import stop_on_sigterm
 from windlass.cli.options.flags import Json
 from windlass.cli.output.exit_codes import FAILED
@@ -26,6 +25,7 @@ from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.engines.engine import check_engines
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.change_check import ChangeCheck, CheckReport
 from windlass.fuzzing.state.open import holder_name, open_bucket, real_runtime
@@ -104,7 +104,7 @@ def _say(report: CheckReport, output: Path) -> None:
     base = report.base[:12] + (f" on {report.branch}" if report.branch else "")
     say(f"{report.head[:12]} against {base}: {ran}{count_of(report.tests, 'test')}")
     for one in report.findings:
-        say(f"  {one.age}: {one.title} ({one.size} bytes; the base {one.base})")
+        say(f"  {one.age}: {one.title} ({count_of(one.size, 'byte')}; the base {one.base})")
         say(f"    {output / one.input}")
     said = {
         "passed": "passed: no new bug was found",

@@ -25,6 +25,7 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import branches_in_short, input_name, render
 from windlass.fuzzing.findings.sightings import mark_closed, quarantine, release
@@ -38,7 +39,8 @@ T = TypeVar("T")
 
 SHORT = 12
 VERBS: Final = {
-    "open": "file with", "close": "close", "reopen": "reopen", "summary": "write a summary to",
+    "open": "file with", "close": "close", "reopen": "reopen", "update": "update",
+    "summary": "write a summary to",
 }  # fmt: skip
 FindingKey = Annotated[str, Parameter(help="The key of a finding, or a prefix of it.")]
 
@@ -61,13 +63,13 @@ def list_findings(
     async def step(context: FuzzContext) -> list[Finding]:
         return [f async for f in FindingStore(context.pipeline).all(warn) if all or f.live]
 
-    found = run_step(solver, location, step)
+    found = run_step(solver, location, step, reading=True)
     if json:
         print_json(found)
         return
     rows: list[tuple[object, ...]] = [
         (f.key, f.state, f.kind.replace("_", " "), f.title, _blamed(f), f.times,
-         f"{f.size} bytes", f.issue)
+         count_of(f.size, "byte"), f.issue)
         for f in found
     ]  # fmt: skip
     columns = ["finding", "state", "kind", "title", "introduced by", "seen", "input", "issue"]
@@ -93,7 +95,7 @@ def show(
         found = await store.get(finding)
         return found, render(found, context.solver.name, store.location(found))
 
-    found, page = run_step(solver, location, step)
+    found, page = run_step(solver, location, step, reading=True)
     if json:
         print_json(found)
     else:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from windlass.cli.output.text import say
 from windlass.domain.values.quantities import format_duration, format_size
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.roles.coverage import CoveragePlan
 from windlass.fuzzing.roles.plan import BuildPlan, FuzzPlan, HeldByOther
 
@@ -72,7 +73,7 @@ def _fuzzing(plan: FuzzPlan) -> list[Line]:
         ("binaries", binaries),
         ("engine", f"{plan.engine}, on {plan.cores} cores; {each} for each input"),
         ("tests", f"{plan.tests} ({plan.chosen_by})" + (f": {names}" if names else "")),
-        ("corpus", f"{plan.corpus} inputs from earlier runs"),
+        ("corpus", f"{count_of(plan.corpus, 'input')} from earlier runs"),
         ("budget", f"{format_duration(plan.budget_ms)}, {reserved} of it for triage"),
         *_shares(plan),
         ("findings", f"{plan.rechecks} open ones, rechecked with this build{filed}"),

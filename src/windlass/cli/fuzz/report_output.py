@@ -7,7 +7,8 @@ from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
-from windlass.fuzzing.reach.html_store import ReportInfo
+from windlass.fuzzing.findings.markdown import count_of
+from windlass.fuzzing.reach.html_store import ReportInfo, TargetReport
 from windlass.fuzzing.roles.builder import BuildReport
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.fuzzer import FuzzReport
@@ -89,16 +90,18 @@ def _about_combination(one: CombinationReport) -> str:
     return f"{said}; unhealthy: {one.why}" if one.why else said
 
 
-def about_report(report: ReportInfo) -> str:
-    """Describes a coverage report in a line."""
+def about_report(report: ReportInfo) -> list[str]:
+    """Describes a coverage report: a line, and one for each target of several."""
+    first = f"coverage report of {report.commit[:SHORT]}, {format_moment(report.made_at_ms)}: "
+    return [
+        f"{first}{_figures(report)}",
+        *(f"  {one.target}: {one.problem or _figures(one)}" for one in report.targets),
+    ]
+
+
+def _figures(report: ReportInfo | TargetReport) -> str:
     part = "" if report.complete else "; not all inputs ran in time"
     return (
-        f"coverage report of {report.commit[:SHORT]}, {format_moment(report.made_at_ms)}: "
         f"{report.functions} of {report.all_functions} functions, {report.lines} of "
         f"{report.all_lines} lines{part}"
     )
-
-
-def count_of(number: int, thing: str) -> str:
-    """Returns "1 test" or "2 tests"."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -25,7 +25,6 @@ from windlass.cli.fuzz.plan_output import say_build_plan, say_coverage_plan, say
 from windlass.cli.fuzz.progress import Progress
 from windlass.cli.fuzz.report_output import (
     about_report,
-    count_of,
     print_fuzzed,
     say_built,
     say_fuzzed,
@@ -37,6 +36,8 @@ from windlass.domain.values.errors import Conflict
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.layout import KINDS, Kind
 from windlass.fuzzing.coverage.html import INDEX
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.builder import Builder, BuildReport
 from windlass.fuzzing.roles.coverage import (
@@ -204,6 +205,8 @@ def coverage(
     """Map which tests reach which functions, with the newest coverage build."""
 
     part = parse_shard(shard)
+    if html is not None and html.exists() and not html.is_dir():
+        raise InvalidSetting("html", f"{html} is a file; name a folder for the report", str(html))
     if html is not None and not dry_run:
         _make_html(solver, commit, html.absolute(), location, json)
         return
@@ -238,7 +241,8 @@ def coverage(
     if report.missing:
         say(f"  the map still needs the parts {', '.join(report.missing)}")
     if report.html is not None:
-        say(f"  {about_report(report.html)}")
+        for line in about_report(report.html):
+            say(f"  {line}")
 
 
 def _make_html(solver: str, commit: str | None, into: Path, location: Location, json: bool) -> None:
@@ -255,7 +259,8 @@ def _make_html(solver: str, commit: str | None, into: Path, location: Location, 
     if json:
         print_json(made)
     else:
-        say(about_report(made.report))
+        for line in about_report(made.report):
+            say(line)
         say(str(into / INDEX))
 
 

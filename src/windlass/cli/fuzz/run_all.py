@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from windlass.cli.fuzz.app import FuzzContext
 from windlass.cli.fuzz.progress import Progress
-from windlass.cli.fuzz.report_output import count_of
 from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.builder import Builder
 from windlass.fuzzing.roles.coverage import CoverageRole

@@ -16,14 +16,21 @@ from windlass.cli.fuzz.app import (
     run_step,
     warn,
 )
-from windlass.cli.fuzz.report_output import count_of
+from windlass.cli.fuzz.report_output import about_report
 from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import console
 from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.text import print_json
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
-from windlass.fuzzing.roles.status import ActiveLease, PipelineStatus, UnhealthyCommit, read_status
+from windlass.fuzzing.findings.markdown import count_of
+from windlass.fuzzing.roles.status import (
+    ActiveLease,
+    LostAlarm,
+    PipelineStatus,
+    UnhealthyCommit,
+    read_status,
+)
 
 SHORT = 12
 SHOWN = 10  # commits or findings per list
@@ -66,6 +73,7 @@ def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     yield _row("checked", checked)
     yield from _branches(found, now_ms)
     yield _row("coverage", _coverage(found, now_ms))
+    yield from _coverage_report(found)
     yield from _waiting(found, now_ms)
     yield from _scheduled(found, now_ms)
     yield from _next_run(found)
@@ -190,6 +198,8 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
         for bad in found.unhealthy[:SHOWN]
     ]
     yield from _block("unhealthy", [*lines, *_more(len(found.unhealthy))])
+    lost = [Text(escape_line(_lost(one)), style="bold red") for one in found.lost_alarms[:SHOWN]]
+    yield from _block("alarms", [*lost, *_more(len(found.lost_alarms))])
     if found.untriaged:
         number = count_of(found.untriaged, "input")
         waiting = f"the next run looks into {number} that broke a build"
@@ -198,6 +208,13 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
 
 def _unhealthy(bad: UnhealthyCommit) -> str:
     return f"{bad.commit[:SHORT]} {bad.combination}".strip()
+
+
+def _lost(one: LostAlarm) -> str:
+    """Says that nobody has heard of a commit's alarm, and whether that is tried again."""
+    tried = f"{one.tries} tries" if one.tries > 1 else "1 try"
+    until = "given up" if one.next_at is None else f"a run after {one.next_at} tries again"
+    return f"{one.commit[:SHORT]}  {one.why} ({tried}; {until})"
 
 
 def _in_a_row(runs: int) -> str:
@@ -237,6 +254,16 @@ def _coverage(found: PipelineStatus, now_ms: int) -> str:
         return "no map yet"
     when = _ago(found.coverage_mapped_at, now_ms)
     return f"mapped {when}, {format_size(found.coverage_bytes)}"
+
+
+def _coverage_report(found: PipelineStatus) -> Iterator[Text]:
+    """Lists what the HTML report says about each target, and how to read it."""
+    if found.coverage_report is None:
+        return
+    see = f"windlass fuzz coverage {found.solver} --html DIR makes it anew in a folder"
+    for line in about_report(found.coverage_report):
+        yield _row("", escape_line(line))
+    yield _row("", Text(f"{see}; a server with --fuzz shows it", style="dim"))
 
 
 def _ago(then: str | None, now_ms: int) -> str:

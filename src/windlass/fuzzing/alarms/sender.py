@@ -1,13 +1,12 @@
-"""Sends an alarm to a webhook and by e-mail; a place that cannot be reached stops nothing."""
+"""Delivers an alarm to a webhook or by e-mail, and says why if that fails."""
 
 import asyncio
 import hashlib
 import os
 import smtplib
 import ssl
-from collections.abc import Callable
 from email.message import EmailMessage
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -25,6 +24,8 @@ MAIL_S: Final = 30.0
 PATIENCE_MS: Final = 10_000
 ID_LENGTH: Final = 32
 LONGEST: Final = 1_000
+
+Place = Literal["webhook", "mail"]
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,20 +56,28 @@ def alarm_of(
     )  # fmt: skip
 
 
-async def send_alarm(
-    alarm: Alarm, settings: AlarmSettings, clock: Clock, notify: Callable[[str], None]
-) -> None:
-    """Sends an alarm wherever the settings say; what fails is said, and changes nothing."""
-    if settings.webhook:
-        try:
+def places_of(settings: AlarmSettings) -> list[Place]:
+    """Returns where alarms are sent to."""
+    mail: list[Place] = [] if settings.mail is None else ["mail"]
+    return ["webhook", *mail] if settings.webhook else mail
+
+
+def id_of(alarm: Alarm) -> str:
+    """Returns what identifies an alarm: if it arrives twice, a receiver can tell."""
+    return hashlib.sha256(msgspec.json.encode(alarm)).hexdigest()[:ID_LENGTH]
+
+
+async def deliver(place: Place, alarm: Alarm, settings: AlarmSettings, clock: Clock) -> str:
+    """Sends an alarm to one place; returns why it did not arrive, "" if it did."""
+    try:
+        if place == "webhook":
             await _post(alarm, settings, clock)
-        except WindlassError as error:
-            notify(f"the alarm did not reach the webhook: {error}")
-    if settings.mail is not None:
-        try:
+        elif settings.mail is not None:
             await asyncio.to_thread(_mail, alarm, settings.mail)  # noqa: TID251 - smtplib blocks
-        except (OSError, smtplib.SMTPException, WindlassError) as error:
-            notify(f"the alarm was not mailed: {error}")
+    except (OSError, smtplib.SMTPException, WindlassError) as error:
+        how = "did not reach the webhook" if place == "webhook" else "was not mailed"
+        return f"the alarm {how}: {error}"
+    return ""
 
 
 async def _post(alarm: Alarm, settings: AlarmSettings, clock: Clock) -> None:
@@ -86,7 +95,7 @@ async def _post(alarm: Alarm, settings: AlarmSettings, clock: Clock) -> None:
     body = msgspec.json.encode(alarm)
     now = clock.now_ms() // 1000
     headers = {
-        "Windlass-Delivery": hashlib.sha256(body).hexdigest()[:ID_LENGTH],
+        "Windlass-Delivery": id_of(alarm),
         "Windlass-Timestamp": str(now),
         "Windlass-Signature": f"sha256={sign(secret, now, body)}",
     }
@@ -127,6 +136,7 @@ def _message(alarm: Alarm, settings: MailSettings) -> EmailMessage:
     message["To"] = ", ".join(settings.to)
     message["Subject"] = alarm.subject
     message["Auto-Submitted"] = "auto-generated"
+    message["Message-ID"] = f"<{id_of(alarm)}@{settings.sender.rpartition('@')[2]}>"
     runs = f"\n{alarm.runs} runs in a row did nothing.\n" if alarm.runs else "\n"
     end = "It left the schedule.\n" if alarm.given_up else ""
     message.set_content(

@@ -3,6 +3,7 @@
 import os
 from typing import Any, Final
 
+from windlass.blobs.faults import CHECK_KEYS, NO_KEYS, unreachable_advice
 from windlass.domain.values.errors import StoreUnavailable, WindlassError
 from windlass.fuzzing.buckets.layout import BUILDS_KEPT_MS, builds_prefix
 from windlass.fuzzing.errors import InvalidSetting
@@ -12,6 +13,11 @@ DAYS: Final = BUILDS_KEPT_MS // 86_400_000
 _KEPT_SETTINGS: Final = ("TransitionDefaultMinimumObjectSize",)
 _NONE_YET: Final = ("NoSuchLifecycleConfiguration",)
 _NO_BUCKET: Final = ("NoSuchBucket", "404", "NotFound")
+_FORBIDDEN: Final = ("403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
+_NO_ANSWER: Final = (
+    "EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ConnectionClosedError",
+    "SSLError",
+)  # fmt: skip
 
 
 def rule_for(solver: str, prefix: str = "") -> dict[str, Any]:
@@ -99,6 +105,13 @@ def _code(error: Any) -> str:
 
 def _failed(bucket: str, error: Exception) -> WindlassError:
     reason = " ".join(str(error).split())
+    name = type(error).__name__
+    if name in _NO_ANSWER:
+        reason += f"; {unreachable_advice()}"
+    elif name == "NoCredentialsError":
+        reason = NO_KEYS
+    elif name == "ClientError" and _code(error) in _FORBIDDEN:
+        reason += f"; {CHECK_KEYS}"
     return StoreUnavailable(
         f"cannot set the expiry rule of bucket {bucket}: {reason}", outcome_unknown=True
     )

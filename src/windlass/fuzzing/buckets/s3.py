@@ -47,7 +47,7 @@ class S3Bucket:
         made = {"prefix": folder, "client_options": client, **options}
         once: Any = {"max_retries": 0, "retry_timeout": timedelta(seconds=60)}
         self._store = S3Store(bucket, **made)
-        self._once = S3Store(bucket, retry_config=once, **made)
+        self._once = S3Store(bucket, **{**made, "retry_config": once})
 
     async def get(self, key: str) -> Stored | None:
         try:

@@ -232,6 +232,8 @@ def parse_solver(content: bytes, path: Path) -> Solver:
         kind = "TOML" if path.suffix == ".toml" else "YAML"
         problem = " ".join(str(error).split())
         raise InvalidSetting(str(path), f"{path} is not valid {kind}: {problem}") from None
+    if data is None:
+        raise InvalidSetting(str(path), f"{path} is empty; docs/guides/fuzzing.md shows one")
     solver = convert_settings(data, Solver, str(path))
     if solver.matrix is None and not (isinstance(data, dict) and "engine" in data):
         raise InvalidSetting(str(path), f"{path}: key engine is missing", data)

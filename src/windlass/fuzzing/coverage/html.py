@@ -10,7 +10,7 @@ import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -27,12 +27,25 @@ _LINK: Final = re.compile(r"""\bhref\s*=\s*(?P<mark>['"])(?P<target>[^'"]*)(?P=m
 _SCRIPT: Final = re.compile(r"<script\b.*?</script\s*>|<script\b[^>]*/>", re.DOTALL | re.IGNORECASE)
 
 
-async def make_html(
-    tools: CoverageTools, counts: Path, reach: Reach, sources: Path, into: Path
-) -> str:
-    """Writes the pages of a report to a folder and returns the name of the tool that made it.
+class MadePages(NamedTuple):
+    """The tool that made some pages, and the first of them."""
 
-    `counts` is the folder of the collector, `sources` a checkout of the commit.
+    tool: str
+    first_page: str
+
+
+async def make_html(
+    tools: CoverageTools,
+    counts: Path,
+    reach: Reach,
+    sources: Path,
+    into: Path,
+    first: int | None = None,
+) -> MadePages:
+    """Writes the pages of a report to a folder.
+
+    `counts` is the folder of the collector, `sources` a checkout of the commit. The first page is
+    `index.html`, or has the number `first` if the folder has pages of other reports too.
     """
     made = counts / "html"
     made.mkdir()
@@ -44,22 +57,26 @@ async def make_html(
         await _llvm(tools, profile, shown, sources, made)
     else:
         await _gcovr(tools, reach, shown, sources, made)
-    flatten(made, into)
-    return "gcovr" if profile is None else "llvm-cov"
+    return MadePages("gcovr" if profile is None else "llvm-cov", flatten(made, into, first))
 
 
-def flatten(made: Path, into: Path) -> None:
-    """Copies pages and styles into one folder, without scripts, and mends the links to them."""
+def flatten(made: Path, into: Path, first: int | None = None) -> str:
+    """Copies pages and styles into one folder, without scripts, and mends the links to them.
+
+    Returns the name of the first page: `index.html`, or the page with the number `first`.
+    """
     files = sorted(p for p in made.rglob("*") if p.is_file() and p.suffix in PAGE_ENDINGS)
     ordered = sorted(files, key=lambda path: path != made / INDEX)
-    names = {path: f"page{n}{path.suffix}" for n, path in enumerate(ordered)}
-    names[made / INDEX] = INDEX
+    names = {path: f"page{n}{path.suffix}" for n, path in enumerate(ordered, first or 0)}
+    if first is None:
+        names[made / INDEX] = INDEX
     for path in files:
         if path.suffix == ".css":
             shutil.copyfile(path, into / names[path])
             continue
         text = _SCRIPT.sub("", path.read_text(errors="replace"))
         (into / names[path]).write_text(_LINK.sub(lambda m, at=path: _mended(m, at, names), text))  # type: ignore[misc]
+    return names[made / INDEX]
 
 
 def _mended(link: re.Match[str], page: Path, names: dict[Path, str]) -> str:

@@ -55,6 +55,15 @@ class Reach:
         for source in self.files.values():
             yield from (function for function, count in source.functions.items() if count)
 
+    def add(self, other: "Reach") -> None:
+        """Adds what inputs of another program of the same sources reach."""
+        for path, source in other.files.items():
+            mine = self.source(path)
+            for number, count in source.lines.items():
+                mine.add_line(number, count)
+            for function, count in source.functions.items():
+                mine.add_function(function, count)
+
     def share(self) -> Share:
         """Counts everything."""
         sources = self.files.values()

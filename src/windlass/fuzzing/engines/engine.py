@@ -44,7 +44,8 @@ class Verdict(NamedTuple):
     """How a build handles one input. `title` identifies a bug and is empty otherwise.
 
     `failure` is the kind of bug, `frames` the functions that the title names, and `source`
-    where it comes from: a title from the program's output is worth a look at the stack.
+    where it comes from: a title from the program's output is worth a look at the stack. A
+    `family` says that the title is about the input; see `Signature`.
     """
 
     kind: Kind
@@ -53,10 +54,11 @@ class Verdict(NamedTuple):
     failure: FailureKind = "crash"
     frames: tuple[str, ...] = ()
     source: Source = "message"
+    family: str = ""
 
     @property
     def signature(self) -> Signature:
-        return Signature(self.failure, self.title, self.frames, self.source)
+        return Signature(self.failure, self.title, self.frames, self.source, self.family)
 
 
 def bug_verdict(found: Signature, output: str) -> Verdict:

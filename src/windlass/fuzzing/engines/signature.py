@@ -46,12 +46,17 @@ OUT_OF_MEMORY: Final = ("std::bad_alloc", "out of memory", "MemoryError", "Canno
 
 
 class Signature(NamedTuple):
-    """The name of a failure: its kind, a title, the functions that it names, and their source."""
+    """The name of a failure: its kind, a title, the functions that it names, and their source.
+
+    A failure with a `family` has no place: it is named by what its input contains (`frames`), and
+    only once the input is as small as it gets. Until then its family alone is certain.
+    """
 
     kind: FailureKind
     title: str
     frames: tuple[str, ...] = ()
     source: Source = "output"
+    family: str = ""
 
 
 def key_of(title: str) -> str:

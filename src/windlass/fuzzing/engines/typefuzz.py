@@ -27,7 +27,8 @@ from windlass.fuzzing.engines.engine import (
     fill_placeholders,
     parse_options,
 )
-from windlass.fuzzing.engines.signature import crashed, signature_of
+from windlass.fuzzing.engines.formulas import answers_differ, operators_of
+from windlass.fuzzing.engines.signature import TITLE_LENGTH, crashed, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import Limits
@@ -39,7 +40,6 @@ FAILED: Final = (2, 4, 5)  # usage, a solver that cannot be run, disk full
 _CALLS: Final = re.compile(r"Performed (\d+) solver calls")
 _VALID: Final = re.compile(r"(\d+) valid")
 _ANSWER: Final = re.compile(r"^(sat|unsat|unknown)$", re.MULTILINE)
-_LOGIC: Final = re.compile(r"\(set-logic (\w+)\)")
 _BROKEN: Final = re.compile(
     r"Assertion|ASSERTION|Fatal failure|Internal error|invalid model|Segmentation fault"
     r"|AddressSanitizer|runtime error"
@@ -81,8 +81,8 @@ class TypefuzzEngine:
     async def classify(self, path: Path) -> Verdict:
         """Reports a crash of any solver, or two different answers other than `unknown`."""
         transcript: list[str] = []
-        answers: list[list[str]] = []
-        for solver in self._solvers:
+        answers: dict[str, list[str]] = {}
+        for name, solver in self._named():
             ended, output = await self._tools.run([*solver.split(), str(path)], self._limits())
             transcript.append(f"$ {solver}\n{output}")
             if ended.reason != "exited":
@@ -90,23 +90,30 @@ class TypefuzzEngine:
                 return Verdict(kind, output="\n".join(transcript))
             if crashed(ended) or _BROKEN.search(output):
                 found = signature_of(output, ended, self._target.signature)
-                title = f"{_name_of(solver)}: {found.title}"
+                title = f"{name}: {found.title}"
                 return Verdict("bug", title, "\n".join(transcript), found.kind, found.frames)
             if not any(word in output for word in _REFUSED):
-                answers.append(_ANSWER.findall(output))
+                answers[name] = _ANSWER.findall(output)
         return self._compare(path, answers, "\n".join(transcript))
 
-    def _compare(self, path: Path, answers: list[list[str]], output: str) -> Verdict:
+    def _compare(self, path: Path, answers: dict[str, list[str]], output: str) -> Verdict:
         if len(answers) < 2:
             return Verdict("unsupported", output=output)
-        for other in answers[1:]:
-            for one, two in zip(answers[0], other, strict=False):
-                if one != two and "unknown" not in {one, two}:
-                    logic = _LOGIC.search(path.read_text(errors="replace"))
-                    name = logic[1] if logic else "no logic"
-                    title = f"answers differ: {one} against {two} ({name})"
-                    return Verdict("bug", title, output, "wrong_answer")
-        return Verdict("fine", output=output)
+        family = answers_differ(answers)
+        if not family:
+            return Verdict("fine", output=output)
+        operators = operators_of(path.read_text(errors="replace"))
+        title = f"{family} ({' '.join(operators) or 'no operator'})"[:TITLE_LENGTH]
+        return Verdict("bug", title, output, "wrong_answer", operators, family=family)
+
+    def _named(self) -> list[tuple[str, str]]:
+        """Returns the solvers with their names; a number tells those of one program apart."""
+        names = [_name_of(solver) for solver in self._solvers]
+        numbered = [
+            name if names.count(name) == 1 else f"{name} #{names[:place].count(name) + 1}"
+            for place, name in enumerate(names)
+        ]
+        return list(zip(numbered, self._solvers, strict=True))
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
         """Starts typefuzz with one seed at a time, in turn, and drops seeds that it cannot read."""

@@ -63,6 +63,33 @@ class Catalogue:
         ]
         return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
 
+    def of_family(self, signature: Signature, commit: str = "") -> list[Finding]:
+        """Returns live findings of the same family, if there is one, that this commit shows."""
+        return [
+            one
+            for one in self.findings.values()
+            if signature.family
+            and one.live
+            and (not commit or commit in one.seen_in)
+            and any(name.startswith(f"{signature.family} (") for name in one.names)
+        ]
+
+    def explaining(self, signature: Signature, commit: str) -> list[Finding]:
+        """Returns those of them whose operators are all in this input."""
+        within = set(signature.frames)
+        family = self.of_family(signature, commit)
+        return [one for one in family if one.frames and set(one.frames) <= within]
+
+    def unfinished(self, signature: Signature) -> Finding | None:
+        """Returns one of the family that was never made as small as it gets, if this is within."""
+        here = set(signature.frames)
+        fitting = [
+            one
+            for one in self.of_family(signature)
+            if here <= set(one.frames) and not any(kept.minimised for kept in one.inputs)
+        ]
+        return min(fitting, key=lambda one: one.found_at_ms, default=None)
+
     def group_of(self, key: str, frames: tuple[str, ...]) -> str:
         """Returns the group of the findings that share a frame, or ""."""
         for other in self.findings.values():

@@ -45,3 +45,8 @@ def disarm(text: str) -> str:
 
 def _longest_run(text: str) -> int:
     return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+
+
+def count_of(number: int, thing: str) -> str:
+    """Returns "1 test" or "2 tests"."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

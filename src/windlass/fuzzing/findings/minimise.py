@@ -45,6 +45,19 @@ class _CountedCheck:
         return self._known[data]
 
 
+def without(data: bytes, word: str) -> bytes:
+    """Returns an input without the outermost bracketed terms that contain a word."""
+    kept, place = [], 0
+    wanted = re.compile(rb"(?<![^\s()])" + re.escape(word.encode()) + rb"(?![^\s()])")
+    while (start := data.find(b"(", place)) >= 0:
+        end = _end_of(data, start) + 1
+        kept.append(data[place:start])
+        if not wanted.search(data[start:end]):
+            kept.append(data[start:end])
+        place = end
+    return b"".join([*kept, data[place:]])
+
+
 async def reduce_pieces(pieces: Sequence[bytes], still_fails: StillFails) -> bytes:
     """Removes ever smaller groups of pieces as long as the bug stays."""
     kept = list(pieces)

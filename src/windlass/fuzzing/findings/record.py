@@ -117,7 +117,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     `last_good` the bug is as old as the oldest build. `suspects` lists the commits between.
     `old` means that the fuzzed commit did not introduce it. `group` is shared by findings that
     share a frame. A short input is in `excerpt` if it is text, else in `binary` as base64.
-    `branches` is filled if the solver has several.
+    `branches` is filled if the solver has several; `issue_branches` is what its issue says of them.
     """
 
     key: str
@@ -152,6 +152,9 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     issue_closed: bool = False
     issue_at_ms: int = 0
     issue_claim_ms: int = 0
+    issue_branches: dict[str, str] = {}
+    issue_updates: int = 0
+    issue_told_ms: int = 0
     signatures: list[str] = []
     frames: list[str] = []
     group: str = ""

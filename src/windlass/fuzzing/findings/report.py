@@ -5,7 +5,7 @@ import shlex
 
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import plain_ending
-from windlass.fuzzing.findings.markdown import code, code_block
+from windlass.fuzzing.findings.markdown import code, code_block, count_of
 from windlass.fuzzing.findings.record import Finding, OnBranch
 
 SHORT = 12
@@ -31,8 +31,8 @@ def render(finding: Finding, solver: str, location: str, *, stored: bool = True)
             *_branches(finding),
             "## Reproduce",
             "",
-            f"The input ({finding.size} bytes) is stored as `{location}`. With the build of",
-            f"`{finding.found_in[:SHORT]}`{_combination(finding)}:",
+            f"The input ({count_of(finding.size, 'byte')}) is stored as `{location}`. With the",
+            f"build of `{finding.found_in[:SHORT]}`{_combination(finding)}:",
             "",
             "```sh",
             command if stored else f"# {by_hand}",

@@ -37,7 +37,7 @@ def seen_again(known: Finding | None, new: Finding, limit: int = INPUTS) -> Find
         combination=about.combination, engine=about.engine,
         times=known.times + 1, seen_in=[*seen, new.found_in][-SHOWN:],
         signatures=_together(known.signatures or [known.title], [new.title, *new.signatures]),
-        frames=known.frames or new.frames, group=known.group or new.group,
+        frames=_fewer(known.frames, new.frames), group=known.group or new.group,
         closed_in=None, closed_at_ms=0, closed_by="", closed_why="", reopened=reopened, unsure="",
     )  # fmt: skip
     return _set_state(after, inputs)
@@ -188,6 +188,11 @@ def _checked(
         return one
     title = result.signatures[0].title if said == FAILS else one.title
     return msgspec.structs.replace(after, masked_by=masks.get(one.name, ""), title=title)
+
+
+def _fewer(known: list[str], new: list[str]) -> list[str]:
+    """Returns what names the bug: the operators of a smaller input are better than more of them."""
+    return new if not known or (new and set(new) < set(known)) else known
 
 
 def _is_fine(one: KeptInput) -> bool:

@@ -20,7 +20,7 @@ from windlass.fuzzing.findings.judge import (
     Slow,
 )
 from windlass.fuzzing.findings.known import Catalogue
-from windlass.fuzzing.findings.minimise import StillFails, minimise
+from windlass.fuzzing.findings.minimise import StillFails, minimise, without
 from windlass.fuzzing.findings.record import (
     Finding,
     KeptInput,
@@ -69,13 +69,12 @@ class Triage:
 
     async def run(self, crashes: Path, commit: str) -> list[Finding]:
         """Turns all failures in a folder into findings of a commit."""
-        found: list[Finding] = []
+        found: dict[str, Finding] = {}
         failures = await self._group(crashes)
         for number, failure in enumerate(failures):
             if self._late() and found:
                 self.left += failure.paths
                 continue
-            self.notify(f"triaging {failure.signature.title}")
             try:
                 finding = await self._file(failure, commit, len(failures) - number)
             except UnreadableState as error:
@@ -83,10 +82,11 @@ class Triage:
                 continue
             if finding is not None:
                 self.catalogue.put(finding)
-                found.append(finding)
+                found[finding.key] = finding
+                failures += await self._beside(failure, finding)
         if self.left:
             self.notify(f"{len(self.left)} inputs wait for the next run: the time is over")
-        return found
+        return list(found.values())
 
     async def _group(self, crashes: Path) -> list[Failure]:
         """Returns the failures with their inputs; every file is run once."""
@@ -99,7 +99,8 @@ class Triage:
             seen = await self._look(path)
             if seen.outcome == "fails" and seen.signature is not None:
                 fresh = Failure(seen.signature, [])
-                failures.setdefault(seen.signature.title, fresh).paths.append(path)
+                name = str(path) if seen.signature.family else seen.signature.title
+                failures.setdefault(name, fresh).paths.append(path)
         return list(failures.values())
 
     async def _look(self, path: Path) -> Observation:
@@ -111,14 +112,26 @@ class Triage:
         return await self.judge.look(path, deep=True)
 
     async def _file(self, failure: Failure, commit: str, waiting: int) -> Finding | None:
+        if explaining := self.catalogue.explaining(failure.signature, commit):
+            return explaining[0]
         title = failure.signature.title
+        self.notify(f"triaging {title}")
         again = await self._reproduce(failure)
         if again.shown == 0 or (failure.signature.kind in EVERY_TRY and again.shown < again.tried):
             self.notify(f"dropped, not reproduced in {again.tried} runs: {title}")
             return None
+        reduced = None
+        if failure.signature.family:
+            reduced = await self._shrink(failure, waiting)
+            if not reduced[1] and self.catalogue.of_family(failure.signature, commit):
+                self.left.append(reduced[0])  # what it is about is not known yet
+                return None
+            failure, again = await self._renamed(failure, again, reduced[0])
+            title = failure.signature.title
         titles = [title, *(one.title for one in again.signatures)]
         known = next((f for name in titles if (f := self.catalogue.named(name))), None)
         known = known or self.catalogue.alike(failure.signature, self.where.target)
+        known = known or self.catalogue.unfinished(failure.signature)
         beyond = await self._beyond_fix(known, failure, commit)
         if beyond == []:
             self.notify(
@@ -129,7 +142,7 @@ class Triage:
             failure = Failure(failure.signature, beyond)
             small, minimised = beyond[0], False
         else:
-            small, minimised = await self._shrink(failure, waiting)
+            small, minimised = reduced or await self._shrink(failure, waiting)
         key = known.key if known else key_of(title)
         finding = await self._describe(failure, small, again, commit, key)
         inputs = [self._kept(finding, again, minimised), *await self._others(failure, key, finding)]
@@ -137,6 +150,35 @@ class Triage:
         question = self.dating.question(small, inputs[0], finding)
         dated = await self.dating.date(known, finding, question)
         return await self.store.update(key, lambda stored: dated(stored, finding))
+
+    async def _renamed(
+        self, failure: Failure, again: Reproduction, small: Path
+    ) -> tuple[Failure, Reproduction]:
+        """Returns the failure as the reduced input names it, and how often that fails."""
+        seen = await self.judge.reproduce(small, self.tries)
+        signature = next((one for one in seen.signatures if one.family), None)
+        if signature is None:
+            return failure, again
+        return Failure(signature, [small]), seen
+
+    async def _beside(self, failure: Failure, finding: Finding) -> list[Failure]:
+        """Returns what is left of an input without what a finding is about, if that fails too.
+
+        An input may show two bugs, and only what is named by its input can hide one.
+        """
+        path = failure.paths[0]
+        if not failure.signature.family or not set(finding.frames) < set(failure.signature.frames):
+            return []
+        data = path.read_bytes()
+        for number, operator in enumerate(finding.frames):
+            rest = self.scratch / f"{path.stem}-{number}{path.suffix}"
+            rest.write_bytes(without(data, operator))
+            seen = await self.judge.look(rest)
+            left = seen.signature
+            same = left is not None and left.family == failure.signature.family
+            if left is not None and same and operator not in left.frames:
+                return [Failure(left, [rest])]
+        return []
 
     async def _beyond_fix(
         self, known: Finding | None, failure: Failure, commit: str
@@ -211,6 +253,8 @@ class Triage:
         seen = await self.judge.look(path, deep=deep)
         if seen.outcome != "fails" or seen.signature is None:
             return False
+        if wanted.family:
+            return seen.signature.family == wanted.family
         if wanted.source == "stack" and not deep:
             return seen.signature.kind == wanted.kind and seen.signature.source == "output"
         return seen.signature.title == wanted.title

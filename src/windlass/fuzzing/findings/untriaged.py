@@ -62,9 +62,16 @@ class Untriaged:
         return len(keys)
 
     async def finish(self, commit: str, left: list[Path]) -> None:
-        """Removes the inputs of a commit that were looked into; `left` were not."""
-        waiting = {self._key(commit, path.read_bytes(), plain_ending(path.name)) for path in left}
+        """Removes the inputs of a commit that were looked into; `left` were not.
+
+        What is left may be a part of an input, and is stored if it is not yet.
+        """
+        waiting = {
+            self._key(commit, path.read_bytes(), plain_ending(path.name)): path for path in left
+        }
         keys = (await self.commits()).get(commit, [])
+        for key in waiting.keys() - set(keys):
+            await self._bucket.put(key, waiting[key])
         await self._bucket.delete([key for key in keys if key not in waiting])
 
     async def forget(self, commit: str) -> None:

@@ -25,8 +25,26 @@ _PAGE: Final = re.compile(r"(?:index|page\d{1,6})\.(?:html|css)\Z")
 _ID: Final = re.compile(r"[0-9A-Za-z-]{1,64}\Z")
 
 
+class TargetReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One target of a matrix: its first page and figures, or the `problem` with it."""
+
+    target: str
+    page: str = ""
+    tool: str = ""
+    inputs: int = 0
+    complete: bool = False
+    functions: int = 0
+    all_functions: int = 0
+    lines: int = 0
+    all_lines: int = 0
+    problem: str = ""
+
+
 class ReportInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes a report. `complete` says that all inputs ran before the time was over."""
+    """Describes a report. `complete` says that all inputs ran before the time was over.
+
+    Of several `targets` each has pages of its own. The figures count what any target reaches.
+    """
 
     id: str
     commit: str
@@ -39,6 +57,7 @@ class ReportInfo(msgspec.Struct, frozen=True, kw_only=True):
     lines: int
     all_lines: int
     pages: int = 0
+    targets: list[TargetReport] = []
 
 
 class HtmlStore:
@@ -72,7 +91,8 @@ class HtmlStore:
             found = msgspec.json.decode(stored.body, type=ReportInfo)
         except msgspec.MsgspecError:
             return None
-        return found if _ID.match(found.id) else None
+        named = [one.page for one in found.targets if one.page]
+        return found if _ID.match(found.id) and all(map(_PAGE.match, named)) else None
 
     async def page(self, name: str) -> bytes:
         """Returns a page of the newest report; raises `NotFound` for any other name."""

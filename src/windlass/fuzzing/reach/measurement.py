@@ -8,7 +8,7 @@ from windlass.fuzzing.builds.build_cache import LocalBuild
 from windlass.fuzzing.config.coverage_settings import CoverageOptions, coverage_options
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.coverage.collector import Collector
-from windlass.fuzzing.coverage.html import make_html
+from windlass.fuzzing.coverage.html import MadePages, make_html
 from windlass.fuzzing.coverage.reach import News, Reach
 from windlass.fuzzing.coverage.tools import TOOL_MS, CoverageBuild, CoverageTools
 from windlass.fuzzing.processes.runner import Limits
@@ -32,10 +32,12 @@ class Measurement:
         """Returns what all inputs so far reach."""
         return await self.collector.read()
 
-    async def make_html(self, reach: Reach, sources: Path, into: Path) -> str:
-        """Writes the pages of the report; returns the name of the tool that made them."""
+    async def make_html(
+        self, reach: Reach, sources: Path, into: Path, first: int | None = None
+    ) -> MadePages:
+        """Writes the pages of the report, those of one target of several from number `first` on."""
         collector = self.collector
-        return await make_html(collector.tools, collector.folder, reach, sources, into)
+        return await make_html(collector.tools, collector.folder, reach, sources, into, first)
 
 
 def measurement_of(

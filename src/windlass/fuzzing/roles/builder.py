@@ -16,7 +16,8 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
-from windlass.fuzzing.alarms.sender import alarm_of, send_alarm
+from windlass.fuzzing.alarms.outbox import repeat_alarms, send_alarm
+from windlass.fuzzing.alarms.sender import alarm_of
 from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, build_log_key
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
 from windlass.fuzzing.config.combinations import Combination, combinations_of, for_coverage
@@ -68,6 +69,7 @@ class Builder:
 
     async def run_once(self, commit: str | None = None) -> BuildReport:
         """Builds the given commit, or the next one in the queue."""
+        await repeat_alarms(self.pipeline, self.solver.alarms, self.notify)
         steps = BuildSteps(self.pipeline, self.solver.build.tries)
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         if commit is not None:
@@ -131,7 +133,7 @@ class Builder:
             await raise_alarm(self.pipeline, commit, alarm, one.name)
             why = f"{one.name}: {alarm}" if one.name else alarm
             said = alarm_of(self.solver.name, commit, why, 0, self.pipeline.now_ms())
-            await send_alarm(said, self.solver.alarms, self.pipeline.runtime.clock, self.notify)
+            await send_alarm(self.pipeline, said, self.solver.alarms, self.notify)
         elif not one.name:
             await end_alarm(self.pipeline, commit)
         return alarm

@@ -32,7 +32,7 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.fuzzing.findings.judge import Slow, tries_for
 from windlass.fuzzing.findings.known import TRIES
-from windlass.fuzzing.findings.markdown import code
+from windlass.fuzzing.findings.markdown import code, count_of
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render
 from windlass.fuzzing.findings.sarif import Place, place_of, sarif
@@ -244,7 +244,11 @@ def summary_page(
         "unhealthy": f"it could not be fuzzed: {report.why}",
     }[report.outcome]
     count = report.statistics
-    ran = "" if count is None else f"{count.executions} executions from {report.tests} tests "
+    ran = (
+        ""
+        if count is None
+        else f"{count_of(count.executions, 'execution')} from {count_of(report.tests, 'test')} "
+    )
     base = f"`{report.base[:12]}`" + (f" on {report.branch}" if report.branch else "")
     lines = [
         f"# Fuzzing {solver}: {verdict}", "",
@@ -256,7 +260,7 @@ def summary_page(
             place = code("{0.file}:{0.line}".format(places[one.key]))
             lines.append(
                 f"| {one.age} | {one.kind.replace('_', ' ')} | {code(one.title)} | "
-                f"{place} | `{one.input}` ({one.size} bytes) | {one.base} |"
+                f"{place} | `{one.input}` ({count_of(one.size, 'byte')}) | {one.base} |"
             )
         lines.append("")
     ages = {one.key: one.age for one in report.findings}

@@ -14,28 +14,33 @@ from typing import Final
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.fuzzing.buckets.layout import coverage_key, plain_ending
+from windlass.fuzzing.buckets.layout import coverage_key, plain_ending, report_prefix
 from windlass.fuzzing.builds.archive import unpack
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
-from windlass.fuzzing.config.combinations import Combination, for_coverage, one_of_each_target
+from windlass.fuzzing.config.combinations import (
+    Combination,
+    combinations_of,
+    for_coverage,
+    one_of_each_target,
+)
 from windlass.fuzzing.config.coverage_settings import CoverageOptions, coverage_options
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, decode, encode
 from windlass.fuzzing.coverage.mapper import MappedTest, Mapper
 from windlass.fuzzing.coverage.tools import CoverageBuild
 from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.processes.runner import Limits, tail
+from windlass.fuzzing.reach.html_report import ReportMaker, TargetInputs
 from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
-from windlass.fuzzing.reach.measurement import measurement_of
 from windlass.fuzzing.roles.corpus import Corpus
 from windlass.fuzzing.roles.engine_factory import fresh_folder
 from windlass.fuzzing.roles.seed_selection import find_tests
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 
-REPORT_MS: Final = 30 * 60_000  # for running all inputs of the HTML report
 TROUBLES: Final = 20  # how many tests without coverage the report lists
 
 
@@ -130,7 +135,7 @@ class CoverageRole:
 
         mapper.on_test_done = on_test_done
         name = f" of {part.names.target}" if part.names.target else ""
-        self.notify(f"{commit[:12]}: mapping {len(tests)} tests{name}")
+        self.notify(f"{commit[:12]}: mapping {count_of(len(tests), 'test')}{name}")
         found = await mapper.run_all(commit, tests, self.cores)
         await self._keep_crashed(commit, [files[test] for test in mapper.crashed], part.name)
         crashed += mapper.crashed
@@ -161,30 +166,29 @@ class CoverageRole:
     ) -> ReportInfo:
         sources = self.work / "checkout" / "tests"
         await mirror.checkout(commit, sources)
-        corpus = fresh_folder(self.work / "corpus")
-        first = one_of_each_target(self.solver)[0]
-        await Corpus(self.pipeline, first.corpus).fetch(corpus)
-        inputs = [*find_tests(sources, first.solver.tests).values(), *sorted(corpus.iterdir())]
-        self.notify(f"{commit[:12]}: HTML report of {len(inputs)} inputs")
-        folder = fresh_folder(self.work / "report")
-        clock = self.pipeline.runtime.clock
-        measurement = measurement_of(first.solver, build, folder, clock, self.cores)
-        complete = await measurement.add(inputs, clock.now_ms() + REPORT_MS)
-        reach = await measurement.read()
-        share = reach.share()
-        if not share.functions:
-            raise WindlassError("no input wrote any coverage")
-        pages = fresh_folder(self.work / "pages")
-        tool = await measurement.make_html(reach, sources, pages)
-        info = ReportInfo(
-            id=f"{clock.now_ms()}-{self.pipeline.runtime.nonce()}", commit=commit,
-            made_at_ms=clock.now_ms(), tool=tool, inputs=len(inputs), complete=complete,
-            functions=share.functions, all_functions=share.all_functions, lines=share.lines,
-            all_lines=share.all_lines,
-        )  # fmt: skip
+        targets = await self._inputs(sources)
+        scratch, pages = fresh_folder(self.work / "report"), fresh_folder(self.work / "pages")
+        maker = ReportMaker(self.pipeline, build, sources, scratch, self.cores, self.notify)
+        info = await maker.make(commit, targets, pages)
         if into is not None:
             shutil.copytree(pages, into, dirs_exist_ok=True)
         return await HtmlStore(self.pipeline).save(pages, info)
+
+    async def _inputs(self, sources: Path) -> list[TargetInputs]:
+        """Returns the tests of each target, and the corpora of all its input formats."""
+        folder = fresh_folder(self.work / "corpus")
+        corpora: dict[str, set[str]] = {}
+        for one in combinations_of(self.solver):
+            corpora.setdefault(one.names.target, set()).add(one.corpus)
+        found = []
+        for part in one_of_each_target(self.solver):
+            inputs = list(find_tests(sources, part.solver.tests).values())
+            for name in sorted(corpora[part.names.target]):
+                own = fresh_folder(folder / (name or "all"))
+                await Corpus(self.pipeline, name).fetch(own)
+                inputs += sorted(own.iterdir())
+            found.append(TargetInputs(part.target, part.solver, inputs))
+        return found
 
     async def _keep_crashed(
         self, commit: str, tests: Sequence[Path], combination: str = ""
@@ -210,14 +214,16 @@ class CoverageRole:
         commit = await self._commit(mirror, BuildCache(self.pipeline, self.work / "builds"), commit)
         key = coverage_key(self.solver.name)
         own = [self._shard_key(commit, *shard)] if shard[1] > 1 else []
+        options = coverage_options(parts[0].solver)
+        pages = [f"{report_prefix(self.solver.name)}/"] if options.html else []
         return CoveragePlan(
             commit=commit,
             why="you named it" if named else "the newest with a coverage build in the bucket",
             in_bucket=await self.pipeline.has_build(commit, ("coverage",)),
             tests=sum([len(await self._tests(mirror, commit, shard, p.solver)) for p in parts]),
             shard=f"{shard[0]}/{shard[1]}", cores=self.cores,
-            timeout_ms=coverage_options(parts[0].solver).timeout_ms,
-            replaces_map=await self.pipeline.bucket.exists(key), writes=[*own, key],
+            timeout_ms=options.timeout_ms,
+            replaces_map=await self.pipeline.bucket.exists(key), writes=[*own, key, *pages],
         )  # fmt: skip
 
     async def _commit(self, mirror: Mirror, builds: BuildCache, commit: str | None) -> str:

@@ -14,7 +14,8 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.values.errors import NotFound, WindlassError
-from windlass.fuzzing.alarms.sender import alarm_of, send_alarm
+from windlass.fuzzing.alarms.outbox import repeat_alarms, send_alarm
+from windlass.fuzzing.alarms.sender import alarm_of
 from windlass.fuzzing.buckets.layout import statistics_prefix
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.config.combinations import Combination, combinations_of
@@ -26,7 +27,7 @@ from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.disk_space import report_disk_full
 from windlass.fuzzing.reach.run_measure import RunReach
 from windlass.fuzzing.roles.combinations.all_runs import AllRuns, RunLimits
-from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
+from windlass.fuzzing.roles.combinations.combination_run import CombinationReport, RunSite
 from windlass.fuzzing.roles.combinations.recheck import recheck_findings
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
@@ -95,6 +96,7 @@ class Fuzzer:
 
     async def run_once(self, commit: str | None = None) -> FuzzReport:
         """Fuzzes the given commit, or the least fuzzed one."""
+        await repeat_alarms(self.pipeline, self.solver.alarms, self.notify)
         steps = FuzzSteps(self.pipeline)
         if commit is not None:
             commit = await self.resolve_built(commit)
@@ -166,7 +168,7 @@ class Fuzzer:
 
     async def _send_alarm(self, commit: str, why: str, runs: int, given_up: bool) -> None:
         alarm = alarm_of(self.solver.name, commit, why, runs, self.pipeline.now_ms(), given_up)
-        await send_alarm(alarm, self.solver.alarms, self.pipeline.runtime.clock, self.notify)
+        await send_alarm(self.pipeline, alarm, self.solver.alarms, self.notify)
 
     async def _campaign(self, commit: str) -> FuzzReport:
         began = self.pipeline.now_ms()
@@ -176,10 +178,11 @@ class Fuzzer:
         sources = self.work / "checkout"
         await mirror.checkout(commit, sources)
         limits = limits_of(self.budget_ms or self.solver.budget_ms, self.solver)
-        runs = AllRuns(
-            self.solver, self.pipeline, self.work, mirror, sources, commit, limits, self.base,
-            self.until_bug, self.notify, self.on_progress,
+        site = RunSite(
+            self.pipeline, self.work, mirror, sources, commit, self.base, self.until_bug,
+            self.notify, self.on_progress,
         )  # fmt: skip
+        runs = AllRuns(self.solver, site, limits)
         await runs.run(began)
         report = FuzzReport(
             outcome="fuzzed", commit=commit, tests=runs.tests, chosen_by=runs.chosen_by,

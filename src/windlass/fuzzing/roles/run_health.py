@@ -1,5 +1,6 @@
 """Whether a run did something: a campaign in which nothing ran to an answer must not count."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -50,11 +51,7 @@ async def record_health(
     now_ms = pipeline.now_ms()
 
     def change(health: Health) -> Health:
-        rest = {name: bad for name, bad in health.commits.items() if name != commit}
-        if why:
-            before = health.commits.get(commit)
-            rest[commit] = BadRuns(1 if before is None else before.runs + 1, why, now_ms)
-        return health._replace(commits=rest)
+        return health._replace(commits=_counted(health.commits, commit, why, now_ms))
 
     if not why and commit not in (await pipeline.health.read()).commits:
         return False
@@ -72,14 +69,21 @@ async def record_combination(pipeline: Pipeline, commit: str, name: str, why: st
     now_ms = pipeline.now_ms()
 
     def change(health: Health) -> Health:
-        rest = {other: bad for other, bad in health.combinations.items() if other != key}
-        if why:
-            before = health.combinations.get(key)
-            rest[key] = BadRuns(1 if before is None else before.runs + 1, why, now_ms)
-        return health._replace(combinations=rest)
+        return health._replace(combinations=_counted(health.combinations, key, why, now_ms))
 
     if why or key in (await pipeline.health.read()).combinations:
         await pipeline.health.update(change)
+
+
+def _counted(
+    known: Mapping[str, BadRuns], key: str, why: str, now_ms: int
+) -> Mapping[str, BadRuns]:
+    """Returns what is known, with one more bad run of `key`; without a reason, with none."""
+    rest = {other: bad for other, bad in known.items() if other != key}
+    if not why:
+        return rest
+    before = known.get(key)
+    return {**rest, key: BadRuns(1 if before is None else before.runs + 1, why, now_ms)}
 
 
 async def combinations_ready(

@@ -6,10 +6,12 @@ from typing import Literal
 import msgspec
 
 from windlass.domain.values.times import format_moment
+from windlass.fuzzing.alarms.outbox import outbox_file
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.untriaged import count_untriaged
+from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
 from windlass.fuzzing.roles.combinations.next_shares import NextRun, next_run
 from windlass.fuzzing.state.documents import BranchProgress, Lease, Schedule
 from windlass.fuzzing.state.leases import is_live
@@ -69,6 +71,16 @@ class UnhealthyCommit(msgspec.Struct, frozen=True, kw_only=True):
     combination: str = ""
 
 
+class LostAlarm(msgspec.Struct, frozen=True, kw_only=True):
+    """An alarm that did not arrive; without `next_at` it is no longer repeated."""
+
+    commit: str
+    place: str
+    tries: int
+    why: str
+    next_at: str | None
+
+
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one solver; `unreadable` lists errors about findings that cannot be read.
 
@@ -89,7 +101,9 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: list[str]
     coverage_mapped_at: str | None
     coverage_bytes: int
+    coverage_report: ReportInfo | None = None
     unhealthy: list[UnhealthyCommit] = []
+    lost_alarms: list[LostAlarm] = []
     untriaged: int = 0
     next_run: NextRun | None = None
     branches: list[BranchSummary] = []
@@ -138,6 +152,7 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
         unreadable=unreadable,
         coverage_mapped_at=format_moment(mapped[0].modified_ms) if mapped else None,
         coverage_bytes=mapped[0].size if mapped else 0,
+        coverage_report=await HtmlStore(pipeline).info(),
         unhealthy=[
             UnhealthyCommit(commit=c, runs=bad.runs, why=bad.why, at=format_moment(bad.at_ms))
             for c, bad in health.commits.items()
@@ -154,10 +169,22 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
             for key, bad in health.combinations.items()
             if key.partition("/")[0] in known
         ],
+        lost_alarms=await _lost_alarms(pipeline),
         untriaged=await count_untriaged(pipeline),
         next_run=None if solver is None else await next_run(solver, pipeline),
         branches=[_branch(name, one, schedule) for name, one in state.branches.items()],
     )
+
+
+async def _lost_alarms(pipeline: Pipeline) -> list[LostAlarm]:
+    waiting = (await outbox_file(pipeline).read()).undelivered
+    return [
+        LostAlarm(
+            commit=one.alarm.commit, place=one.place, tries=one.tries, why=one.why,
+            next_at=None if one.next_at_ms is None else format_moment(one.next_at_ms),
+        )
+        for one in waiting
+    ]  # fmt: skip
 
 
 def _branch(name: str, one: BranchProgress, schedule: Schedule) -> BranchSummary:

@@ -34,11 +34,18 @@ def open_bucket(url: str, *, make: bool = True) -> Bucket:
             ) from None
         check_bucket_name(parts.netloc)
         return S3Bucket(parts.netloc, parts.path.strip("/"))
-    if parts.scheme == "file":
-        return DirectoryBucket(Path(parts.path), make=make)
-    if not parts.scheme and url:
-        return DirectoryBucket(Path(url), make=make)
+    folder = directory_of(url)
+    if folder is not None:
+        return DirectoryBucket(folder, make=make)
     raise InvalidInput("bucket", "s3://bucket/prefix, file:///directory or a path", url)
+
+
+def directory_of(url: str) -> Path | None:
+    """Returns the directory that an address names; None if it names something else."""
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return Path(parts.path)
+    return Path(url) if url and not parts.scheme else None
 
 
 def check_bucket_name(name: str) -> None:

@@ -5,7 +5,7 @@ with our label for that key, including closed ones, and claim the finding's reco
 is never a second issue, even if another run filed the first or its answer got lost.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal
@@ -16,9 +16,16 @@ from windlass.domain.values.errors import NotFound
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.trackers.branch_notes import has_branch_news, told_now
 from windlass.fuzzing.trackers.github import GitHubTracker
 from windlass.fuzzing.trackers.gitlab import GitLabTracker
-from windlass.fuzzing.trackers.issue_text import ATTACHED, note_of, summary_of, text_of
+from windlass.fuzzing.trackers.issue_text import (
+    ATTACHED,
+    branch_note,
+    note_of,
+    summary_of,
+    text_of,
+)
 from windlass.fuzzing.trackers.options import IssueOptions, TrackerName
 from windlass.fuzzing.trackers.tracker import IssueText, Tracker
 from windlass.fuzzing.trackers.webhook import WebhookTracker
@@ -37,7 +44,7 @@ TRACKERS: Final[Mapping[TrackerName, Callable[[IssueOptions, Clock], Tracker]]] 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to do with the issue of a finding, or with the summary."""
 
-    action: Literal["open", "close", "reopen", "summary"]
+    action: Literal["open", "close", "reopen", "update", "summary"]
     title: str
     key: str = ""
     where: str = ""
@@ -56,13 +63,13 @@ class IssueFiler:
         self._opened: Tracker | None = None
 
     def needs_update(self, finding: Finding) -> bool:
-        """Returns whether an issue must be filed, closed or reopened."""
+        """Returns whether an issue must be filed, closed, reopened or told about branches."""
         if finding.state == "closed":
             return bool(finding.issue) and not finding.issue_closed
         if finding.state != "open":
             return False
         if finding.issue:
-            return finding.issue_closed
+            return finding.issue_closed or has_branch_news(finding)
         return self._options.old or finding.last_good is not None
 
     async def plan(self, store: FindingStore, notify: Callable[[str], None]) -> list[Step]:
@@ -95,15 +102,18 @@ class IssueFiler:
         return settled
 
     async def sync(self, store: FindingStore, finding: Finding) -> Finding:
-        """Files an open finding, or closes or reopens its issue."""
+        """Files an open finding, or closes, reopens or updates its issue."""
         if not self.needs_update(finding):
             return finding
         if not finding.issue:
             return await self._file_claimed(store, finding)
+        if _is_update(finding):
+            return await self._tell_branches(store, finding)
         closed = finding.state == "closed"
         change = self._tracker.close if closed else self._tracker.reopen
         await change(finding.issue, note_of(finding, self._solver))
-        return await _set(store, finding, issue_closed=closed)
+        told = told_now(finding)
+        return await _set(store, finding, issue_closed=closed, issue_branches=told)
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -121,24 +131,32 @@ class IssueFiler:
         due: list[Finding] = []
         unfiled: list[Finding] = []
         left = self._left_today(known)
-        for finding in filter(self.needs_update, known):
-            if finding.issue:
-                due.append(finding)
-            else:
+        wanted = list(filter(self.needs_update, known))
+        for finding in wanted:
+            if not finding.issue:
                 (due if left > 0 else unfiled).append(finding)
                 left -= 1
-        return due, unfiled
+            elif not _is_update(finding):
+                due.append(finding)
+        # What is beyond the limits is said in a later run, with what has changed until then.
+        return [*due, *list(filter(_is_update, wanted))[: max(left, 0)]], unfiled
 
     def _left_today(self, known: Iterable[Finding]) -> int:
-        """Returns how many issues this run may file."""
+        """Returns how many issues this run may file, or tell about branches."""
         since = self._clock.now_ms() - DAY_MS
-        today = sum(finding.issue_at_ms > since for finding in known if finding.issue)
+        today = sum(
+            (finding.issue_at_ms > since) + (finding.issue_told_ms > since)
+            for finding in known
+            if finding.issue
+        )
         return min(self._options.per_run, self._options.per_day - today)
 
     def _step(self, finding: Finding) -> Step:
         options = self._options
         if finding.issue:
-            action: Literal["close", "reopen"] = "close" if finding.state == "closed" else "reopen"
+            action: Literal["close", "reopen", "update"] = "update"
+            if not _is_update(finding):
+                action = "close" if finding.state == "closed" else "reopen"
             return Step(action=action, key=finding.key, title=finding.title, where=finding.issue)
         private = options.is_private(finding)
         return Step(
@@ -150,24 +168,52 @@ class IssueFiler:
 
     async def _file_claimed(self, store: FindingStore, finding: Finding) -> Finding:
         """Files a finding unless another run is doing so."""
+
+        async def file(claimed: Finding) -> dict[str, Any]:
+            address = await self._file(store, claimed)
+            now = self._clock.now_ms()
+            return {"issue": address, "issue_at_ms": now, "issue_branches": told_now(claimed)}
+
+        return await self._claimed(store, finding, lambda known: not known.issue, file)
+
+    async def _tell_branches(self, store: FindingStore, finding: Finding) -> Finding:
+        """Says in an issue which branches have changed, unless another run is doing so."""
+
+        async def tell(claimed: Finding) -> dict[str, Any]:
+            await self._tracker.comment(claimed.issue, branch_note(claimed, self._solver))
+            return {
+                "issue_branches": told_now(claimed), "issue_updates": claimed.issue_updates + 1,
+                "issue_told_ms": self._clock.now_ms(),
+            }  # fmt: skip
+
+        return await self._claimed(store, finding, _is_update, tell)
+
+    async def _claimed(
+        self,
+        store: FindingStore,
+        finding: Finding,
+        wanted: Callable[[Finding], bool],
+        act: Callable[[Finding], Awaitable[dict[str, Any]]],
+    ) -> Finding:
+        """Does something with the issue that one run alone may do, and records the result."""
         now = self._clock.now_ms()
         won = False
 
         def claim(known: Finding | None) -> Finding:
             nonlocal won
             before = known or finding
-            won = not before.issue and now - before.issue_claim_ms >= CLAIM_MS
+            won = wanted(before) and now - before.issue_claim_ms >= CLAIM_MS
             return msgspec.structs.replace(before, issue_claim_ms=now) if won else before
 
         claimed = await store.update(finding.key, claim)
         if not won:
             return claimed
         try:
-            address = await self._file(store, claimed)
+            changes = await act(claimed)
         except BaseException:
             await _set(store, claimed, issue_claim_ms=0)
             raise
-        return await _set(store, claimed, issue=address, issue_at_ms=now, issue_claim_ms=0)
+        return await _set(store, claimed, issue_claim_ms=0, **changes)
 
     async def _file(self, store: FindingStore, finding: Finding) -> str:
         """Returns the address of the finding's issue, and files it if there is none yet."""
@@ -197,6 +243,12 @@ class IssueFiler:
             return await self._tracker.open(issue)
         await self._tracker.rewrite(known, issue)
         return known
+
+
+def _is_update(finding: Finding) -> bool:
+    """Returns whether only the branches of an open issue are news."""
+    open_issue = finding.state == "open" and bool(finding.issue) and not finding.issue_closed
+    return open_issue and has_branch_news(finding)
 
 
 async def _set(store: FindingStore, finding: Finding, **changes: Any) -> Finding:

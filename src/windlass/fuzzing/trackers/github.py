@@ -38,6 +38,13 @@ class GitHubTracker:
     async def rewrite(self, address: str, issue: IssueText) -> None:
         await self._api.patch(self._issue(address), {"title": issue.title, "body": issue.body})
 
+    async def comment(self, address: str, note: Note) -> None:
+        comments = f"{self._issue(address)}/comments"
+        async for page in self._api.pages(comments):
+            if any(note.mark in str(one.get("body") or "") for one in page):
+                return
+        await self._api.post(comments, {"body": f"{note.text}\n{note.mark}\n"})
+
     async def close(self, address: str, note: Note) -> None:
         await self._set_state(address, "closed", note)
 
@@ -49,12 +56,7 @@ class GitHubTracker:
 
     async def _set_state(self, address: str, state: Literal["open", "closed"], note: Note) -> None:
         """Comments before it changes the state: a run that fails in between repeats both."""
-        comments = f"{self._issue(address)}/comments"
-        async for page in self._api.pages(comments):
-            if any(note.mark in str(one.get("body") or "") for one in page):
-                break
-        else:
-            await self._api.post(comments, {"body": f"{note.text}\n{note.mark}\n"})
+        await self.comment(address, note)
         await self._api.patch(self._issue(address), {"state": state})
 
     def _path(self, project: str) -> str:

@@ -49,6 +49,13 @@ class GitLabTracker:
         content = {"title": issue.title, "description": issue.body}
         await self._api.put(self._issue(address), content)
 
+    async def comment(self, address: str, note: Note) -> None:
+        notes = f"{self._issue(address)}/notes"
+        async for page in self._api.pages(notes):
+            if any(note.mark in str(one.get("body") or "") for one in page):
+                return
+        await self._api.post(notes, {"body": f"{note.text}\n{note.mark}\n"})
+
     async def close(self, address: str, note: Note) -> None:
         await self._set_state(address, "close", note)
 
@@ -60,12 +67,7 @@ class GitLabTracker:
 
     async def _set_state(self, address: str, event: Literal["close", "reopen"], note: Note) -> None:
         """Comments before it changes the state: a run that fails in between repeats both."""
-        notes = f"{self._issue(address)}/notes"
-        async for page in self._api.pages(notes):
-            if any(note.mark in str(one.get("body") or "") for one in page):
-                break
-        else:
-            await self._api.post(notes, {"body": f"{note.text}\n{note.mark}\n"})
+        await self.comment(address, note)
         await self._api.put(self._issue(address), {"state_event": event})
 
     def _path(self, project: str) -> str:

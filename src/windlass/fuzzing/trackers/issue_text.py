@@ -8,6 +8,7 @@ import msgspec
 from windlass.fuzzing.findings.markdown import code, one_line
 from windlass.fuzzing.findings.record import Finding, OnBranch
 from windlass.fuzzing.findings.report import input_name, render, summary
+from windlass.fuzzing.trackers.branch_notes import branch_lines, news_mark, news_text
 from windlass.fuzzing.trackers.options import IssueOptions
 from windlass.fuzzing.trackers.tracker import IssueText, Note
 
@@ -46,6 +47,7 @@ def note_of(finding: Finding, solver: str) -> Note:
     """Returns what to say when the state of a finding has changed."""
     if finding.state != "closed":
         text = f"The bug is back, last seen in {(finding.seen_in or [finding.found_in])[-1]}."
+        text += f"\n\n{branch_lines(finding)}\n" if finding.branches else ""
         event = f"reopened {finding.reopened}"
     elif finding.closed_in is not None:
         text = f"Fixed in {_fixes(finding)}: all kept inputs run fine with it."
@@ -58,6 +60,12 @@ def note_of(finding: Finding, solver: str) -> Note:
         event = f"closed {finding.reopened}"
     mark = f"<!-- windlass {event} {solver}/{finding.key} -->"
     return Note(mark, text, _document(finding, solver, None))
+
+
+def branch_note(finding: Finding, solver: str) -> Note:
+    """Returns what to say when branches of an open finding have other states than it says."""
+    mark = f"<!-- windlass branches {news_mark(finding)} {solver}/{finding.key} -->"
+    return Note(mark, news_text(finding), _document(finding, solver, None))
 
 
 def _fixes(finding: Finding) -> str:

@@ -20,7 +20,7 @@ class IssueText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(NamedTuple):
-    """What is said when an issue is closed or opened again; said once per `mark`."""
+    """What is said when the state of a finding has changed; said once per `mark`."""
 
     mark: str
     text: str
@@ -44,6 +44,10 @@ class Tracker(Protocol):
 
     async def rewrite(self, address: str, issue: IssueText) -> None:
         """Replaces the title and the text of an issue."""
+        ...
+
+    async def comment(self, address: str, note: Note) -> None:
+        """Says something about an issue, which stays as it is."""
         ...
 
     async def close(self, address: str, note: Note) -> None:

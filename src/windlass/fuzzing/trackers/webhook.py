@@ -54,6 +54,9 @@ class WebhookTracker:
     async def rewrite(self, address: str, issue: IssueText) -> None:
         await self._send("rewritten", _name(issue), {"issue": address, **_content(issue)})
 
+    async def comment(self, address: str, note: Note) -> None:
+        await self._send("updated", note.mark, _said(address, note))
+
     async def close(self, address: str, note: Note) -> None:
         await self._send("closed", note.mark, _said(address, note))
 

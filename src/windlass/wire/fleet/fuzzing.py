@@ -220,8 +220,25 @@ class FuzzCommitRuns(msgspec.Struct, frozen=True, kw_only=True):
     last_run_at: str
 
 
+class FuzzReportTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a coverage report about one target: its first page, or the `problem` with it."""
+
+    target: str
+    page: str
+    inputs: int
+    complete: bool
+    functions: int
+    all_functions: int
+    lines: int
+    all_lines: int
+    problem: str = ""
+
+
 class FuzzReportInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest HTML coverage report; not all inputs ran unless it is `complete`."""
+    """The newest HTML coverage report; not all inputs ran unless it is `complete`.
+
+    In a matrix, each of the `targets` has its own part; the figures are of all of them together.
+    """
 
     commit: str
     made_at: str
@@ -231,6 +248,7 @@ class FuzzReportInfo(msgspec.Struct, frozen=True, kw_only=True):
     all_functions: int
     lines: int
     all_lines: int
+    targets: list[FuzzReportTarget] = []
 
 
 class FuzzStatistics(msgspec.Struct, frozen=True, kw_only=True):

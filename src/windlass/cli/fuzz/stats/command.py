@@ -15,12 +15,13 @@ from windlass.cli.fuzz.app import (
     run_step,
     warn,
 )
-from windlass.cli.fuzz.report_output import about_report, count_of
+from windlass.cli.fuzz.report_output import about_report
 from windlass.cli.fuzz.stats.sparklines import WIDEST, sparkline
 from windlass.cli.options.flags import Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.times import format_moment
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
 from windlass.fuzzing.reach.records import ReachRecords, TargetReach
 from windlass.fuzzing.state.pipeline import Pipeline
@@ -78,7 +79,8 @@ def stats(
         for target, reached in targets.items():
             _show_reached(name, target, reached)
     if found.report is not None:
-        say(about_report(found.report))
+        for line in about_report(found.report):
+            say(line)
 
 
 async def _with_reach(pipeline: Pipeline, found: Summary, commit: str) -> Statistics:

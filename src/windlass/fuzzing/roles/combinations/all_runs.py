@@ -3,9 +3,7 @@
 A combination that was not built, or whose run does nothing, is red in `status`; the others go on.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from windlass.domain.values.errors import InvalidInput
@@ -20,13 +18,12 @@ from windlass.fuzzing.roles.combinations.combination_run import (
     LEAST_MS,
     CombinationReport,
     CombinationRun,
+    RunSite,
     Session,
 )
 from windlass.fuzzing.roles.findings_run import Examined
 from windlass.fuzzing.roles.run_health import combinations_ready, record_combination, sickness_of
 from windlass.fuzzing.roles.seed_runs import added
-from windlass.fuzzing.sources.mirror import Mirror
-from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.statistics.history import history_file
 from windlass.fuzzing.statistics.shares import Share, divide
 
@@ -55,16 +52,8 @@ class AllRuns:
     """The runs of one commit with all combinations, and what they found together."""
 
     solver: Solver
-    pipeline: Pipeline
-    work: Path
-    mirror: Mirror
-    sources: Path
-    commit: str
+    site: RunSite
     limits: RunLimits
-    base: str | None = None
-    until_bug: bool = False
-    notify: Callable[[str], None] = lambda _: None
-    on_progress: Callable[[Statistics], None] = lambda _: None
     reports: list[CombinationReport] = field(default_factory=list)
     found: list[Finding] = field(default_factory=list)
     reopened: list[str] = field(default_factory=list)
@@ -83,17 +72,19 @@ class AllRuns:
     async def run(self, began_ms: int) -> None:
         """Runs all combinations that can run; `began_ms` is when the setup began."""
         self._began_ms = began_ms
-        ready, self._reasons = await combinations_ready(self.solver, self.pipeline, self.commit)
+        ready, self._reasons = await combinations_ready(
+            self.solver, self.site.pipeline, self.site.commit
+        )
         for one in combinations_of(self.solver):
             if one.name in self._reasons:
                 self._skip([one], self._reasons[one.name])
         limits = self.limits
-        self.setup_ms = self.pipeline.now_ms() - began_ms
+        self.setup_ms = self.site.pipeline.now_ms() - began_ms
         left = limits.budget_ms - self.setup_ms - limits.reserved_ms - limits.measuring_ms
         for number, share in enumerate(await self._shares(ready, left)):
             report = await self._run_one(ready[number], share, len(ready) - number)
             self.reports.append(report)
-            if self.until_bug and report.statistics is not None and report.statistics.bugs:
+            if self.site.until_bug and report.statistics is not None and report.statistics.bugs:
                 self._skip(ready[number + 1 :], "an earlier combination found a bug")
                 break
         order = [one.name for one in combinations_of(self.solver)]
@@ -115,18 +106,15 @@ class AllRuns:
         names = [one.name for one in ready]
         if names == [""]:
             return [Share(combination="", ms=max(left_ms, LEAST_MS), why="")]
-        history = await history_file(self.pipeline).read()
+        history = await history_file(self.site.pipeline).read()
         parts = divide(max(left_ms, LEAST_MS * len(names)), names, history.runs)
         for part in parts:
-            self.notify(f"{part.combination}: {part.ms // 1000} s ({part.why})")
+            self.site.notify(f"{part.combination}: {part.ms // 1000} s ({part.why})")
         return parts
 
     async def _run_one(self, one: Combination, share: Share, waiting: int) -> CombinationReport:
         """Runs one combination; in a matrix, one that cannot run does not stop the others."""
-        run = CombinationRun(
-            one, self.pipeline, self.work, self.mirror, self.sources, self.commit, self.base,
-            self.until_bug, self.notify, self.on_progress,
-        )  # fmt: skip
+        run = CombinationRun(one, self.site)
         report = CombinationReport(
             combination=one.name, target=one.target, engine=one.engine, outcome="fuzzed",
             given_ms=share.ms,
@@ -138,15 +126,15 @@ class AllRuns:
                 raise
             report.outcome, report.why = "unhealthy", str(error)
             self._reasons[one.name] = report.why
-            self.notify(f"{one.name}: {error}")
+            self.site.notify(f"{one.name}: {error}")
         if one.name:
-            await record_combination(self.pipeline, self.commit, one.name, report.why)
+            await record_combination(self.site.pipeline, self.site.commit, one.name, report.why)
         return report
 
     async def _fuzz(self, run: CombinationRun, report: CombinationReport, waiting: int) -> None:
-        began = self.pipeline.now_ms()
+        began = self.site.pipeline.now_ms()
         session = await run.set_up()
-        own_ms = self.pipeline.now_ms() - began
+        own_ms = self.site.pipeline.now_ms() - began
         self.setup_ms += own_ms
         known = [*self.seed_problems, *session.seeds.problems]
         self.seed_problems = list(dict.fromkeys(known))
@@ -167,7 +155,7 @@ class AllRuns:
     ) -> None:
         """Checks known findings and triages failures, in a fair part of the time for that."""
         assert report.statistics is not None
-        began = self.pipeline.now_ms()
+        began = self.site.pipeline.now_ms()
         deadline = began + self._reserve_left() // waiting
         works = bool(report.statistics.tests_fine)
         seen = await run.examine(session, deadline, works, report.why, self._catalogue())
@@ -176,8 +164,8 @@ class AllRuns:
         self._note_found(report, seen.found, seen.reopened)
         report.untriaged = len(seen.left)
         if run.combination.name:
-            await seen.triage.dating.date_again(self.commit)
-        self._spent_ms += self.pipeline.now_ms() - began
+            await seen.triage.dating.date_again(self.site.commit)
+        self._spent_ms += self.site.pipeline.now_ms() - began
 
     async def _finish(self) -> None:
         """Closes what is fixed with all combinations, and says why others stay open.
@@ -188,10 +176,10 @@ class AllRuns:
         if self._finished or not self._done:
             return
         self._finished = True
-        deadline = self.pipeline.now_ms() + self._reserve_left()
+        deadline = self.site.pipeline.now_ms() + self._reserve_left()
         sighted = {one.key for one in self.found}
         last = self._done[-1].seen
-        self.closed = await last.close_fixed(self.commit, sighted, self._reasons)
+        self.closed = await last.close_fixed(self.site.commit, sighted, self._reasons)
         for run, session, seen, report in self._done:
             builds = session.builds
             if run.combination.name:
@@ -199,12 +187,12 @@ class AllRuns:
                 builds = run.builds("waiting-builds")
             else:
                 deadline = seen.triage.deadline_ms
-                await seen.triage.dating.date_again(self.commit)
+                await seen.triage.dating.date_again(self.site.commit)
             handling = run.findings(builds, self._catalogue())
             await handling.date_on_branches(seen.known.catalogue, deadline)
-            self._note_found(report, await handling.triage_waiting(self.commit, deadline), [])
+            self._note_found(report, await handling.triage_waiting(self.site.commit, deadline), [])
         names = {one.name for one in combinations_of(self.solver)}
-        await forget_orphans(self.pipeline, names)
+        await forget_orphans(self.site.pipeline, names)
 
     def _note_found(
         self, report: CombinationReport, found: list[Finding], reopened: list[str]

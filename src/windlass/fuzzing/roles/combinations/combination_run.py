@@ -17,6 +17,7 @@ from windlass.fuzzing.config.combinations import Combination
 from windlass.fuzzing.engines.engine import Campaign, Engine, EngineFailed, Statistics
 from windlass.fuzzing.findings.evidence import Where
 from windlass.fuzzing.findings.known import Catalogue
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.reach.run_measure import RunMeasure, RunReach
 from windlass.fuzzing.roles.corpus import Corpus, prune
@@ -65,11 +66,14 @@ class Session:
     seeds: Seeds
 
 
-@dataclass(slots=True)
-class CombinationRun:
-    """One campaign with one combination; the commit is checked out in `sources`."""
+@dataclass(frozen=True, slots=True)
+class RunSite:
+    """A commit that is fuzzed, and where: all its combinations share it.
 
-    combination: Combination
+    The commit is checked out in `sources`. What it changed is seen against `base`, or else
+    against its first parent.
+    """
+
     pipeline: Pipeline
     work: Path
     mirror: Mirror
@@ -80,6 +84,14 @@ class CombinationRun:
     notify: Callable[[str], None] = lambda _: None
     on_progress: Callable[[Statistics], None] = lambda _: None
 
+
+@dataclass(slots=True)
+class CombinationRun:
+    """One campaign with one combination of a commit."""
+
+    combination: Combination
+    site: RunSite
+
     @property
     def where(self) -> Where:
         """Returns how findings name this combination; a target matters only in a matrix."""
@@ -88,46 +100,48 @@ class CombinationRun:
 
     async def set_up(self) -> Session:
         """Prepares the build, the tests, the corpus and the engine."""
-        solver, commit = self.combination.solver, self.commit
+        solver, commit = self.combination.solver, self.site.commit
         title = f"{commit[:12]} {self.combination.name}".strip()
         builds = self.builds("builds")
         build = await builds.fetch(commit)
         if build is None:
             raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
-        selection = await SeedSelector(solver, self.pipeline, self.notify).select(
-            self.mirror, commit, self.sources, self.base
+        selection = await SeedSelector(solver, self.site.pipeline, self.site.notify).select(
+            self.site.mirror, commit, self.site.sources, self.site.base
         )
-        self.notify(f"{title}: {len(selection.tests)} tests ({selection.why})")
-        corpus = fresh_folder(self.work / "corpus")
+        self.site.notify(f"{title}: {count_of(len(selection.tests), 'test')} ({selection.why})")
+        corpus = fresh_folder(self.site.work / "corpus")
         fetched = await self._corpus().fetch(corpus)
         engine = self._factory().engine(build.folder)
-        crashes = fresh_folder(self.work / "crashes")
+        crashes = fresh_folder(self.site.work / "crashes")
         seeds = await self._import_seeds(build)
         selection = selection.with_more(seeds.inputs)
         return Session(engine, build, builds, selection, corpus, crashes, fetched, seeds)
 
     def builds(self, folder: str) -> BuildCache:
         """Returns the builds of this combination, unpacked in a fresh folder."""
-        return BuildCache(self.pipeline, fresh_folder(self.work / folder), self.combination.name)
+        return BuildCache(
+            self.site.pipeline, fresh_folder(self.site.work / folder), self.combination.name
+        )
 
     async def fuzz(self, session: Session, left_ms: int) -> Statistics:
         """Runs the tests as they are, then the engine; keeps what fails in the bucket."""
-        clock = self.pipeline.runtime.clock
+        clock = self.site.pipeline.runtime.clock
         untriaged = self._untriaged()
-        await untriaged.fetch(self.commit, session.crashes)
+        await untriaged.fetch(self.site.commit, session.crashes)
         began = clock.now_ms()
         keeping = asyncio.create_task(
-            _keep_failures(untriaged, self.commit, session.crashes, clock)
+            _keep_failures(untriaged, self.site.commit, session.crashes, clock)
         )
         try:
             count = await self._run_tests(session, began + left_ms // TESTS_PART)
             left_ms = max(left_ms - (clock.now_ms() - began), LEAST_MS)
-            if not (self.until_bug and count.bugs):
+            if not (self.site.until_bug and count.bugs):
                 count = added(count, await session.engine.fuzz(self._plan(session, left_ms)))
         finally:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
-            await untriaged.keep(self.commit, session.crashes)
+            await untriaged.keep(self.site.commit, session.crashes)
         if count.executions == 0:
             raise EngineFailed("the engine executed nothing; the run does not count")
         return count
@@ -139,40 +153,40 @@ class CombinationRun:
         """Checks known findings and triages what failed; `catalogue` is what is known so far."""
         handling = self.findings(session.builds, catalogue)
         seen = await handling.examine(
-            self.commit, session.build, session.crashes, deadline_ms, works, sickness
+            self.site.commit, session.build, session.crashes, deadline_ms, works, sickness
         )
-        await self._untriaged().finish(self.commit, seen.left)
+        await self._untriaged().finish(self.site.commit, seen.left)
         return seen
 
     def findings(self, builds: BuildCache, catalogue: Catalogue | None = None) -> FindingsRun:
         """Returns what handles the findings of this combination."""
         return FindingsRun(
-            self.combination.solver, self.pipeline, self.work, builds, self.mirror, self.notify,
-            self.where, self.combination.env, catalogue,
+            self.combination.solver, self.site.pipeline, self.site.work, builds, self.site.mirror,
+            self.site.notify, self.where, self.combination.env, catalogue,
         )  # fmt: skip
 
     async def measure(self, session: Session, length_ms: int) -> RunReach | None:
         """Says what the new inputs reach that tests and corpus did not before."""
-        folder = fresh_folder(self.work / "reach")
+        folder = fresh_folder(self.site.work / "reach")
         solver = self.combination.solver
         try:
             return await RunMeasure(
-                solver, self.pipeline, session.builds, folder, cores_of(solver)
+                solver, self.site.pipeline, session.builds, folder, cores_of(solver)
             ).run(
-                self.commit, self.combination.target, session.selection.everything,
+                self.site.commit, self.combination.target, session.selection.everything,
                 session.corpus, session.fetched, length_ms,
             )  # fmt: skip
         except WindlassError as error:
-            self.notify(f"not known what the run reached: {error}")
+            self.site.notify(f"not known what the run reached: {error}")
             return None
 
     async def save_corpus(self, session: Session, prune_ms: int) -> int:
         """Stores the corpus and returns its size; a run counts even if that does not work."""
-        await prune(session.engine, session.corpus, self.work / "scratch", prune_ms)
+        await prune(session.engine, session.corpus, self.site.work / "scratch", prune_ms)
         try:
             return (await self._corpus().merge(session.corpus, session.fetched)).inputs
         except Conflict as error:
-            self.notify(f"the corpus was not updated: {error}")
+            self.site.notify(f"the corpus was not updated: {error}")
             return 0
 
     async def _import_seeds(self, build: LocalBuild) -> Seeds:
@@ -180,39 +194,40 @@ class CombinationRun:
         solver = self.combination.solver
         if not solver.seeds.wanted:
             return Seeds()
-        runtime = self.pipeline.runtime
+        runtime = self.site.pipeline.runtime
         seeds = await SeedImporter(
-            solver.seeds, self.work, self.sources, build.folder, memory_of(solver),
+            solver.seeds, self.site.work, self.site.sources, build.folder, memory_of(solver),
             runtime.clock, runtime.chance,
         ).fetch()  # fmt: skip
         for problem in seeds.problems:
-            self.notify(f"seeds: {problem}")
+            self.site.notify(f"seeds: {problem}")
         return seeds
 
     async def _run_tests(self, session: Session, until_ms: int) -> Statistics:
         solver = self.combination.solver
-        clock = self.pipeline.runtime.clock
+        clock = self.site.pipeline.runtime.clock
         runs = SeedRuns(session.engine, session.crashes, solver.findings.kinds, clock, until_ms)
         count = await runs.run(session.selection.everything, cores_of(solver))
-        self.on_progress(count)
+        self.site.on_progress(count)
         return count
 
     def _plan(self, session: Session, left_ms: int) -> Campaign:
         solver = self.combination.solver
         return Campaign(
             session.selection.tests, session.corpus, session.crashes, left_ms, cores_of(solver),
-            self.until_bug, self.on_progress, solver.findings.kinds, session.seeds.dictionary,
+            self.site.until_bug, self.site.on_progress, solver.findings.kinds,
+            session.seeds.dictionary,
         )  # fmt: skip
 
     def _factory(self) -> EngineFactory:
         one = self.combination
-        return EngineFactory(one.solver, self.pipeline, self.work, one.env)
+        return EngineFactory(one.solver, self.site.pipeline, self.site.work, one.env)
 
     def _corpus(self) -> Corpus:
-        return Corpus(self.pipeline, self.combination.corpus)
+        return Corpus(self.site.pipeline, self.combination.corpus)
 
     def _untriaged(self) -> Untriaged:
-        return Untriaged(self.pipeline, self.combination.name)
+        return Untriaged(self.site.pipeline, self.combination.name)
 
 
 async def _keep_failures(untriaged: Untriaged, commit: str, crashes: Path, clock: Clock) -> None:

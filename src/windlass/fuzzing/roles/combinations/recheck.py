@@ -8,7 +8,7 @@ from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.config.combinations import Combination
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.record import Finding
-from windlass.fuzzing.roles.combinations.combination_run import LEAST_MS, CombinationRun
+from windlass.fuzzing.roles.combinations.combination_run import LEAST_MS, CombinationRun, RunSite
 from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder
 from windlass.fuzzing.roles.findings_run import Examined, FindingsRun
 from windlass.fuzzing.roles.run_health import combinations_ready
@@ -40,7 +40,8 @@ async def recheck_findings(
         works = solver.findings.refused_is_fixed and await _works(
             one, pipeline, work, mirror, commit, build
         )
-        run = CombinationRun(one, pipeline, work, mirror, sources, commit, notify=notify)
+        site = RunSite(pipeline, work, mirror, sources, commit, notify=notify)
+        run = CombinationRun(one, site)
         handling = run.findings(builds, None if seen is None else seen.known.catalogue)
         crashes = fresh_folder(work / "crashes")
         seen = await handling.examine(commit, build, crashes, deadline, works)
