@@ -49,6 +49,14 @@ class Farm:
         assert reply.status_code == 201, reply.text
         return int(reply.json()["ids"][0])
 
+    def workflow(self, name: str, *jobs: dict[str, Any]) -> int:
+        """Submits a workflow of shell jobs and returns its number."""
+        common = {"task": "shell", "args": {"argv": ["true"]}, "priority": "high"}
+        body = {"jobs": [{**common, **job} for job in jobs], "workflow": {"name": name}}
+        reply = self.http.post("/api/v1/jobs", json=body)
+        assert reply.status_code == 201, reply.text
+        return int(reply.json()["workflow"])
+
     def wait(self, job: int) -> dict[str, Any]:
         """Waits until a job has ended; returns it."""
         reply = self.http.get(f"/api/v1/jobs/{job}/wait", params={"timeout": 20})

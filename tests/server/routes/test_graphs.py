@@ -113,6 +113,46 @@ def test_groups_are_opened_by_id_and_their_counts_add_up_to_those_of_the_workflo
     run(scenario())
 
 
+def test_the_jobs_of_a_group_are_listed_by_state_and_page() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            tests = [job(name=f"test[{n}]", after=["build"]) for n in range(150)]
+            workflow = await make(server, job(name="build"), *tests)
+            worker = await server.worker(slots=10)
+            await run_jobs(worker, 6)
+            group = {"group": "n:test"}
+            done = await ask(server, f"{workflow}/graph/jobs", **group, state="completed")
+            assert len(done["jobs"]) == 5
+            assert {one["state"] for one in done["jobs"]} == {"completed"}
+            assert done["next"] is None
+            seen: list[str] = []
+            after: str | None = "0"
+            while after is not None:
+                page = await ask(server, f"{workflow}/graph/jobs", **group, after=after, limit=70)
+                seen += [one["name"] for one in page["jobs"]]
+                after = page["next"]
+            assert sorted(seen) == sorted(f"test[{n}]" for n in range(150))
+            part = await ask(server, f"{workflow}/graph/jobs", group="n:test/p:121-150")
+            assert len(part["jobs"]) == 30
+            gone = await ask(server, f"{workflow}/graph/jobs", 404, group="n:lint")
+            assert gone["error"]["message"] == "group n:lint does not exist"
+
+    run(scenario())
+
+
+def test_the_jobs_of_a_group_of_others_are_not_found() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            workflow = await make(server, job(name="a", namespace="own"), namespace="own")
+            path = f"/api/v1/workflows/{workflow}/graph/jobs"
+            own = await (await server.role(Role.VIEWER, "own")).get(path)
+            assert [one["name"] for one in own.json()["jobs"]] == ["a"]
+            other = await (await server.role(Role.VIEWER, "other")).get(path)
+            assert other.status_code == 404
+
+    run(scenario())
+
+
 def test_progress_tells_the_longest_chain_and_what_waits_for_approval() -> None:
     async def scenario() -> None:
         async with running_server() as server:

@@ -1,13 +1,14 @@
 import type { Schemas } from "../../api/client";
 import { exact } from "../../ui/format";
 import type { JobsFilter } from "../../ui/links";
+import { ENDED_STATES } from "../../ui/states";
 
 /** What the list, the count and the preview of an action take. */
 export type Where = Omit<JobsFilter, "since" | "until" | "sort" | "failure"> & {
   failure?: string[];
 };
 
-const ENDED = new Set(["completed", "failed", "canceled", "aborted", "rejected"]);
+const ENDED = new Set(ENDED_STATES);
 
 export const SINCE: Record<string, { label: string; seconds: number }> = {
   "15m": { label: "15 minutes", seconds: 900 },

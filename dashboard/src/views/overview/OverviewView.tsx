@@ -8,6 +8,7 @@ import { ErrorBox } from "../../ui/ErrorBox";
 import { SelectField } from "../../ui/Field";
 import { Loading } from "../../ui/Loading";
 import { Page, Section } from "../../ui/Page";
+import { ENDED_STATES } from "../../ui/states";
 import { AttentionList } from "./AttentionList";
 import { Charts } from "./Charts";
 import { FigureRow } from "./FigureRow";
@@ -110,8 +111,6 @@ function figuresOf(overview: Overview, queue: string | undefined): QueueFigures 
   return overview.queues.find((one) => one.queue === queue) ?? overview.total;
 }
 
-const ENDED = ["completed", "failed", "canceled", "rejected", "aborted"];
-
 /** Returns where the jobs behind a point of a chart are. */
 function jobsAt(
   at: number,
@@ -121,7 +120,7 @@ function jobsAt(
 ) {
   const own = { queue, namespace };
   if (what === "there") return { to: "/jobs", search: { ...own, as_of: iso(at) } } as const;
-  const state = what === "failed" ? ["failed"] : ENDED;
+  const state = what === "failed" ? ["failed"] : ENDED_STATES;
   const search = { ...own, state, since: iso(at), until: iso(at + step) };
   return { to: "/jobs", search } as const;
 }

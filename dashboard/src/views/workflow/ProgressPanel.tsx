@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../../ui/Button";
 import { ErrorBox } from "../../ui/ErrorBox";
@@ -6,6 +7,7 @@ import { JobLink } from "../../ui/links";
 import { Card } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
 import { StateBar, StateCounts } from "../../ui/StateBar";
+import { ENDED_STATES } from "../../ui/states";
 import { Approvals } from "./Approvals";
 import styles from "./Progress.module.css";
 import { type Progress, useProgress, type Workflow } from "./queries";
@@ -19,7 +21,16 @@ export function ProgressPanel({ workflow }: { workflow: Workflow }) {
     <Card>
       <div className={styles.panel}>
         <div className={styles.line}>
-          <strong className={styles.share}>{progress ? `${Math.floor(percent)} %` : "…"}</strong>
+          <strong className={styles.share}>
+            <Link
+              to="/workflows/$workflow"
+              params={{ workflow: String(workflow.id) }}
+              search={{ tab: "jobs", state: ENDED_STATES }}
+              title="Jobs that ended"
+            >
+              {progress ? `${Math.floor(percent)} %` : "…"}
+            </Link>
+          </strong>
           <StateBar counts={workflow.counts} />
         </div>
         <StateCounts counts={workflow.counts} filter={{ workflow: workflow.id }} />

@@ -73,7 +73,7 @@ function Shown({ workflow }: { workflow: Workflow }) {
         label="Views of the workflow"
         tabs={TAB_LIST}
         value={tab}
-        onChange={(key) => change({ tab: key })}
+        onChange={(key) => change({ tab: key, group: undefined, state: undefined })}
       >
         {tab === "graph" && (
           <Suspense fallback={<Loading rows={8} label="Loading the graph" />}>
@@ -83,7 +83,7 @@ function Shown({ workflow }: { workflow: Workflow }) {
         {tab === "timeline" && (
           <TimelinePanel workflow={workflow} search={search} onChange={change} />
         )}
-        {tab === "jobs" && <JobsPanel workflow={workflow} />}
+        {tab === "jobs" && <JobsPanel workflow={workflow} search={search} onChange={change} />}
         {tab === "compare" && (
           <ComparePanel
             workflow={workflow}

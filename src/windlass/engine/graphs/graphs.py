@@ -64,6 +64,10 @@ class Graphs:
         """Returns what is shown with these groups open."""
         return await aside(loaded.weight, lambda: loaded.view(opened, reveal))
 
+    async def members(self, loaded: Loaded, group: str) -> Sequence[int] | None:
+        """Returns the jobs of a group, by index; None if there is no such group."""
+        return await aside(loaded.weight, lambda: loaded.levels.members(group))
+
     async def counts(self, loaded: Loaded, view: View) -> Sequence[dict[int, int]]:
         """Returns how many jobs of each box are in each state."""
         states = bytes(loaded.states)
