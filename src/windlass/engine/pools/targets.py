@@ -135,7 +135,8 @@ class Targets:
             if len(shapes) > 1:
                 joined[key] = shapes, _join(sums, target)
         return tuple(
-            target._replace(label=self._label(shapes)) for shapes, target in joined.values()
+            target._replace(label=self._label(shapes), shapes=tuple(shapes))
+            for shapes, target in joined.values()
         )
 
     def _count(self, load: Load, most: int) -> dict[int, ShapeWork]:
