@@ -46,6 +46,18 @@ def test_numbers_lead_to_the_jobs_behind_them(open_page: Open, farm: Farm) -> No
     expect(waiting.first).to_be_visible()
 
 
+def test_percentiles_have_their_usual_names_and_explain_them(open_page: Open, farm: Farm) -> None:
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    heads = page.get_by_role("table", name="Queues").get_by_role("columnheader")
+    for name, words in [("Wait p90", "90 % of the jobs waited"), ("Run p50", "Half of the jobs")]:
+        head = heads.filter(has_text=re.compile(f"^{name}$"))
+        expect(head.get_by_title(words)).to_be_visible()
+    chart = page.get_by_role("img", name=re.compile("^Run time"))
+    expect(chart.locator(".u-label").filter(has_text=re.compile("^p[59]0$"))).to_have_count(2)
+
+
 def test_a_point_of_a_chart_leads_to_the_jobs_behind_it(open_page: Open, farm: Farm) -> None:
     page = open_page()
     page.goto(farm.address)
