@@ -74,7 +74,7 @@ function namesOf(solver: Solver) {
 
 function numbersOf(solver: Solver) {
   if (solver.problem) return ["–", "–", "–", "–", "–"];
-  const to = (tab: "builds" | "schedule" | "findings", value: number) => (
+  const to = (tab: "builds" | "schedule" | "findings" | "statistics", value: number) => (
     <Link key={tab} to="/fuzzing" search={{ solver: solver.name, tab }}>
       {count(value)}
     </Link>
@@ -82,7 +82,7 @@ function numbersOf(solver: Solver) {
   return [
     to("builds", solver.queue),
     to("schedule", solver.scheduled),
-    count(solver.runs),
+    to("statistics", solver.runs),
     to("findings", solver.open_findings),
     solver.unhealthy ? (
       <StateBadge key="alarms" state="failed" label={count(solver.unhealthy)} plain />

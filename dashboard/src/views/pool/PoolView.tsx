@@ -108,7 +108,9 @@ function Figures({ pool, planned }: { pool: Pool; planned?: Schemas["PoolPlan"] 
       </Figure>
       {planned && <Figure label="wanted">{planned.wanted}</Figure>}
       <Figure label="latency now">
-        <Duration seconds={planned?.latency_seconds} />
+        <Link to="/pools" title="The work that waits or runs">
+          <Duration seconds={planned?.latency_seconds} />
+        </Link>
       </Figure>
       <Figure label="target latency">
         <Duration seconds={settings.targetSeconds} />
