@@ -1,6 +1,7 @@
 """The views of workflows, schedules and templates: groups that open, approvals, forms."""
 
 import re
+
 from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import Open

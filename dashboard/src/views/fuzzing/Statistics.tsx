@@ -55,8 +55,8 @@ function ReportLink({ solver, report }: { solver: string; report: Schemas["FuzzR
       </a>{" "}
       <span className={styles.soft}>
         of <Commit hash={report.commit} />, <Time at={report.made_at} />: {count(report.functions)}{" "}
-        of {count(report.all_functions)} functions, {count(report.lines)} of{" "}
-        {count(report.all_lines)} lines
+        of {counted(report.all_functions, "function")}, {count(report.lines)} of{" "}
+        {counted(report.all_lines, "line")}
         {report.complete ? "" : "; not all inputs ran in time"}
       </span>
     </p>

@@ -108,8 +108,8 @@ function Found({ found }: { found: Schemas["JobCount"] | undefined }) {
   return (
     <span title="Counting all of them would take long">
       {found.estimate
-        ? `about ${count(found.estimate)} jobs; ${count(found.count)} ${looked}`
-        : `at least ${count(found.count)} jobs, ${looked}`}
+        ? `about ${counted(found.estimate, "job")}; ${count(found.count)} ${looked}`
+        : `at least ${counted(found.count, "job")}, ${looked}`}
     </span>
   );
 }
@@ -137,8 +137,8 @@ function SearchOn({ found, looked, isBusy, onMore }: SearchOnProps) {
   return (
     <div className={styles.searchOn}>
       <span>
-        {found === 0 ? "Nothing" : counted(found, "job")} found so far; {count(looked)} were
-        searched.
+        {found === 0 ? "Nothing" : counted(found, "job")} found so far among{" "}
+        {counted(looked, "job")}.
       </span>
       <Button small busy={isBusy} onClick={onMore}>
         Search more jobs

@@ -102,7 +102,7 @@ function Chain({ progress }: { progress: Progress }) {
         </Button>
       )}
       {all && path.left_out > 0 && (
-        <p>{counted(path.left_out, "job")} in the middle of the chain are not listed.</p>
+        <p>Not listed: {counted(path.left_out, "job")} in the middle of the chain.</p>
       )}
     </div>
   );
