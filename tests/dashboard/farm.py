@@ -66,11 +66,11 @@ class Farm:
 
 
 @contextmanager
-def running_farm(data: Path, *options: str) -> Iterator[Farm]:
-    """`windlass up` on a free port, until the end."""
+def running_farm(data: Path, *options: str, port: int = 0) -> Iterator[Farm]:
+    """`windlass up` on a free port or on this one, until the end."""
     command = [
-        sys.executable, "-m", "windlass", "up", "--port", "0", "--data", str(data), "--slots", "6",
-        "--import", "examples.demo_tasks", *options,
+        sys.executable, "-m", "windlass", "up", "--port", str(port), "--data", str(data),
+        "--slots", "6", "--import", "examples.demo_tasks", *options,
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     process = subprocess.Popen(

@@ -11,6 +11,7 @@ from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
+from windlass.engine.graphs import graphs
 from windlass.engine.graphs.graphs import CHUNK
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Finished, Started
@@ -149,6 +150,25 @@ def test_the_jobs_of_a_group_of_others_are_not_found() -> None:
             assert [one["name"] for one in own.json()["jobs"]] == ["a"]
             other = await (await server.role(Role.VIEWER, "other")).get(path)
             assert other.status_code == 404
+
+    run(scenario())
+
+
+def test_a_workflow_that_is_too_large_to_draw_is_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(graphs, "MOST_JOBS", 3)
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            workflow = await make(server, *DIAMOND)
+            for path in ("graph", "progress", "timeline"):
+                error = (await ask(server, f"{workflow}/{path}", 409))["error"]
+                assert error["code"] == "graph_too_large"
+                assert error["message"] == (
+                    f"workflow {workflow} has more than 3 jobs: its graph is too large. "
+                    "Its jobs can be listed and filtered"
+                )
 
     run(scenario())
 

@@ -4,7 +4,7 @@ import type { ColumnDef } from "@tanstack/react-table";
 import { answer, api, type Schemas } from "../../api/client";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
-import { ErrorBox } from "../../ui/ErrorBox";
+import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { Checkbox, TextField } from "../../ui/Field";
 import { type ActiveFilter, FilterBar } from "../../ui/FilterBar";
 import { counted } from "../../ui/format";
@@ -121,7 +121,9 @@ export function AuditView() {
           onChange={(event) => change({ refused: event.target.checked || undefined })}
         />
       </FilterBar>
-      {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+      {found.error && (
+        <ErrorBox error={found.error} hint={FILTER_HINT} onRetry={() => void found.refetch()} />
+      )}
       {found.isPending && <Loading />}
       {found.data && rows.length === 0 && !found.hasNextPage && (
         <Empty title="Nothing was recorded that matches" />

@@ -28,7 +28,11 @@ export function FuzzingView() {
   const chosen = search.solver ?? (solvers.length === 1 ? solvers[0]?.name : undefined);
   return (
     <Page title="Fuzzing">
-      {!allowed && <Empty title="Your token may not read fuzzing" />}
+      {!allowed && (
+        <Empty title="Your token may not read fuzzing">
+          Sign in with a token that sees all namespaces, or ask an administrator for one.
+        </Empty>
+      )}
       {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
       {allowed && found.isPending && <Loading />}
       {found.data && solvers.length === 0 && (

@@ -4,7 +4,7 @@ import type { Schemas } from "../../api/client";
 import { Button, IconButton } from "../../ui/Button";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
-import { ErrorBox } from "../../ui/ErrorBox";
+import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { count, counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import type { JobsFilter } from "../../ui/links";
@@ -65,7 +65,9 @@ export function JobsView() {
   return (
     <Page title="Jobs" facts={<Found found={found.data} />} actions={actions} full>
       <JobFilters search={search} onChange={change} />
-      {list.error && <ErrorBox error={list.error} onRetry={() => void list.refetch()} />}
+      {list.error && (
+        <ErrorBox error={list.error} hint={FILTER_HINT} onRetry={() => void list.refetch()} />
+      )}
       {list.isPending && <Loading rows={12} />}
       {list.isSuccess && rows.length === 0 && !list.hasNextPage && <NoJobs search={search} />}
       {list.isSuccess && (rows.length > 0 || list.hasNextPage) && (

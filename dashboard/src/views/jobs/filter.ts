@@ -57,7 +57,9 @@ export function describe(
 ): { key: string; label: string; without: JobsFilter }[] {
   const found: { key: string; label: string; without: JobsFilter }[] = [];
   const failure = search.failure === undefined ? undefined : [search.failure].flat();
-  const names = { ...search, failure, sort: undefined, since: undefined, until: undefined };
+  // The time that the page shows is in the header.
+  const left = { sort: undefined, since: undefined, until: undefined, as_of: undefined };
+  const names = { ...search, failure, ...left };
   for (const [key, value] of Object.entries(names)) {
     const name = key as keyof JobsFilter;
     if (Array.isArray(value)) {

@@ -4,7 +4,7 @@ import { answer, api, type Schemas } from "../../api/client";
 import { useSlowLive } from "../../live/useSlowLive";
 import { useAsOf } from "../../shell/asOf";
 import { Empty } from "../../ui/Empty";
-import { ErrorBox } from "../../ui/ErrorBox";
+import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { SelectField } from "../../ui/Field";
 import { Loading } from "../../ui/Loading";
 import { Page, Section } from "../../ui/Page";
@@ -54,7 +54,9 @@ export function OverviewView() {
       }
     >
       {!asOf && <AttentionList namespace={search.namespace} />}
-      {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+      {found.error && (
+        <ErrorBox error={found.error} hint={FILTER_HINT} onRetry={() => void found.refetch()} />
+      )}
       {!overview && !found.error && <Loading />}
       {overview && shown && (
         <>

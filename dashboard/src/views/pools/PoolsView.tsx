@@ -48,7 +48,7 @@ export function PoolsView() {
           <Targets targets={plan.data.targets} />
         </Section>
       )}
-      {search.shape && <WorkJobs {...search} />}
+      {search.shape && search.shape.length > 0 && <WorkJobs {...search} />}
     </Page>
   );
 }

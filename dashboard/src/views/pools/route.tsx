@@ -14,7 +14,7 @@ export const poolsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/pools",
   validateSearch: (raw: RawSearch): PoolsSearch => ({
-    shape: many(raw, "shape"),
+    shape: many(raw, "shape")?.filter((text) => /^\d+$/.test(text)),
     state: choice(raw, "state", WORK_STATES),
   }),
   component: lazyRouteComponent(() => import("./PoolsView"), "PoolsView"),

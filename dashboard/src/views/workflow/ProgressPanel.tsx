@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { ApiError } from "../../api/errors";
 import { Button } from "../../ui/Button";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { count, counted, duration } from "../../ui/format";
@@ -16,7 +17,11 @@ import { type Progress, useProgress, type Workflow } from "./queries";
 export function ProgressPanel({ workflow }: { workflow: Workflow }) {
   const found = useProgress(workflow);
   const progress = found.data;
-  const percent = progress && progress.jobs > 0 ? (progress.done / progress.jobs) * 100 : 0;
+  const jobs = Object.values(workflow.counts).reduce((sum, one) => sum + one, 0);
+  const ended = ENDED_STATES.reduce((sum, state) => sum + (workflow.counts[state] ?? 0), 0);
+  const percent = jobs > 0 ? (ended / jobs) * 100 : 0;
+  // The graph says it, and the rest of this panel does not need it.
+  const isTooLarge = found.error instanceof ApiError && found.error.code === "graph_too_large";
   return (
     <Card>
       <div className={styles.panel}>
@@ -28,13 +33,15 @@ export function ProgressPanel({ workflow }: { workflow: Workflow }) {
               search={{ tab: "jobs", state: ENDED_STATES }}
               title="Jobs that ended"
             >
-              {progress ? `${Math.floor(percent)} %` : "…"}
+              {`${Math.floor(percent)} %`}
             </Link>
           </strong>
           <StateBar counts={workflow.counts} />
         </div>
         <StateCounts counts={workflow.counts} filter={{ workflow: workflow.id }} />
-        {found.isError && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+        {found.isError && !isTooLarge && (
+          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
+        )}
         {progress && <Forecast progress={progress} />}
         {progress && <Chain progress={progress} />}
         {progress && progress.approvals.length > 0 && (
