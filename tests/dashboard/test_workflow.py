@@ -1,6 +1,7 @@
 """The views of workflows, schedules and templates: groups that open, approvals, forms."""
 
 import re
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
@@ -72,7 +73,7 @@ def test_groups_of_a_large_graph_open_also_by_keyboard(open_page: Open, farm: Fa
 
 def test_the_numbers_of_a_group_lead_to_its_jobs(open_page: Open, farm: Farm) -> None:
     """Of layers too, which no filter of the list of jobs can name."""
-    jobs = [{"name": f"go {n}", "unblock": "manual"} for n in range(2)]
+    jobs: list[dict[str, Any]] = [{"name": f"go {n}", "unblock": "manual"} for n in range(2)]
     jobs += [{"name": f"go {n}", "after": [f"go {n - 2}"]} for n in range(2, 140)]
     workflow = farm.workflow("layered", *jobs)
     page = open_page()

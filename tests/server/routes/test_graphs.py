@@ -121,7 +121,7 @@ def test_the_jobs_of_a_group_are_listed_by_state_and_page() -> None:
             workflow = await make(server, job(name="build"), *tests)
             worker = await server.worker(slots=10)
             await run_jobs(worker, 6)
-            group = {"group": "n:test"}
+            group: dict[str, Any] = {"group": "n:test"}
             done = await ask(server, f"{workflow}/graph/jobs", **group, state="completed")
             assert len(done["jobs"]) == 5
             assert {one["state"] for one in done["jobs"]} == {"completed"}

@@ -101,7 +101,7 @@ def test_the_jobs_behind_a_plan_are_found_by_its_shapes() -> None:
 
 
 async def _behind(client: httpx.AsyncClient, shapes: list[int], state: str) -> list[int]:
-    query = {"shape": shapes, "state": state}
+    query: dict[str, Any] = {"shape": shapes, "state": state}
     reply = await client.get("/api/v1/pools/plan/jobs", params=query)
     assert reply.status_code == 200, reply.text
     return [shown["id"] for shown in reply.json()["jobs"]]
