@@ -1,6 +1,7 @@
 """The overview: what needs attention, numbers that lead to their jobs, earlier times, questions."""
 
 import re
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from playwright.sync_api import expect
@@ -106,6 +107,19 @@ def test_the_page_travels_to_an_earlier_time_and_changes_nothing_there(
     page.get_by_role("button", name="Back to now").click()
     expect(page.get_by_text("canceled", exact=True).first).to_be_visible()
     assert farm.client.job(new).info().state == "queued"
+
+
+def test_what_ran_at_an_earlier_time_took_so_long_then(open_page: Open, farm: Farm) -> None:
+    job = farm.submit("sleep", "60", priority=90)
+    while (shown := farm.http.get(f"/api/v1/jobs/{job}").json())["started_at"] is None:
+        farm.http.get(f"/api/v1/jobs/{job}/wait", params={"timeout": 0.2})
+    farm.wait(farm.submit("sleep", "2", priority=90))
+    then = datetime.fromisoformat(shown["started_at"]) + timedelta(seconds=1)
+    page = open_page()
+    page.goto(f"{farm.address}/jobs?as_of={quote(then.isoformat())}&text={job}")
+    row = page.get_by_role("table", name="Jobs").locator("[aria-rowindex]")
+    expect(row.get_by_role("cell", name="1.0 s", exact=True)).to_be_visible()
+    farm.http.post(f"/api/v1/jobs/{job}/cancel")
 
 
 def test_a_time_that_cannot_be_shown_is_refused_in_words(open_page: Open, farm: Farm) -> None:
