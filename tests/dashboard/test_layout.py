@@ -68,3 +68,14 @@ def test_long_text_in_tables_ends_in_an_ellipsis(
         settle(page)
         assert page.locator("#content [role=cell]").count() > 0
         assert page.evaluate(CUT) == []
+
+
+def test_a_table_that_fits_is_not_scrolled_sideways(
+    open_page: Open, farm: Farm, places: dict[str, Any]
+) -> None:
+    page = open_page()
+    for path in ("/jobs", "/workflows", "/workflows/{run}?tab=compare&with={other}", "/audit"):
+        page.goto(farm.address + path.format(**places))
+        settle(page)
+        table = page.locator("#content [role=table]").first
+        assert table.evaluate("one => one.scrollWidth - one.parentElement.clientWidth") <= 0, path
