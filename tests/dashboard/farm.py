@@ -57,6 +57,17 @@ class Farm:
         assert reply.status_code == 201, reply.text
         return int(reply.json()["workflow"])
 
+    def wait_for_figures(self) -> None:
+        """Waits until the overview has figures: the server writes them once a minute."""
+        never = self.submit("true", requires=["memory>=8TiB"], name="never runs")
+        for _ in range(150):
+            if self.http.get("/api/v1/overview").json()["queues"]:
+                break
+            self.http.get(f"/api/v1/jobs/{never}/wait", params={"timeout": 1})
+        else:
+            raise AssertionError("the overview has no figures")
+        self.http.post(f"/api/v1/jobs/{never}/cancel")
+
     def wait(self, job: int) -> dict[str, Any]:
         """Waits until a job has ended; returns it."""
         reply = self.http.get(f"/api/v1/jobs/{job}/wait", params={"timeout": 20})

@@ -1,6 +1,6 @@
 """What lies where: nothing covers anything else, nothing is cut without a sign."""
 
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from playwright.sync_api import Locator
@@ -18,10 +18,20 @@ CUT = """() => [...document.querySelectorAll("#content [role=cell]")]
   .map((cell) => cell.textContent)"""
 
 
-def box_of(place: Locator) -> dict[str, float]:
+class Edges(NamedTuple):
+    """Where a part of the page begins and ends."""
+
+    x: float
+    y: float
+    right: float
+    bottom: float
+
+
+def box_of(place: Locator) -> Edges:
     box = place.bounding_box()
     assert box is not None
-    return {**box, "right": box["x"] + box["width"], "bottom": box["y"] + box["height"]}
+    left, top = box["x"], box["y"]
+    return Edges(left, top, left + box["width"], top + box["height"])
 
 
 def test_the_button_that_copies_covers_no_text(
@@ -34,7 +44,7 @@ def test_the_button_that_copies_covers_no_text(
     assert len(blocks) >= 3
     for text in blocks:
         button = text.locator("xpath=..").get_by_role("button")
-        assert box_of(text)["right"] <= box_of(button)["x"]
+        assert box_of(text).right <= box_of(button).x
 
 
 def test_the_chosen_tab_is_in_sight_on_a_phone(open_page: Open, farm: Farm) -> None:
@@ -43,8 +53,8 @@ def test_the_chosen_tab_is_in_sight_on_a_phone(open_page: Open, farm: Farm) -> N
     settle(page)
     chosen = box_of(page.get_by_role("tab", name="Coverage", selected=True))
     tabs = box_of(page.get_by_role("tablist"))
-    assert tabs["x"] <= chosen["x"]
-    assert chosen["right"] <= tabs["right"] + 1
+    assert tabs.x <= chosen.x
+    assert chosen.right <= tabs.right + 1
 
 
 def test_the_controls_of_another_time_stay_inside_the_header(open_page: Open, farm: Farm) -> None:
@@ -54,9 +64,9 @@ def test_the_controls_of_another_time_stay_inside_the_header(open_page: Open, fa
     settle(page)
     header = box_of(page.get_by_role("banner"))
     back = box_of(page.get_by_role("button", name="Back to now"))
-    assert header["y"] <= back["y"]
-    assert back["bottom"] <= header["bottom"]
-    assert header["bottom"] <= box_of(page.get_by_role("heading", level=1))["y"]
+    assert header.y <= back.y
+    assert back.bottom <= header.bottom
+    assert header.bottom <= box_of(page.get_by_role("heading", level=1)).y
 
 
 def test_long_text_in_tables_ends_in_an_ellipsis(

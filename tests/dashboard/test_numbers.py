@@ -37,6 +37,7 @@ SEEN: Final = """(names) => names.filter((name) =>
 
 
 def test_numbers_in_tables_are_links(open_page: Open, farm: Farm, places: dict[str, Any]) -> None:
+    farm.wait_for_figures()
     page = open_page()
     wrong, seen = {}, set[str]()
     for name, path in VIEWS.items():

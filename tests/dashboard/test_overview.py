@@ -48,6 +48,7 @@ def test_numbers_lead_to_the_jobs_behind_them(open_page: Open, farm: Farm) -> No
 
 
 def test_percentiles_have_their_usual_names_and_explain_them(open_page: Open, farm: Farm) -> None:
+    farm.wait_for_figures()
     page = open_page()
     page.goto(farm.address)
     settle(page)
