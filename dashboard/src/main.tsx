@@ -6,11 +6,14 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { makeQueryClient } from "./api/query";
+import { WHO_KEY } from "./api/who";
 import { makeRouter } from "./routes";
 import { goToSignIn } from "./shell/session";
 import { Notices } from "./ui/Notices";
 
-const queries = makeQueryClient(() => goToSignIn(router));
+const queries = makeQueryClient(() =>
+  goToSignIn(router, queries.getQueryData(WHO_KEY) !== undefined),
+);
 const router = makeRouter(queries);
 
 declare module "@tanstack/react-router" {

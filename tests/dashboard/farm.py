@@ -49,6 +49,25 @@ class Farm:
         assert reply.status_code == 201, reply.text
         return int(reply.json()["ids"][0])
 
+    def workflow(self, name: str, *jobs: dict[str, Any]) -> int:
+        """Submits a workflow of shell jobs and returns its number."""
+        common = {"task": "shell", "args": {"argv": ["true"]}, "priority": "high"}
+        body = {"jobs": [{**common, **job} for job in jobs], "workflow": {"name": name}}
+        reply = self.http.post("/api/v1/jobs", json=body)
+        assert reply.status_code == 201, reply.text
+        return int(reply.json()["workflow"])
+
+    def wait_for_figures(self) -> None:
+        """Waits until the overview has figures: the server writes them once a minute."""
+        never = self.submit("true", requires=["memory>=8TiB"], name="never runs")
+        for _ in range(150):
+            if self.http.get("/api/v1/overview").json()["queues"]:
+                break
+            self.http.get(f"/api/v1/jobs/{never}/wait", params={"timeout": 1})
+        else:
+            raise AssertionError("the overview has no figures")
+        self.http.post(f"/api/v1/jobs/{never}/cancel")
+
     def wait(self, job: int) -> dict[str, Any]:
         """Waits until a job has ended; returns it."""
         reply = self.http.get(f"/api/v1/jobs/{job}/wait", params={"timeout": 20})
@@ -58,11 +77,11 @@ class Farm:
 
 
 @contextmanager
-def running_farm(data: Path, *options: str) -> Iterator[Farm]:
-    """`windlass up` on a free port, until the end."""
+def running_farm(data: Path, *options: str, port: int = 0) -> Iterator[Farm]:
+    """`windlass up` on a free port or on this one, until the end."""
     command = [
-        sys.executable, "-m", "windlass", "up", "--port", "0", "--data", str(data), "--slots", "6",
-        "--import", "examples.demo_tasks", *options,
+        sys.executable, "-m", "windlass", "up", "--port", str(port), "--data", str(data),
+        "--slots", "6", "--import", "examples.demo_tasks", *options,
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     process = subprocess.Popen(

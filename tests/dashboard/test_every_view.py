@@ -1,5 +1,6 @@
 """Every view: nothing serious for people with aids, nothing beyond the edge of a phone."""
 
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,12 @@ from tests.support.forms import LONG
 AXE = hatch_build.MODULES / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+NOUNS = (
+    "job|worker|machine|slot|shape|attempt|line|question|run|workflow|dependency|dependencie|token"
+    "|row|event|retry|retrie|limit|finding|function|gap|time"
+)
+ONE_OF_MANY = re.compile(rf"(?<![\w.,-])1 (?:[a-z]+ )?(?:{NOUNS})s\b")
 
 
 def found_by_axe(page: Any) -> list[str]:
@@ -54,6 +61,18 @@ def test_no_view_is_wider_than_a_phone(open_page: Open, farm: Farm, places: dict
         if beyond := page.evaluate(WIDER):
             wider[name] = beyond
     assert wider == {}
+
+
+def test_one_of_a_kind_is_not_many(open_page: Open, farm: Farm, places: dict[str, Any]) -> None:
+    """Neither in the page's own words nor in those of the server."""
+    page = open_page()
+    found = {}
+    for name, path in VIEWS.items():
+        page.goto(farm.address + path.format(**places))
+        settle(page)
+        if wrong := ONE_OF_MANY.findall(page.locator("#content").inner_text()):
+            found[name] = wrong
+    assert found == {}
 
 
 def test_the_sign_in_page_too(open_page: Open, farm: Farm) -> None:

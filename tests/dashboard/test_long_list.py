@@ -67,6 +67,6 @@ def test_few_rows_are_drawn_and_those_far_away_are_asked_for_again_as_they_are_n
 
 def test_a_search_that_found_little_goes_on_when_asked(open_page: Open, long_farm: Farm) -> None:
     page = opened(open_page, long_farm, "?regex=no-such-job")
-    expect(page.get_by_text("Nothing found so far; 1,000 were searched.")).to_be_visible()
+    expect(page.get_by_text("Nothing found so far among 1,000 jobs.")).to_be_visible()
     page.get_by_role("button", name="Search more jobs").click()
-    expect(page.get_by_text("Nothing found so far; 2,000 were searched.")).to_be_visible()
+    expect(page.get_by_text("Nothing found so far among 2,000 jobs.")).to_be_visible()

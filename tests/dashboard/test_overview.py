@@ -1,6 +1,7 @@
 """The overview: what needs attention, numbers that lead to their jobs, earlier times, questions."""
 
 import re
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from playwright.sync_api import expect
@@ -44,6 +45,19 @@ def test_numbers_lead_to_the_jobs_behind_them(open_page: Open, farm: Farm) -> No
     rows = page.get_by_role("table", name="Jobs").locator("[aria-rowindex]")
     waiting = rows.filter(has_text=re.compile("blocked|suspended"))  # some may have gone on since
     expect(waiting.first).to_be_visible()
+
+
+def test_percentiles_have_their_usual_names_and_explain_them(open_page: Open, farm: Farm) -> None:
+    farm.wait_for_figures()
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    heads = page.get_by_role("table", name="Queues").get_by_role("columnheader")
+    for name, words in [("Wait p90", "90 % of the jobs waited"), ("Run p50", "Half of the jobs")]:
+        head = heads.filter(has_text=re.compile(f"^{name}$"))
+        expect(head.get_by_title(words)).to_be_visible()
+    chart = page.get_by_role("img", name=re.compile("^Run time"))
+    expect(chart.locator(".u-label").filter(has_text=re.compile("^p[59]0$"))).to_have_count(2)
 
 
 def test_a_point_of_a_chart_leads_to_the_jobs_behind_it(open_page: Open, farm: Farm) -> None:
@@ -94,6 +108,19 @@ def test_the_page_travels_to_an_earlier_time_and_changes_nothing_there(
     page.get_by_role("button", name="Back to now").click()
     expect(page.get_by_text("canceled", exact=True).first).to_be_visible()
     assert farm.client.job(new).info().state == "queued"
+
+
+def test_what_ran_at_an_earlier_time_took_so_long_then(open_page: Open, farm: Farm) -> None:
+    job = farm.submit("sleep", "60", priority=90)
+    while (shown := farm.http.get(f"/api/v1/jobs/{job}").json())["started_at"] is None:
+        farm.http.get(f"/api/v1/jobs/{job}/wait", params={"timeout": 0.2})
+    farm.wait(farm.submit("sleep", "2", priority=90))
+    then = datetime.fromisoformat(shown["started_at"]) + timedelta(seconds=1)
+    page = open_page()
+    page.goto(f"{farm.address}/jobs?as_of={quote(then.isoformat())}&text={job}")
+    row = page.get_by_role("table", name="Jobs").locator("[aria-rowindex]")
+    expect(row.get_by_role("cell", name="1.0 s", exact=True)).to_be_visible()
+    farm.http.post(f"/api/v1/jobs/{job}/cancel")
 
 
 def test_a_time_that_cannot_be_shown_is_refused_in_words(open_page: Open, farm: Farm) -> None:

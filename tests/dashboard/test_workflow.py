@@ -12,24 +12,14 @@ from tests.support.forms import LONG, by_form
 GRAPH_MS = 2_000
 
 
-def submit(farm: Farm, name: str, *jobs: dict[str, Any]) -> int:
-    """Submits a workflow of shell jobs and returns its number."""
-    specs = [
-        {"task": "shell", "args": {"argv": ["true"]}, "priority": "high", **job} for job in jobs
-    ]
-    reply = farm.http.post("/api/v1/jobs", json={"jobs": specs, "workflow": {"name": name}})
-    assert reply.status_code == 201, reply.text
-    return int(reply.json()["workflow"])
-
-
 def show(page: Page, farm: Farm, workflow: int, name: str, query: str = "") -> None:
     page.goto(f"{farm.address}/workflows/{workflow}{query}")
     page.get_by_role("heading", level=1, name=name).wait_for()
 
 
 def test_a_workflow_is_followed_to_its_approval_and_its_end(open_page: Open, farm: Farm) -> None:
-    workflow = submit(
-        farm, "gated", {"name": "first"}, {"name": "gate", "after": ["first"], "unblock": "manual"}
+    workflow = farm.workflow(
+        "gated", {"name": "first"}, {"name": "gate", "after": ["first"], "unblock": "manual"}
     )
     viewer = open_page("viewer")
     show(viewer, farm, workflow, "gated")
@@ -49,7 +39,7 @@ def test_a_workflow_is_followed_to_its_approval_and_its_end(open_page: Open, far
 
 def test_boxes_of_the_graph_are_opened_by_a_click(open_page: Open, farm: Farm) -> None:
     wide = [{"name": f"piece[{n}]", "after": ["root"]} for n in range(130)]
-    workflow = submit(farm, "clicked", {"name": "root", "unblock": "manual"}, *wide)
+    workflow = farm.workflow("clicked", {"name": "root", "unblock": "manual"}, *wide)
     page = open_page()
     show(page, farm, workflow, "clicked")
     graph = page.get_by_role("region", name="Graph of the workflow")
@@ -64,7 +54,7 @@ def test_boxes_of_the_graph_are_opened_by_a_click(open_page: Open, farm: Farm) -
 
 def test_groups_of_a_large_graph_open_also_by_keyboard(open_page: Open, farm: Farm) -> None:
     wide = [{"name": f"part[{n}]", "after": ["root"]} for n in range(130)]
-    workflow = submit(farm, "wide", {"name": "root", "unblock": "manual"}, *wide)
+    workflow = farm.workflow("wide", {"name": "root", "unblock": "manual"}, *wide)
     page = open_page()
     show(page, farm, workflow, "wide")
     group = page.get_by_role("button", name="part", exact=True)
@@ -77,6 +67,30 @@ def test_groups_of_a_large_graph_open_also_by_keyboard(open_page: Open, farm: Fa
     table = page.get_by_role("table", name="Jobs and groups of the graph")
     expect(table.get_by_role("button", name="part[0] … part[119]")).to_be_visible()
     farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
+
+
+def test_the_numbers_of_a_group_lead_to_its_jobs(open_page: Open, farm: Farm) -> None:
+    """Of layers too, which no filter of the list of jobs can name."""
+    jobs: list[dict[str, Any]] = [{"name": f"go {n}", "unblock": "manual"} for n in range(2)]
+    jobs += [{"name": f"go {n}", "after": [f"go {n - 2}"]} for n in range(2, 140)]
+    workflow = farm.workflow("layered", *jobs)
+    page = open_page()
+    show(page, farm, workflow, "layered")
+    graph = page.get_by_role("region", name="Graph of the workflow")
+    graph.get_by_role("link", name="4 jobs", exact=True).first.click()
+    listed = page.get_by_role("table", name="Jobs of the workflow").locator("[aria-rowindex]")
+    expect(listed).to_have_count(4)
+    expect(listed.filter(has_text="blocked")).to_have_count(4)
+    page.get_by_role("button", name=re.compile("^Remove the filter Layers")).click()
+    expect(page.get_by_text("100 jobs, more as you scroll")).to_be_visible()
+    show(page, farm, workflow, "layered", "?table=true")
+    table = page.get_by_role("table", name="Jobs and groups of the graph")
+    table.get_by_role("link", name="4 blocked").first.click()
+    expect(listed).to_have_count(4)
+    farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
+    expect(page.get_by_text("0 jobs", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Remove the filter blocked").click()
+    expect(listed.filter(has_text="canceled")).to_have_count(4)
 
 
 def test_a_template_is_started_with_its_form_and_a_schedule_tells_its_next_runs(
@@ -108,7 +122,7 @@ def test_a_huge_graph_is_usable_at_once(open_page: Open, farm: Farm) -> None:
          **({} if n >= 1_000 else {"unblock": "manual"})}
         for n in range(jobs)
     ]  # fmt: skip
-    workflow = submit(farm, "huge", *layers)
+    workflow = farm.workflow("huge", *layers)
     page = open_page()
     show(page, farm, workflow, "huge", "?tab=reactions")  # the code of the page is loaded
     begun = page.evaluate("performance.now()")

@@ -1,5 +1,5 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
-import { ApiError } from "./errors";
+import { ApiError, isTemporary } from "./errors";
 
 /** Returns the cache of everything that was asked of the server. */
 export function makeQueryClient(onSignedOut: () => void): QueryClient {
@@ -14,14 +14,9 @@ export function makeQueryClient(onSignedOut: () => void): QueryClient {
         staleTime: 5_000, // The live stream says what changed sooner.
         gcTime: 300_000,
         refetchOnWindowFocus: true,
-        retry: (count, problem) => count < 2 && isTemporary(problem),
+        retry: (count, problem) => count < 2 && problem instanceof ApiError && isTemporary(problem),
       },
       mutations: { retry: false },
     },
   });
-}
-
-function isTemporary(problem: unknown): boolean {
-  if (!(problem instanceof ApiError)) return false;
-  return problem.status === 0 || problem.status === 429 || problem.status >= 500;
 }

@@ -1302,6 +1302,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workflows/{workflow}/graph/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns a page of the jobs of a group of the graph, without those that were superseded. */
+        get: operations["workflows.graph_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workflows/{workflow}/progress": {
         parameters: {
             query?: never;
@@ -1519,6 +1536,23 @@ export interface paths {
         };
         /** Shows what the pools would do now and why; or with so many workers, or another target. */
         get: operations["pools.plan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools/plan/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns jobs that a plan counts, by the shapes it names: the first that wait, or that run. */
+        get: operations["pools.plan_jobs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2668,8 +2702,8 @@ export interface components {
          * @description How to run a job again by hand. Nothing in it is secret: secrets are named only.
          *
          *         `command` and `python` submit it again; `call` runs its function here, and `program` is what
-         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode of its worker,
-         *         as it is set up now.
+         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode that its
+         *         worker ran it in; None if that was restarted since.
          */
         Reproduction: {
             job: number;
@@ -4226,6 +4260,7 @@ export interface components {
          *
          *         `slots` is how many of these jobs fit at once, by slots and resources of the workers. With
          *         `more`, further queued jobs were not counted. `obstacle` says why no worker can run it.
+         *         `shapes` are the numbers by which its jobs can be asked for.
          */
         PlanTarget: {
             jobs: string;
@@ -4240,6 +4275,8 @@ export interface components {
             more: boolean;
             /** @default  */
             obstacle: string;
+            /** @default [] */
+            shapes: number[];
         };
         /** CostList */
         CostList: {
@@ -7813,6 +7850,42 @@ export interface operations {
             };
         };
     };
+    "workflows.graph_jobs": {
+        parameters: {
+            query?: {
+                group?: string;
+                state?: string[] | null;
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                workflow: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobList"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     "workflows.progress": {
         parameters: {
             query?: never;
@@ -8367,6 +8440,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "pools.plan_jobs": {
+        parameters: {
+            query: {
+                shape: number[];
+                state?: "queued" | "running";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobList"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

@@ -7,6 +7,7 @@ import { ErrorBox } from "../ui/ErrorBox";
 import { Icon } from "../ui/Icon";
 import { Kbd } from "../ui/Kbd";
 import { Account } from "./Account";
+import { Connection } from "./Connection";
 import { KeysDialog } from "./KeysDialog";
 import { type Shortcut, useShortcuts } from "./keys";
 import { LiveMark } from "./LiveMark";
@@ -96,6 +97,7 @@ function Frame({ who }: { who: WhoAmI }) {
             onClick={() => setOpen("keys")}
           />
         </header>
+        <Connection />
         <main id="content" className={styles.content} tabIndex={-1}>
           <Outlet />
         </main>

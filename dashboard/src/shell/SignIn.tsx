@@ -12,7 +12,7 @@ import { signInRoute } from "./signInRoute";
 
 /** Signs in with a token, with the code of a link, or at the identity provider. */
 export function SignIn() {
-  const { next } = signInRoute.useSearch();
+  const { next, ended } = signInRoute.useSearch();
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
@@ -50,6 +50,12 @@ export function SignIn() {
     <main className={styles.page}>
       <form className={styles.card} onSubmit={onSubmit}>
         <h1>Sign in to Windlass</h1>
+        {ended && (
+          <p role="status">
+            You are signed out: your session has ended, or your token was revoked. Sign in again to
+            go on where you were.
+          </p>
+        )}
         <TextField
           label="Token"
           type="password"

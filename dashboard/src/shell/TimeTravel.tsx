@@ -1,7 +1,7 @@
 import { useRouterState } from "@tanstack/react-router";
 import { type ChangeEvent, useEffect, useId, useRef, useState } from "react";
 import { Button } from "../ui/Button";
-import { moment } from "../ui/format";
+import { counted, moment } from "../ui/format";
 import { Icon } from "../ui/Icon";
 import { useAsOf, useSetAsOf } from "./asOf";
 import styles from "./TimeTravel.module.css";
@@ -84,7 +84,7 @@ function Moment(props: { asOf: string | undefined; onChange: (moment: string) =>
         max={0}
         step={1}
         value={-Math.min(back, REACH_MINUTES)}
-        aria-valuetext={back === 0 ? "now" : `${back} minutes ago`}
+        aria-valuetext={back === 0 ? "now" : `${counted(back, "minute")} ago`}
         onChange={slide}
       />
       <label htmlFor={`${id}-time`} className="visually-hidden">

@@ -3,11 +3,12 @@ import { answer, api } from "../api/client";
 import { live } from "../live/stream";
 
 /** Shows the sign-in page, which leads back to where the person was. */
-export function goToSignIn(router: AnyRouter): void {
+export function goToSignIn(router: AnyRouter, wasSignedIn: boolean): void {
   const here = router.state.location;
   if (here.pathname === "/sign-in") return;
   live.stop();
-  void router.navigate({ to: "/sign-in", search: { next: here.href }, replace: true } as never);
+  const search = { next: here.href, ended: wasSignedIn || undefined };
+  void router.navigate({ to: "/sign-in", search, replace: true } as never);
 }
 
 /** Exchanges a token, or the code of a sign-in link, for a session in a cookie. */

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { inWords } from "../api/errors";
+import { adviceFor, inWords } from "../api/errors";
 import { IconButton } from "./Button";
 import styles from "./Notices.module.css";
 
@@ -33,7 +33,8 @@ export function notify(text: string, tone: Notice["tone"] = "good"): void {
 
 /** Shows why something failed. */
 export function notifyError(problem: unknown): void {
-  notify(inWords(problem), "bad");
+  const advice = adviceFor(problem);
+  notify(advice ? `${inWords(problem)} ${advice}` : inWords(problem), "bad");
 }
 
 export function Notices() {

@@ -1,4 +1,4 @@
-import { Link } from "@tanstack/react-router";
+import { Link, type LinkProps } from "@tanstack/react-router";
 import { count } from "./format";
 import { type JobsFilter, jobsLink } from "./links";
 import styles from "./StateBar.module.css";
@@ -40,8 +40,16 @@ export function StateBar({ counts, label }: { counts: Counts; label?: string }) 
   );
 }
 
+interface CountsProps {
+  counts: Counts;
+  /** The jobs that are counted, or where else those of a state are. */
+  filter?: JobsFilter;
+  place?: (state: string) => LinkProps;
+}
+
 /** The number of jobs in each state, as links to them. */
-export function StateCounts({ counts, filter }: { counts: Counts; filter: JobsFilter }) {
+export function StateCounts({ counts, filter, place }: CountsProps) {
+  const placeOf = place ?? ((state: string) => jobsLink({ ...filter, state: [state] }));
   return (
     <span className={styles.counts}>
       {inOrder(counts).map(([state, jobs]) => {
@@ -52,7 +60,7 @@ export function StateCounts({ counts, filter }: { counts: Counts; filter: JobsFi
             className={styles.count}
             data-tone={look.tone}
             title={look.label}
-            {...jobsLink({ ...filter, state: [state] })}
+            {...placeOf(state)}
           >
             <StateMark mark={look.mark} />
             {count(jobs)} <span className={styles.word}>{look.label}</span>

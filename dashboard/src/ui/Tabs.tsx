@@ -1,4 +1,11 @@
-import { type KeyboardEvent, type ReactNode, useId, useRef } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useId,
+  useRef,
+} from "react";
 import styles from "./Tabs.module.css";
 
 export interface Tab<T extends string> {
@@ -18,6 +25,7 @@ interface Props<T extends string> {
 export function Tabs<T extends string>({ label, tabs, value, onChange, children }: Props<T>) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
+  useChosenInSight(list, value);
   function onKeyDown(event: KeyboardEvent): void {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (!step) return;
@@ -59,4 +67,22 @@ export function Tabs<T extends string>({ label, tabs, value, onChange, children 
       </div>
     </>
   );
+}
+
+/** Scrolls the list so that the chosen tab is in sight, also when fonts or labels change. */
+function useChosenInSight(list: RefObject<HTMLDivElement | null>, value: string): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another tab may be out of sight.
+  useEffect(() => {
+    const box = list.current;
+    if (!box) return;
+    const observer = new ResizeObserver(() => {
+      const chosen = box.querySelector<HTMLElement>("[aria-selected=true]");
+      if (!chosen) return;
+      const left = chosen.offsetLeft - box.offsetLeft;
+      const beyond = left + chosen.offsetWidth - box.clientWidth;
+      box.scrollLeft = Math.max(Math.min(box.scrollLeft, left), beyond);
+    });
+    for (const tab of box.children) observer.observe(tab);
+    return () => observer.disconnect();
+  }, [list, value]);
 }

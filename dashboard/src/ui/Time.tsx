@@ -1,3 +1,4 @@
+import { useAsOf } from "../shell/asOf";
 import { duration, exact, relative } from "./format";
 import { useNow } from "./useNow";
 
@@ -27,6 +28,8 @@ export function Elapsed({ from, to }: { from: string | null; to?: string | null 
 }
 
 function Running({ from }: { from: number }) {
-  const now = useNow();
+  const asOf = useAsOf();
+  const present = useNow();
+  const now = asOf === undefined ? present : Date.parse(asOf) || present;
   return <span>{duration(Math.floor(Math.max(0, now - from) / 1000))}</span>;
 }

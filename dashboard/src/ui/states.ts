@@ -67,3 +67,6 @@ export const JOB_STATES = [
 export function lookOf(state: string): Look {
   return LOOKS[state] ?? { tone: "waiting", mark: "ring", label: state.replaceAll("_", " ") };
 }
+
+/** The states in which nothing more happens to a job. */
+export const ENDED_STATES = ["completed", "failed", "canceled", "rejected", "aborted", "skipped"];

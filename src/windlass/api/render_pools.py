@@ -117,6 +117,7 @@ def _show_target(target: Target, fleet: Fleet, named: bool) -> PlanTarget:
         pools=sorted({*target.pools, *target.guesses}),
         more=target.more,
         obstacle=target.obstacle if named else "",
+        shapes=list(target.shapes) if named else [],
     )
 
 

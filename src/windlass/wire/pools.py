@@ -65,6 +65,7 @@ class PlanTarget(msgspec.Struct, frozen=True, kw_only=True):
 
     `slots` is how many of these jobs fit at once, by slots and resources of the workers. With
     `more`, further queued jobs were not counted. `obstacle` says why no worker can run it.
+    `shapes` are the numbers by which its jobs can be asked for.
     """
 
     jobs: str
@@ -77,6 +78,7 @@ class PlanTarget(msgspec.Struct, frozen=True, kw_only=True):
     pools: list[str]
     more: bool = False
     obstacle: str = ""
+    shapes: list[int] = []
 
 
 class PoolPlan(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.quantities import (
     DURATION_LIMIT_MS,
     SIZE_LIMIT,
+    counted,
     format_duration,
     format_size,
     parse_duration_ms,
@@ -156,3 +157,12 @@ def test_a_whole_number_of_a_binary_unit_is_kept(number: int, unit: str) -> None
 @given(st.integers(0, SIZE_LIMIT))
 def test_a_written_size_is_off_by_rounding_only(size: int) -> None:
     assert abs(parse_size(format_size(size)) - size) <= size * 0.06
+
+
+def test_things_are_counted_in_words() -> None:
+    assert [counted(n, "job") for n in (0, 1, 2, 1_200)] == [
+        "0 jobs",
+        "1 job",
+        "2 jobs",
+        "1,200 jobs",
+    ]

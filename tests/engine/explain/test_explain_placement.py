@@ -64,7 +64,7 @@ async def test_jobs_of_a_queue_on_one_worker(rig: Rig) -> None:
     await agent.take_one()
     job = await rig.submit(queue="batch")
     found = await rig.engine.explain.job(job)
-    assert found.workers[0].text == ("worker w: needs fewer than 1 jobs of queue batch, has 1")
+    assert found.workers[0].text == ("worker w: needs no job of queue batch, has 1")
 
 
 async def test_a_rate_tells_when_the_next_may_start(rig: Rig) -> None:

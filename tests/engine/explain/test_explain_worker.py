@@ -59,7 +59,7 @@ async def test_jobs_beyond_their_limit_are_not_forgotten(rig: Rig) -> None:
     await agent.take_one()
     await rig.submit(concurrency=Concurrency("one"))
     found = await rig.engine.explain.worker(agent.id)
-    assert "held back by 1 concurrency limits" in found.summary
+    assert "held back by 1 concurrency limit" in found.summary
 
 
 async def test_other_namespaces_are_only_hinted_at(memory_rig: Rig) -> None:

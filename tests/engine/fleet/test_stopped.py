@@ -51,7 +51,7 @@ async def test_a_process_that_may_still_run_hands_nothing_back(rig: Rig) -> None
     await agent.take()
     stranger = Stopped(agent.incarnation, (Finished(job, 1),))
     for fields in ({"takeover": False}, {"takeover": True, "replaces": 0}):
-        with pytest.raises(Conflict, match="still holds 1 jobs"):
+        with pytest.raises(Conflict, match="still holds 1 job;"):
             await start_again(rig, agent, stopped=stranger, **fields)
     assert await rig.state(job) == "running"
 

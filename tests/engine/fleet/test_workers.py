@@ -58,7 +58,7 @@ async def test_a_name_whose_jobs_may_still_run_is_in_use(rig: Rig) -> None:
     old = await rig.agent()
     await old.take_one()
     await rig.advance(20 * SECOND)
-    with pytest.raises(Conflict, match="still holds 1 jobs") as refused:
+    with pytest.raises(Conflict, match="still holds 1 job;") as refused:
         await rig.agent()
     assert (refused.value.code, refused.value.retry_after_ms) == ("name_in_use", 70 * SECOND)
 
@@ -247,7 +247,7 @@ async def test_a_busy_worker_is_not_removed(rig: Rig) -> None:
     await rig.submit()
     agent = await rig.agent()
     await agent.take_one()
-    with pytest.raises(Conflict, match="holds 1 jobs: drain it") as refused:
+    with pytest.raises(Conflict, match="holds 1 job: drain it") as refused:
         await rig.engine.workers.remove(agent.id)
     assert refused.value.code == "worker_busy"
 

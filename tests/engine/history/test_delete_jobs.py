@@ -12,7 +12,7 @@ async def test_an_ended_job_is_deleted_and_an_open_one_is_not(rig: Rig) -> None:
     assert (second.applied, second.refusal) == (False, "it has not ended: cancel it first")
     assert missing == (999, False, None)
     assert [row.facts.id for row in (await rig.snapshot()).jobs] == [waits]
-    (event,) = [e for e in await rig.events() if e.reason == "Deleted 1 jobs"]
+    (event,) = [e for e in await rig.events() if e.reason == "Deleted 1 job"]
     assert event.actor == "ops"
 
 

@@ -48,7 +48,7 @@ async def test_the_log_says_who_asked_for_it(rig: Rig) -> None:
     await finish_all(await rig.agent(), frozenset(made.ids))
     await rig.engine.workflows.retry(made.known_workflow, actor="ann")
     said = [(e.reason, e.actor) for e in await rig.events() if e.kind == EventKind.WORKFLOW]
-    assert ("retrying 1 failed jobs", "ann") in said
+    assert ("retrying 1 failed job", "ann") in said
     (superseded,) = [e for e in await rig.events() if e.kind == EventKind.SUPERSEDE]
     assert superseded.actor == "ann"
 

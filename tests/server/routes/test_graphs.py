@@ -11,6 +11,7 @@ from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
+from windlass.engine.graphs import graphs
 from windlass.engine.graphs.graphs import CHUNK
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Finished, Started
@@ -109,6 +110,65 @@ def test_groups_are_opened_by_id_and_their_counts_add_up_to_those_of_the_workflo
             found = await ask(server, f"{workflow}/graph", reveal=last)
             assert str(last) in {node["id"] for node in found["nodes"]}
             await ask(server, f"{workflow}/graph", 422, opened=["x"] * 51)
+
+    run(scenario())
+
+
+def test_the_jobs_of_a_group_are_listed_by_state_and_page() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            tests = [job(name=f"test[{n}]", after=["build"]) for n in range(150)]
+            workflow = await make(server, job(name="build"), *tests)
+            worker = await server.worker(slots=10)
+            await run_jobs(worker, 6)
+            group: dict[str, Any] = {"group": "n:test"}
+            done = await ask(server, f"{workflow}/graph/jobs", **group, state="completed")
+            assert len(done["jobs"]) == 5
+            assert {one["state"] for one in done["jobs"]} == {"completed"}
+            assert done["next"] is None
+            seen: list[str] = []
+            after: str | None = "0"
+            while after is not None:
+                page = await ask(server, f"{workflow}/graph/jobs", **group, after=after, limit=70)
+                seen += [one["name"] for one in page["jobs"]]
+                after = page["next"]
+            assert sorted(seen) == sorted(f"test[{n}]" for n in range(150))
+            part = await ask(server, f"{workflow}/graph/jobs", group="n:test/p:121-150")
+            assert len(part["jobs"]) == 30
+            gone = await ask(server, f"{workflow}/graph/jobs", 404, group="n:lint")
+            assert gone["error"]["message"] == "group n:lint does not exist"
+
+    run(scenario())
+
+
+def test_the_jobs_of_a_group_of_others_are_not_found() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            workflow = await make(server, job(name="a", namespace="own"), namespace="own")
+            path = f"/api/v1/workflows/{workflow}/graph/jobs"
+            own = await (await server.role(Role.VIEWER, "own")).get(path)
+            assert [one["name"] for one in own.json()["jobs"]] == ["a"]
+            other = await (await server.role(Role.VIEWER, "other")).get(path)
+            assert other.status_code == 404
+
+    run(scenario())
+
+
+def test_a_workflow_that_is_too_large_to_draw_is_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(graphs, "MOST_JOBS", 3)
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            workflow = await make(server, *DIAMOND)
+            for path in ("graph", "progress", "timeline"):
+                error = (await ask(server, f"{workflow}/{path}", 409))["error"]
+                assert error["code"] == "graph_too_large"
+                assert error["message"] == (
+                    f"workflow {workflow} has more than 3 jobs: its graph is too large. "
+                    "Its jobs can be listed and filtered"
+                )
 
     run(scenario())
 

@@ -74,6 +74,39 @@ def test_a_plan_has_the_numbers_of_the_formula() -> None:
     run(play())
 
 
+def test_the_jobs_behind_a_plan_are_found_by_its_shapes() -> None:
+    async def play() -> None:
+        async with running_server() as server:
+            await put(server.admin, "build", **POOL)
+            waiting = [await server.submit(), await server.submit()]
+            far = await server.submit(job(requires=["memory>=8TiB"]))
+            own = await server.submit(job(namespace="own"))
+            worker = await server.worker(slots=1)
+            (taken,) = (await worker.sync(want=1)).jobs
+            found: dict[str, set[int]] = {}
+            for target in (await server.admin.get("/api/v1/pools/plan")).json()["targets"]:
+                for state in ("queued", "running"):
+                    jobs = await _behind(server.admin, target["shapes"], state)
+                    assert len(jobs) == target[state]
+                    found.setdefault(state, set()).update(jobs)
+            assert found["running"] == {taken.job}
+            assert found["queued"] == {*waiting, far, own} - {taken.job}
+            viewer = await server.role(Role.VIEWER, "own")
+            plan = (await viewer.get("/api/v1/pools/plan")).json()
+            assert [target["shapes"] for target in plan["targets"]] == [[]] * len(plan["targets"])
+            assert await _behind(viewer, list(range(1, 10)), "queued") == [own]
+            assert await _behind(viewer, list(range(1, 10)), "running") == []
+
+    run(play())
+
+
+async def _behind(client: httpx.AsyncClient, shapes: list[int], state: str) -> list[int]:
+    query: dict[str, Any] = {"shape": shapes, "state": state}
+    reply = await client.get("/api/v1/pools/plan/jobs", params=query)
+    assert reply.status_code == 200, reply.text
+    return [shown["id"] for shown in reply.json()["jobs"]]
+
+
 def test_who_may_see_one_namespace_learns_nothing_of_others() -> None:
     async def play() -> None:
         async with running_server() as server:

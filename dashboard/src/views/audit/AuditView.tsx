@@ -4,11 +4,12 @@ import type { ColumnDef } from "@tanstack/react-table";
 import { answer, api, type Schemas } from "../../api/client";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
-import { ErrorBox } from "../../ui/ErrorBox";
+import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { Checkbox, TextField } from "../../ui/Field";
 import { type ActiveFilter, FilterBar } from "../../ui/FilterBar";
 import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
+import { JobLink, WorkflowLink } from "../../ui/links";
 import { Page } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
 import { Time } from "../../ui/Time";
@@ -40,7 +41,7 @@ const COLUMNS: ColumnDef<Entry, unknown>[] = [
     id: "resource",
     header: "To",
     meta: { width: "minmax(180px, 2fr)" },
-    cell: ({ row }) => <span title={row.original.resource}>{row.original.resource}</span>,
+    cell: ({ row }) => <Resource path={row.original.resource} />,
   },
   {
     id: "result",
@@ -120,7 +121,9 @@ export function AuditView() {
           onChange={(event) => change({ refused: event.target.checked || undefined })}
         />
       </FilterBar>
-      {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+      {found.error && (
+        <ErrorBox error={found.error} hint={FILTER_HINT} onRetry={() => void found.refetch()} />
+      )}
       {found.isPending && <Loading />}
       {found.data && rows.length === 0 && !found.hasNextPage && (
         <Empty title="Nothing was recorded that matches" />
@@ -147,5 +150,18 @@ function Narrow({ name, value }: { name: keyof AuditSearch; value: string }) {
     <Link to="/audit" search={(before) => ({ ...before, [name]: value })} title={value}>
       {value}
     </Link>
+  );
+}
+
+/** What a call was about; a job or a workflow leads to it. */
+function Resource({ path }: { path: string }) {
+  const [, kind, number] = /^\/api\/v1\/(jobs|workflows)\/(\d+)(?:\/|$)/.exec(path) ?? [];
+  const text = <span title={path}>{path}</span>;
+  if (!number) return text;
+  const id = Number(number);
+  return kind === "jobs" ? (
+    <JobLink id={id}>{text}</JobLink>
+  ) : (
+    <WorkflowLink id={id}>{text}</WorkflowLink>
   );
 }

@@ -28,7 +28,11 @@ export function FuzzingView() {
   const chosen = search.solver ?? (solvers.length === 1 ? solvers[0]?.name : undefined);
   return (
     <Page title="Fuzzing">
-      {!allowed && <Empty title="Your token may not read fuzzing" />}
+      {!allowed && (
+        <Empty title="Your token may not read fuzzing">
+          Sign in with a token that sees all namespaces, or ask an administrator for one.
+        </Empty>
+      )}
       {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
       {allowed && found.isPending && <Loading />}
       {found.data && solvers.length === 0 && (
@@ -74,7 +78,7 @@ function namesOf(solver: Solver) {
 
 function numbersOf(solver: Solver) {
   if (solver.problem) return ["–", "–", "–", "–", "–"];
-  const to = (tab: "builds" | "schedule" | "findings", value: number) => (
+  const to = (tab: "builds" | "schedule" | "findings" | "statistics", value: number) => (
     <Link key={tab} to="/fuzzing" search={{ solver: solver.name, tab }}>
       {count(value)}
     </Link>
@@ -82,7 +86,7 @@ function numbersOf(solver: Solver) {
   return [
     to("builds", solver.queue),
     to("schedule", solver.scheduled),
-    count(solver.runs),
+    to("statistics", solver.runs),
     to("findings", solver.open_findings),
     solver.unhealthy ? (
       <StateBadge key="alarms" state="failed" label={count(solver.unhealthy)} plain />

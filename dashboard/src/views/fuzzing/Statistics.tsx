@@ -38,7 +38,7 @@ export function StatisticsPart({ solver, commit }: { solver: string; commit?: st
       {shown.report && <ReportLink solver={solver} report={shown.report} />}
       {shown.series.length === 0 && <Empty title="There are no runs yet" />}
       {shown.series.map((series) => (
-        <SeriesTable key={workName(series)} series={series} />
+        <SeriesTable key={workName(series)} solver={solver} series={series} />
       ))}
       {commit && <Reached solver={solver} commit={commit} />}
       {shown.commits.length > 0 && <Commits solver={solver} statistics={shown} />}
@@ -84,8 +84,9 @@ const figures = (
     "functions" | "all_functions" | "lines" | "all_lines" | "complete"
   >,
 ) =>
-  `${count(one.functions)} of ${count(one.all_functions)} functions, ${count(one.lines)} of ` +
-  `${count(one.all_lines)} lines${one.complete ? "" : "; not all inputs ran in time"}`;
+  `${count(one.functions)} of ${counted(one.all_functions, "function")}, ` +
+  `${count(one.lines)} of ${counted(one.all_lines, "line")}` +
+  (one.complete ? "" : "; not all inputs ran in time");
 
 /** What ran: a combination of a matrix, or a target with an engine. */
 const workName = (one: { combination?: string; target: string; engine: string }) =>
@@ -96,7 +97,16 @@ const workName = (one: { combination?: string; target: string; engine: string })
 const speed = (one: { executions: number; seconds: number }) =>
   one.seconds > 0 ? one.executions / one.seconds : null;
 
-function SeriesTable({ series }: { series: Series }) {
+/** A number of findings, which leads to them. */
+function FindingCount({ solver, value }: { solver: string; value: number }) {
+  return (
+    <Link to="/fuzzing" search={{ solver, tab: "findings" }}>
+      {count(value)}
+    </Link>
+  );
+}
+
+function SeriesTable({ solver, series }: { solver: string; series: Series }) {
   const name = workName(series);
   const figures: [string, (day: Day) => number | null, number | null][] = [
     ["Executions", (day) => day.executions, series.executions],
@@ -128,7 +138,13 @@ function SeriesTable({ series }: { series: Series }) {
               label={`${title} of ${name} by day`}
               width={240}
             />,
-            total === null ? "not known" : shortCount(Math.round(total)),
+            total === null ? (
+              "not known"
+            ) : title.endsWith("findings") ? (
+              <FindingCount key="total" solver={solver} value={total} />
+            ) : (
+              shortCount(Math.round(total))
+            ),
           ],
         }))}
       />
@@ -168,8 +184,8 @@ function Commits({ solver, statistics }: { solver: string; statistics: Statistic
             one.coverage == null ? "–" : `${count(one.coverage)} (${plus(one.gained)})`,
             <First key="first" solver={solver} one={one} />,
             plus(one.new_inputs),
-            count(one.new_findings),
-            count(one.closed),
+            <FindingCount key="new" solver={solver} value={one.new_findings} />,
+            <FindingCount key="closed" solver={solver} value={one.closed} />,
           ],
         }))}
       />

@@ -1,6 +1,5 @@
 import { useState } from "react";
-import type { Schemas } from "../../api/client";
-import { errorOf } from "../../api/errors";
+import { answer, type Schemas } from "../../api/client";
 import { useMay } from "../../api/who";
 import { API_BASE } from "../../base";
 import { Button } from "../../ui/Button";
@@ -55,14 +54,16 @@ function wordsFor(step: Step): string {
 
 /** Makes the call that the server proposed; its path is not known before. */
 async function send(request: Request): Promise<void> {
-  const response = await fetch(`${API_BASE}${request.path}`, {
+  const call = fetch(`${API_BASE}${request.path}`, {
     method: request.method,
     credentials: "same-origin",
     headers: { "Content-Type": "application/json" },
     body: request.body === null ? undefined : JSON.stringify(request.body),
   });
-  if (!response.ok) {
-    const body: unknown = await response.json().catch(() => undefined);
-    throw errorOf(response.status, body);
-  }
+  await answer(
+    call.then(async (response) => ({
+      response,
+      error: response.ok ? undefined : await response.json().catch(() => undefined),
+    })),
+  );
 }

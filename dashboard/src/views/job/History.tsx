@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { exact } from "../../ui/format";
 import { WorkerLink } from "../../ui/links";
@@ -26,7 +27,18 @@ export function History({ job }: { job: Schemas["Job"] }) {
               <td>
                 <StateBadge state={move.to} plain />
               </td>
-              <td>{move.attempt || ""}</td>
+              <td>
+                {move.attempt > 0 && (
+                  <Link
+                    to="/jobs/$job"
+                    params={{ job: String(job.id) }}
+                    search={{ tab: "log", attempt: move.attempt }}
+                    aria-label={`Log of attempt ${move.attempt}`}
+                  >
+                    {move.attempt}
+                  </Link>
+                )}
+              </td>
               <td>{move.worker && <WorkerLink name={move.worker} />}</td>
               <td>{move.reason}</td>
               <td>{move.actor}</td>

@@ -6,6 +6,7 @@ import { useLiveQueries, useLiveState } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Loading } from "../../ui/Loading";
 import { jobsLink, WorkerLink, WorkflowLink } from "../../ui/links";
+import { NoSuchNumber, numberIn } from "../../ui/NoSuchNumber";
 import { Page } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
 import { Tabs } from "../../ui/Tabs";
@@ -28,7 +29,12 @@ const LIVE_MS = 15_000; // The stream says sooner what changed; estimates age.
 const POLL_MS = 2_000;
 
 export function JobView() {
-  const id = Number(jobRoute.useParams().job);
+  const { job } = jobRoute.useParams();
+  const id = numberIn(job);
+  return id === undefined ? <NoSuchNumber kind="job" text={job} /> : <Found id={id} />;
+}
+
+function Found({ id }: { id: number }) {
   const isLive = useLiveState() === "on";
   const found = useQuery({
     queryKey: ["job", id],

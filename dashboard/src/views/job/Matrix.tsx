@@ -1,5 +1,5 @@
 import type { Schemas } from "../../api/client";
-import { count } from "../../ui/format";
+import { counted } from "../../ui/format";
 import { Icon } from "../../ui/Icon";
 import { WorkerLink } from "../../ui/links";
 import styles from "./Matrix.module.css";
@@ -38,7 +38,7 @@ export function Matrix({ matrix }: { matrix: Schemas["Matrix"] }) {
           ))}
         </tbody>
       </table>
-      {matrix.more > 0 && <p className={styles.more}>and {count(matrix.more)} more workers</p>}
+      {matrix.more > 0 && <p className={styles.more}>and {counted(matrix.more, "more worker")}</p>}
     </section>
   );
 }
@@ -47,7 +47,7 @@ function Who({ row }: { row: Row }) {
   if (row.worker !== null) return <WorkerLink name={row.worker} />;
   return (
     <span>
-      {count(row.count)} workers ({row.group})
+      {counted(row.count, "worker")} ({row.group})
     </span>
   );
 }

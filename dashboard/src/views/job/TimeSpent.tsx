@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { answer, api, type Schemas } from "../../api/client";
 import { ErrorBox } from "../../ui/ErrorBox";
-import { duration, exact } from "../../ui/format";
+import { counted, duration, exact, sentence } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { Section } from "../../ui/Page";
 import styles from "./TimeSpent.module.css";
@@ -38,7 +39,10 @@ export function TimeSpent({ job }: { job: Schemas["Job"] }) {
           ))}
         </div>
         {spent.left_out > 0 && (
-          <p className={styles.note}>{spent.left_out} periods in the middle are left out.</p>
+          <p className={styles.note}>
+            {counted(spent.left_out, "period")} in the middle {spent.left_out === 1 ? "is" : "are"}{" "}
+            left out.
+          </p>
         )}
       </Section>
       <table className={styles.table}>
@@ -60,7 +64,16 @@ export function TimeSpent({ job }: { job: Schemas["Job"] }) {
                 <span className={styles.mark} data-cause={part.cause} aria-hidden="true" />
                 {part.text}
               </td>
-              <td className={styles.number}>{duration(part.seconds)}</td>
+              <td className={styles.number}>
+                <Link
+                  to="/jobs/$job"
+                  params={{ job: String(job.id) }}
+                  search={{ tab: "history" }}
+                  title="The changes of its state"
+                >
+                  {duration(part.seconds)}
+                </Link>
+              </td>
               <td className={styles.number}>
                 {spent.total > 0 ? `${Math.round((100 * part.seconds) / spent.total)} %` : "–"}
               </td>
@@ -70,7 +83,7 @@ export function TimeSpent({ job }: { job: Schemas["Job"] }) {
       </table>
       {spent.notes.map((note) => (
         <p key={note} className={styles.note}>
-          {note}
+          {sentence(note)}
         </p>
       ))}
     </div>

@@ -5,7 +5,7 @@ import { useMay } from "../../api/who";
 import { ConfirmDialog } from "../../ui/Dialog";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { TextField } from "../../ui/Field";
-import { count, counted } from "../../ui/format";
+import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { Menu } from "../../ui/Menu";
 import { notify } from "../../ui/Notices";
@@ -121,6 +121,6 @@ function BulkDialog(props: Props & { action: Action; onClose: () => void }) {
 
 function howMany(found: Schemas["PreviewReply"]): string {
   if (found.exact) return counted(found.count, "job");
-  if (found.estimate) return `about ${count(found.estimate)} jobs`;
-  return `at least ${count(found.count)} jobs`;
+  if (found.estimate) return `about ${counted(found.estimate, "job")}`;
+  return `at least ${counted(found.count, "job")}`;
 }

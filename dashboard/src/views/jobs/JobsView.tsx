@@ -4,7 +4,7 @@ import type { Schemas } from "../../api/client";
 import { Button, IconButton } from "../../ui/Button";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
-import { ErrorBox } from "../../ui/ErrorBox";
+import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { count, counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import type { JobsFilter } from "../../ui/links";
@@ -65,7 +65,9 @@ export function JobsView() {
   return (
     <Page title="Jobs" facts={<Found found={found.data} />} actions={actions} full>
       <JobFilters search={search} onChange={change} />
-      {list.error && <ErrorBox error={list.error} onRetry={() => void list.refetch()} />}
+      {list.error && (
+        <ErrorBox error={list.error} hint={FILTER_HINT} onRetry={() => void list.refetch()} />
+      )}
       {list.isPending && <Loading rows={12} />}
       {list.isSuccess && rows.length === 0 && !list.hasNextPage && <NoJobs search={search} />}
       {list.isSuccess && (rows.length > 0 || list.hasNextPage) && (
@@ -108,8 +110,8 @@ function Found({ found }: { found: Schemas["JobCount"] | undefined }) {
   return (
     <span title="Counting all of them would take long">
       {found.estimate
-        ? `about ${count(found.estimate)} jobs; ${count(found.count)} ${looked}`
-        : `at least ${count(found.count)} jobs, ${looked}`}
+        ? `about ${counted(found.estimate, "job")}; ${count(found.count)} ${looked}`
+        : `at least ${counted(found.count, "job")}, ${looked}`}
     </span>
   );
 }
@@ -137,8 +139,8 @@ function SearchOn({ found, looked, isBusy, onMore }: SearchOnProps) {
   return (
     <div className={styles.searchOn}>
       <span>
-        {found === 0 ? "Nothing" : counted(found, "job")} found so far; {count(looked)} were
-        searched.
+        {found === 0 ? "Nothing" : counted(found, "job")} found so far among{" "}
+        {counted(looked, "job")}.
       </span>
       <Button small busy={isBusy} onClick={onMore}>
         Search more jobs

@@ -1,13 +1,14 @@
 import type { Schemas } from "../../api/client";
 import { exact } from "../../ui/format";
 import type { JobsFilter } from "../../ui/links";
+import { ENDED_STATES } from "../../ui/states";
 
 /** What the list, the count and the preview of an action take. */
 export type Where = Omit<JobsFilter, "since" | "until" | "sort" | "failure"> & {
   failure?: string[];
 };
 
-const ENDED = new Set(["completed", "failed", "canceled", "aborted", "rejected"]);
+const ENDED = new Set(ENDED_STATES);
 
 export const SINCE: Record<string, { label: string; seconds: number }> = {
   "15m": { label: "15 minutes", seconds: 900 },
@@ -56,7 +57,9 @@ export function describe(
 ): { key: string; label: string; without: JobsFilter }[] {
   const found: { key: string; label: string; without: JobsFilter }[] = [];
   const failure = search.failure === undefined ? undefined : [search.failure].flat();
-  const names = { ...search, failure, sort: undefined, since: undefined, until: undefined };
+  // The time that the page shows is in the header.
+  const left = { sort: undefined, since: undefined, until: undefined, as_of: undefined };
+  const names = { ...search, failure, ...left };
   for (const [key, value] of Object.entries(names)) {
     const name = key as keyof JobsFilter;
     if (Array.isArray(value)) {

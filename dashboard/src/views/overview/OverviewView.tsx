@@ -4,10 +4,11 @@ import { answer, api, type Schemas } from "../../api/client";
 import { useSlowLive } from "../../live/useSlowLive";
 import { useAsOf } from "../../shell/asOf";
 import { Empty } from "../../ui/Empty";
-import { ErrorBox } from "../../ui/ErrorBox";
+import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { SelectField } from "../../ui/Field";
 import { Loading } from "../../ui/Loading";
 import { Page, Section } from "../../ui/Page";
+import { ENDED_STATES } from "../../ui/states";
 import { AttentionList } from "./AttentionList";
 import { Charts } from "./Charts";
 import { FigureRow } from "./FigureRow";
@@ -53,7 +54,9 @@ export function OverviewView() {
       }
     >
       {!asOf && <AttentionList namespace={search.namespace} />}
-      {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+      {found.error && (
+        <ErrorBox error={found.error} hint={FILTER_HINT} onRetry={() => void found.refetch()} />
+      )}
       {!overview && !found.error && <Loading />}
       {overview && shown && (
         <>
@@ -110,8 +113,6 @@ function figuresOf(overview: Overview, queue: string | undefined): QueueFigures 
   return overview.queues.find((one) => one.queue === queue) ?? overview.total;
 }
 
-const ENDED = ["completed", "failed", "canceled", "rejected", "aborted"];
-
 /** Returns where the jobs behind a point of a chart are. */
 function jobsAt(
   at: number,
@@ -121,7 +122,7 @@ function jobsAt(
 ) {
   const own = { queue, namespace };
   if (what === "there") return { to: "/jobs", search: { ...own, as_of: iso(at) } } as const;
-  const state = what === "failed" ? ["failed"] : ENDED;
+  const state = what === "failed" ? ["failed"] : ENDED_STATES;
   const search = { ...own, state, since: iso(at), until: iso(at + step) };
   return { to: "/jobs", search } as const;
 }

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { duration } from "../../ui/format";
+import { count, duration } from "../../ui/format";
 import { JobCount, type JobsFilter, jobsLink } from "../../ui/links";
 import { PlainTable } from "../../ui/PlainTable";
 import { Sparkline } from "../../ui/Sparkline";
@@ -20,8 +20,12 @@ export function QueueTable({ overview, search }: { overview: Overview; search: O
         "Running",
         "Completed",
         "Failed",
-        "Wait, 90 %",
-        "Run, half",
+        <span key="wait" title="90 % of the jobs waited at most this long until they started">
+          Wait p90
+        </span>,
+        <span key="run" title="Half of the jobs ran at most this long (the median)">
+          Run p50
+        </span>,
         "Depth",
       ]}
       numbers={[1, 2, 3, 4, 5, 6]}
@@ -34,7 +38,11 @@ function rowOf(one: QueueFigures, overview: Overview, search: OverviewSearch) {
   const own: JobsFilter = { namespace: search.namespace, queue: one.queue ?? undefined };
   const range: JobsFilter = { ...own, since: overview.since, until: overview.until };
   const link = (value: number, filter: JobsFilter) =>
-    one.queue === null ? value : <JobCount value={value} filter={filter} />;
+    one.queue === null ? (
+      <Link to="/queues">{count(value)}</Link>
+    ) : (
+      <JobCount value={value} filter={filter} />
+    );
   return {
     key: one.queue ?? "",
     cells: [
@@ -79,6 +87,6 @@ function QueueName({ queue, search }: { queue: string; search: OverviewSearch })
 function Seconds(props: { values: readonly (number | null)[]; filter: JobsFilter }) {
   const last = props.values.filter((value): value is number => value !== null).at(-1);
   if (last === undefined) return "–";
-  if (props.filter.queue === undefined) return duration(last);
+  if (props.filter.queue === undefined) return <Link to="/queues">{duration(last)}</Link>;
   return <Link {...jobsLink(props.filter)}>{duration(last)}</Link>;
 }

@@ -6,6 +6,7 @@ import { ErrorBox } from "../../ui/ErrorBox";
 import { SelectField } from "../../ui/Field";
 import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
+import { WorkerLink } from "../../ui/links";
 import { Card, Section } from "../../ui/Page";
 import { PlainTable } from "../../ui/PlainTable";
 import { StateBadge } from "../../ui/StateBadge";
@@ -134,7 +135,7 @@ function Machines({ history }: { history: PoolHistory }) {
         rows={newest.map((machine) => ({
           key: machine.name,
           cells: [
-            machine.name,
+            machine.gone_at ? machine.name : <WorkerLink key="name" name={machine.name} />,
             <StateBadge key="state" state={machine.state} plain />,
             machine.requested_at ? <Time key="asked" at={machine.requested_at} /> : "earlier",
             machine.requested_at && machine.ready_at ? (

@@ -4,7 +4,7 @@ import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Figure } from "../../ui/Facts";
-import { sentence } from "../../ui/format";
+import { counted, sentence } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { WorkerLink } from "../../ui/links";
 import { Card, Page, Section } from "../../ui/Page";
@@ -85,7 +85,7 @@ function Facts({ pool }: { pool: Pool }) {
       <StateBadge state={pool.state} />
       <span>{settings.provider}</span>
       <span>
-        {settings.least} to {settings.most} workers
+        {settings.least} to {counted(settings.most, "worker")}
       </span>
       <span>
         changed <Time at={pool.updated_at} />
@@ -108,7 +108,9 @@ function Figures({ pool, planned }: { pool: Pool; planned?: Schemas["PoolPlan"] 
       </Figure>
       {planned && <Figure label="wanted">{planned.wanted}</Figure>}
       <Figure label="latency now">
-        <Duration seconds={planned?.latency_seconds} />
+        <Link to="/pools" title="The work that waits or runs">
+          <Duration seconds={planned?.latency_seconds} />
+        </Link>
       </Figure>
       <Figure label="target latency">
         <Duration seconds={settings.targetSeconds} />

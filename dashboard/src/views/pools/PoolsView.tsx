@@ -11,13 +11,16 @@ import { Page, Section } from "../../ui/Page";
 import { PlainTable } from "../../ui/PlainTable";
 import { StateBadge } from "../../ui/StateBadge";
 import { Duration } from "../../ui/Time";
+import { poolsRoute } from "./route";
 import { Money, settingsOf } from "./settings";
 import { Targets } from "./Targets";
+import { WorkJobs } from "./WorkJobs";
 
 type Pool = Schemas["PoolInfo"];
 
 /** The pools: how large each is, what it would do now and why, and what it costs. */
 export function PoolsView() {
+  const search = poolsRoute.useSearch();
   const found = useQuery({
     queryKey: ["pools"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/pools", { signal })),
@@ -45,6 +48,7 @@ export function PoolsView() {
           <Targets targets={plan.data.targets} />
         </Section>
       )}
+      {search.shape && search.shape.length > 0 && <WorkJobs {...search} />}
     </Page>
   );
 }

@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { count } from "../../ui/format";
 import { PoolLink } from "../../ui/links";
@@ -15,8 +16,8 @@ export function Targets({ targets }: { targets: readonly Schemas["PlanTarget"][]
         key: `${target.jobs} ${at}`,
         cells: [
           target.jobs,
-          `${count(target.queued)}${target.more ? "+" : ""}`,
-          count(target.running),
+          <Jobs key="queued" target={target} state="queued" />,
+          <Jobs key="running" target={target} state="running" />,
           count(target.slots),
           <Duration key="latency" seconds={target.latency_seconds} />,
           target.pools.length > 0
@@ -30,5 +31,18 @@ export function Targets({ targets }: { targets: readonly Schemas["PlanTarget"][]
         ],
       }))}
     />
+  );
+}
+
+/** How many of these jobs wait or run; who may see them gets a link to them. */
+function Jobs(props: { target: Schemas["PlanTarget"]; state: "queued" | "running" }) {
+  const { target, state } = props;
+  const text = `${count(target[state])}${state === "queued" && target.more ? "+" : ""}`;
+  const shape = (target.shapes ?? []).map(String);
+  if (shape.length === 0) return text;
+  return (
+    <Link to="/pools" search={{ shape, state }} resetScroll={false}>
+      {text}
+    </Link>
   );
 }

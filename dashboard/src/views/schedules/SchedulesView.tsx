@@ -110,7 +110,7 @@ function columns(search: SchedulesSearch): ColumnDef<Schedule, unknown>[] {
       id: "starts",
       header: "Starts",
       meta: { width: "minmax(120px, 1fr)" },
-      cell: ({ row }) => row.original.template ?? counted(row.original.jobs.length, "job"),
+      cell: ({ row }) => <Starts schedule={row.original} search={search} />,
     },
     {
       id: "namespace",
@@ -119,4 +119,17 @@ function columns(search: SchedulesSearch): ColumnDef<Schedule, unknown>[] {
       cell: ({ row }) => row.original.namespace,
     },
   ];
+}
+
+function Starts({ schedule, search }: { schedule: Schedule; search: SchedulesSearch }) {
+  const { name, namespace, template } = schedule;
+  return template ? (
+    <Link to="/templates" search={{ show: template.split("@")[0], in: namespace }}>
+      {template}
+    </Link>
+  ) : (
+    <Link to="/schedules" search={{ ...search, show: name, in: namespace }}>
+      {counted(schedule.jobs.length, "job")}
+    </Link>
+  );
 }

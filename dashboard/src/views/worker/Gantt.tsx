@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Schemas } from "../../api/client";
-import { duration, exact } from "../../ui/format";
+import { counted, duration, exact } from "../../ui/format";
 import { lookOf } from "../../ui/states";
 import { lanesOf } from "./lanes";
 import styles from "./Worker.module.css";
@@ -61,7 +61,7 @@ export function Gantt(props: { history: Schemas["WorkerHistory"]; enrolled: stri
 }
 
 function labelOf(history: Schemas["WorkerHistory"]): string {
-  return `${history.attempts.length} attempts between ${history.from} and ${history.to}`;
+  return `${counted(history.attempts.length, "attempt")} between ${history.from} and ${history.to}`;
 }
 
 function clock(at: number, span: number): string {

@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
+import { Button } from "../../ui/Button";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { SelectField } from "../../ui/Field";
@@ -8,6 +10,7 @@ import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { JobLink } from "../../ui/links";
 import { Section } from "../../ui/Page";
+import { PlainTable } from "../../ui/PlainTable";
 import { StateBadge } from "../../ui/StateBadge";
 import { Elapsed, Time } from "../../ui/Time";
 import { Gantt } from "./Gantt";
@@ -17,6 +20,7 @@ import styles from "./Worker.module.css";
 type WorkerHistory = Schemas["WorkerHistory"];
 const LIVE = new Set(["assigned", "running", "canceling", "timed_out"]);
 const SHOWN_CHANGES = 20;
+const LISTED = 200;
 
 /** The jobs it runs now, those it ran, and what happened to it. */
 export function History({ worker }: { worker: Schemas["WorkerInfo"] }) {
@@ -107,14 +111,55 @@ function Past({ history, enrolled }: { history: WorkerHistory; enrolled: string 
   return (
     <>
       <Gantt history={history} enrolled={enrolled} />
-      <p className={styles.soft}>
-        {counted(history.attempts.length, "attempt")}
-        {history.more && (
-          <>
-            ; older ones are left out: complete since <Time at={history.complete_from} />
-          </>
-        )}
-      </p>
+      <AttemptList attempts={history.attempts} />
+      {history.more && (
+        <p className={styles.soft}>
+          Older ones are left out: complete since <Time at={history.complete_from} />.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The attempts behind the drawing; their number opens the list. */
+function AttemptList({ attempts }: { attempts: WorkerHistory["attempts"] }) {
+  const [open, setOpen] = useState(false);
+  const newest = [...attempts].reverse().slice(0, LISTED);
+  return (
+    <>
+      <div>
+        <Button
+          kind="quiet"
+          small
+          icon={open ? "down" : "right"}
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        >
+          {counted(attempts.length, "attempt")}
+        </Button>
+      </div>
+      {open && (
+        <PlainTable
+          label="Attempts on this worker, newest first"
+          head={["Job", "Task", "Attempt", "State", "Started", "Took", "Reason"]}
+          numbers={[2, 5]}
+          rows={newest.map((one, at) => ({
+            key: `${one.job ?? at} ${one.attempt}`,
+            cells: [
+              one.job ? <JobLink key="job" id={one.job} /> : "of another namespace",
+              one.task ?? "–",
+              one.attempt,
+              <StateBadge key="state" state={one.state} plain />,
+              <Time key="started" at={one.started_at ?? one.assigned_at} />,
+              <Elapsed key="took" from={one.started_at ?? one.assigned_at} to={one.finished_at} />,
+              one.reason ?? "",
+            ],
+          }))}
+        />
+      )}
+      {open && attempts.length > LISTED && (
+        <p className={styles.soft}>These are the newest {LISTED}.</p>
+      )}
     </>
   );
 }

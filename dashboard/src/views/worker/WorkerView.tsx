@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { answer, api } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
+import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { Card, Page, Section } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
@@ -39,7 +40,7 @@ export function WorkerView() {
     <>
       <StateBadge state={worker.status} />
       <span>
-        {worker.held} of {worker.slots} slots taken
+        {worker.held} of {counted(worker.slots, "slot")} taken
       </span>
       <span>
         seen <Time at={worker.last_seen} />

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { answer, api } from "../../api/client";
 import { Empty } from "../../ui/Empty";
-import { ErrorBox } from "../../ui/ErrorBox";
+import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { WorkerLink } from "../../ui/links";
@@ -25,7 +25,9 @@ export function PastWorkers({ asOf }: { asOf: string }) {
   );
   return (
     <Page title="Workers" facts={found.data && <span>{counted(workers.length, "worker")}</span>}>
-      {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+      {found.error && (
+        <ErrorBox error={found.error} hint={FILTER_HINT} onRetry={() => void found.refetch()} />
+      )}
       {found.isLoading && <Loading />}
       {found.data && workers.length === 0 && <Empty title="No workers at that time" />}
       {workers.length > 0 && (

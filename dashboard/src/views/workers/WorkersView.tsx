@@ -6,7 +6,7 @@ import { useLiveQueries } from "../../live/useLive";
 import { useAsOf } from "../../shell/asOf";
 import { Button } from "../../ui/Button";
 import { Empty } from "../../ui/Empty";
-import { ErrorBox } from "../../ui/ErrorBox";
+import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { TextField } from "../../ui/Field";
 import { type ActiveFilter, FilterBar } from "../../ui/FilterBar";
 import { counted } from "../../ui/format";
@@ -64,7 +64,9 @@ function PresentWorkers() {
       facts={first && <span>{counted(sum(first.kinds), "worker")}</span>}
     >
       <Filters search={search} onChange={change} />
-      {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+      {found.error && (
+        <ErrorBox error={found.error} hint={FILTER_HINT} onRetry={() => void found.refetch()} />
+      )}
       {!first && !found.error && <Loading />}
       {first && sum(first.kinds) > 0 && (
         <Section title="By kind and state">

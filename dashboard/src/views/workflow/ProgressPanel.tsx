@@ -1,4 +1,6 @@
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { ApiError } from "../../api/errors";
 import { Button } from "../../ui/Button";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { count, counted, duration } from "../../ui/format";
@@ -6,6 +8,7 @@ import { JobLink } from "../../ui/links";
 import { Card } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
 import { StateBar, StateCounts } from "../../ui/StateBar";
+import { ENDED_STATES } from "../../ui/states";
 import { Approvals } from "./Approvals";
 import styles from "./Progress.module.css";
 import { type Progress, useProgress, type Workflow } from "./queries";
@@ -14,16 +17,31 @@ import { type Progress, useProgress, type Workflow } from "./queries";
 export function ProgressPanel({ workflow }: { workflow: Workflow }) {
   const found = useProgress(workflow);
   const progress = found.data;
-  const percent = progress && progress.jobs > 0 ? (progress.done / progress.jobs) * 100 : 0;
+  const jobs = Object.values(workflow.counts).reduce((sum, one) => sum + one, 0);
+  const ended = ENDED_STATES.reduce((sum, state) => sum + (workflow.counts[state] ?? 0), 0);
+  const percent = jobs > 0 ? (ended / jobs) * 100 : 0;
+  // The graph says it, and the rest of this panel does not need it.
+  const isTooLarge = found.error instanceof ApiError && found.error.code === "graph_too_large";
   return (
     <Card>
       <div className={styles.panel}>
         <div className={styles.line}>
-          <strong className={styles.share}>{progress ? `${Math.floor(percent)} %` : "…"}</strong>
+          <strong className={styles.share}>
+            <Link
+              to="/workflows/$workflow"
+              params={{ workflow: String(workflow.id) }}
+              search={{ tab: "jobs", state: ENDED_STATES }}
+              title="Jobs that ended"
+            >
+              {`${Math.floor(percent)} %`}
+            </Link>
+          </strong>
           <StateBar counts={workflow.counts} />
         </div>
         <StateCounts counts={workflow.counts} filter={{ workflow: workflow.id }} />
-        {found.isError && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+        {found.isError && !isTooLarge && (
+          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
+        )}
         {progress && <Forecast progress={progress} />}
         {progress && <Chain progress={progress} />}
         {progress && progress.approvals.length > 0 && (
@@ -91,7 +109,7 @@ function Chain({ progress }: { progress: Progress }) {
         </Button>
       )}
       {all && path.left_out > 0 && (
-        <p>{counted(path.left_out, "job")} in the middle of the chain are not listed.</p>
+        <p>Not listed: {counted(path.left_out, "job")} in the middle of the chain.</p>
       )}
     </div>
   );

@@ -4,6 +4,7 @@ import { answer, api, type Schemas } from "../../api/client";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
+import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { WorkflowLink } from "../../ui/links";
 import { Time } from "../../ui/Time";
@@ -68,7 +69,7 @@ export function ReactionsPanel({ workflow }: { workflow: Workflow }) {
     return (
       <Empty title="No reactions yet">
         {planned > 0
-          ? `${planned} will follow the end of this workflow.`
+          ? `${counted(planned, "reaction")} will follow the end of this workflow.`
           : "This workflow has none: on_success, on_failure and on_end say what follows its end."}
       </Empty>
     );

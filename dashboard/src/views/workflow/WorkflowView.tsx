@@ -3,6 +3,7 @@ import { lazy, Suspense } from "react";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Loading } from "../../ui/Loading";
 import { WorkflowLink } from "../../ui/links";
+import { NoSuchNumber, numberIn } from "../../ui/NoSuchNumber";
 import { Page } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
 import { Tabs } from "../../ui/Tabs";
@@ -27,20 +28,24 @@ const TAB_LIST: readonly { key: TabKey; label: string }[] = [
 ];
 
 export function WorkflowView() {
-  const { workflow: text } = workflowRoute.useParams();
-  const id = Number(text);
+  const { workflow } = workflowRoute.useParams();
+  const id = numberIn(workflow);
+  return id === undefined ? <NoSuchNumber kind="workflow" text={workflow} /> : <Found id={id} />;
+}
+
+function Found({ id }: { id: number }) {
   const found = useWorkflow(id);
   useWorkflowLive(id);
   if (found.isPending) {
     return (
-      <Page title={`Workflow ${text}`}>
+      <Page title={`Workflow ${id}`}>
         <Loading rows={8} label="Loading the workflow" />
       </Page>
     );
   }
   if (found.isError) {
     return (
-      <Page title={`Workflow ${text}`}>
+      <Page title={`Workflow ${id}`}>
         <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
       </Page>
     );
@@ -73,7 +78,7 @@ function Shown({ workflow }: { workflow: Workflow }) {
         label="Views of the workflow"
         tabs={TAB_LIST}
         value={tab}
-        onChange={(key) => change({ tab: key })}
+        onChange={(key) => change({ tab: key, group: undefined, state: undefined })}
       >
         {tab === "graph" && (
           <Suspense fallback={<Loading rows={8} label="Loading the graph" />}>
@@ -83,7 +88,7 @@ function Shown({ workflow }: { workflow: Workflow }) {
         {tab === "timeline" && (
           <TimelinePanel workflow={workflow} search={search} onChange={change} />
         )}
-        {tab === "jobs" && <JobsPanel workflow={workflow} />}
+        {tab === "jobs" && <JobsPanel workflow={workflow} search={search} onChange={change} />}
         {tab === "compare" && (
           <ComparePanel
             workflow={workflow}

@@ -1,5 +1,5 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { choice, flag, many, type RawSearch, whole } from "../../search";
+import { choice, flag, many, one, type RawSearch, whole } from "../../search";
 import { shellRoute } from "../../shell/shellRoute";
 
 export const TABS = ["graph", "timeline", "jobs", "compare", "reactions"] as const;
@@ -17,6 +17,9 @@ export interface WorkflowSearch {
   first?: number;
   /** The workflow to compare with. */
   with?: number;
+  /** The group of the graph whose jobs are listed, and the states they are in. */
+  group?: string;
+  state?: string[];
 }
 
 export function workflowSearch(raw: RawSearch): WorkflowSearch {
@@ -29,6 +32,8 @@ export function workflowSearch(raw: RawSearch): WorkflowSearch {
     until: whole(raw, "until"),
     first: whole(raw, "first"),
     with: whole(raw, "with"),
+    group: one(raw, "group"),
+    state: many(raw, "state"),
   };
 }
 

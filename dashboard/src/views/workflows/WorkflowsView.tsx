@@ -5,7 +5,7 @@ import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
-import { ErrorBox } from "../../ui/ErrorBox";
+import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { JobCount, WorkflowLink } from "../../ui/links";
@@ -110,7 +110,9 @@ export function WorkflowsView() {
     <Page title="Workflows" full>
       <WorkflowFilters search={search} onChange={change} />
       {found.isPending && <Loading rows={8} label="Loading workflows" />}
-      {found.isError && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
+      {found.isError && (
+        <ErrorBox error={found.error} hint={FILTER_HINT} onRetry={() => void found.refetch()} />
+      )}
       {found.isSuccess && rows.length === 0 && (
         <Empty title="No workflows">
           A workflow is a set of jobs that wait for each other: submit a workflow file with

@@ -1,8 +1,8 @@
 """Answers requests about the graphs of workflows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.api.graphs.render import Rendered, show_comparison, show_progress, show_timeline
 from windlass.api.graphs.sides import show_arguments, sides_of
@@ -24,6 +24,13 @@ MOST_EARLIER: Final = 20_000  # jobs whose earlier attempts are read
 NO_WORKER: Final = "no worker"
 
 
+class Page(NamedTuple):
+    """A part of a list: so many from this place on."""
+
+    first: int
+    limit: int
+
+
 class WorkflowGraphs:
     """Graphs and figures; raises `NotFound` for workflows that the caller may not see."""
 
@@ -42,6 +49,23 @@ class WorkflowGraphs:
     ) -> GraphStates:
         """Returns the states of what the graph shows with these groups open."""
         return (await self._rendered(workflow, opened, reveal, who)).states()
+
+    async def jobs_of(
+        self, workflow: int, group: str, states: Collection[int], page: Page, who: Identity
+    ) -> tuple[list[int], int | None]:
+        """Returns jobs of a group that are in one of these states, and where the next page starts.
+
+        No states means any.
+        """
+        await self._check(workflow, who)
+        loaded = await self._graphs.loaded(workflow)
+        members = await self._graphs.members(loaded, group)
+        if members is None:
+            raise NotFound("group", group)
+        found = [one for one in members if not states or loaded.states[one] in states]
+        last = page.first + page.limit
+        jobs = [loaded.graph.jobs[one] for one in found[page.first : last]]
+        return jobs, last if last < len(found) else None
 
     async def progress(self, workflow: int, who: Identity) -> WorkflowProgress:
         """Returns how far a workflow is, its longest chain, and what waits for approval."""

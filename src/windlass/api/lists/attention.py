@@ -17,6 +17,7 @@ from windlass.domain.pools.pools import PoolState, shown_duration
 from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.schedules.schedules import ReactionState
+from windlass.domain.values.quantities import counted
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
 from windlass.engine.pools.pools import Pools, PoolView
@@ -77,7 +78,7 @@ class Attention:
             AttentionItem(
                 kind="quarantined",
                 severity="error",
-                title=_many(len(bad), "quarantined job"),
+                title=counted(len(bad), "quarantined job"),
                 reason="They may have killed their workers, several times. They do not run again by"
                 " themselves.",
                 count=len(bad),
@@ -105,7 +106,7 @@ class Attention:
             AttentionItem(
                 kind="impossible",
                 severity="error",
-                title=f"{_many(count, 'job')} in {queue} that nobody can run",
+                title=f"{counted(count, 'job')} in {queue} that nobody can run",
                 reason=reason.removeprefix(f"{MISMATCH}: "),
                 count=count,
                 exact=count < MOST_WAITING,
@@ -160,7 +161,7 @@ class Attention:
             AttentionItem(
                 kind="lost_log",
                 severity="info",
-                title=f"{_many(len(mine), 'job')} of the last day without the end of the log",
+                title=f"{counted(len(mine), 'job')} of the last day without the end of the log",
                 reason="Their workers were lost, or could not send the rest.",
                 count=len(mine),
                 exact=len(rows) < LOOKED,
@@ -183,7 +184,7 @@ class Attention:
             AttentionItem(
                 kind="reaction",
                 severity="warning",
-                title=f"{_many(len(mine), 'reaction')} to ends of workflows failed",
+                title=f"{counted(len(mine), 'reaction')} to ends of workflows failed",
                 reason=mine[0].message or "They were given up in the last day.",
                 count=len(mine),
                 exact=len(rows) < LOOKED,
@@ -200,7 +201,7 @@ class Attention:
             AttentionItem(
                 kind="question",
                 severity="info",
-                title=f"{_many(len(mine), 'question')} without an answer",
+                title=f"{counted(len(mine), 'question')} without an answer",
                 reason="Jobs wait for a person.",
                 count=len(mine),
                 exact=len(rows) < LOOKED,
@@ -283,7 +284,7 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
             AttentionItem(
                 kind="worker",
                 severity=severity,  # type: ignore[arg-type]
-                title=f"Worker {name} {what[0]}" if one else f"{len(some)} workers {what[1]}",
+                title=f"Worker {name} {what[0]}" if one else f"{len(some):,} workers {what[1]}",
                 reason=reason or f"It is {WorkerStatus(status).name.lower().replace('_', ' ')}.",
                 count=len(some),
                 link=f"workers/{quote(name, safe='')}"
@@ -340,8 +341,4 @@ def _link(view: str, **query: str) -> str:
 
 
 def _waiting(count: int) -> str:
-    return "1 job waits in it." if count == 1 else f"{count} jobs wait in it."
-
-
-def _many(count: int, one: str) -> str:
-    return f"1 {one}" if count == 1 else f"{count} {one}s"
+    return "1 job waits in it." if count == 1 else f"{count:,} jobs wait in it."

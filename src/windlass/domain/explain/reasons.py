@@ -14,7 +14,7 @@ from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
 from windlass.domain.matching.suspects import ALONE, Company
 from windlass.domain.matching.workers import WorkerStatus, may_claim
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import counted, format_duration
 
 MOST_GROUPS: Final = 50  # with more workers, those with the same clause become one group
 NAMED: Final = 3  # members of a group that are named
@@ -135,7 +135,7 @@ def company_obstacles(company: Company, suspicion: int) -> Iterator[Obstacle]:
         needs, has = "a worker that no suspect has for itself", "a suspect, alone on it"
     elif suspicion >= ALONE:
         needs = "a worker without other jobs, since it lost workers that held others too"
-        has = f"{company.held} job{'s' * (company.held != 1)}"
+        has = counted(company.held, "job")
     else:
         needs = "a worker without another suspect, since it lost a worker that held others too"
         has = "a suspect"

@@ -96,6 +96,12 @@ class Levels:
             drawn.width, drawn.height,
         )  # fmt: skip
 
+    def members(self, group: str) -> Sequence[int] | None:
+        """Returns the jobs of a group (`ROOT`: all), by index; None if there is no such group."""
+        if group == ROOT:
+            return range(len(self.graph))
+        return None if self._path(group) is None else self._groups[group].members
+
     def _choose(self, wanted: Sequence[str]) -> tuple[set[str], list[str]]:
         chosen: set[str] = set()
         left: list[str] = []

@@ -15,7 +15,7 @@ from windlass.domain.lifecycle.failures import (
     Raised,
 )
 from windlass.domain.values.options import doc
-from windlass.domain.values.quantities import DURATION_LIMIT_MS
+from windlass.domain.values.quantities import DURATION_LIMIT_MS, counted
 
 # What is retried without being asked for: a timeout is not, as the next try would take as long.
 RETRIED_BY_DEFAULT: Final[frozenset[FailureClass]] = frozenset(
@@ -204,9 +204,8 @@ def decide_return(
     does not spin.
     """
     if returned >= policy.max_returned:
-        return GiveUp(
-            f"handed back too often ({returned + 1} times, {policy.max_returned} allowed)"
-        )
+        times = counted(returned + 1, "time")
+        return GiveUp(f"handed back too often ({times}, {policy.max_returned} allowed)")
     after_ms = backoff_ms(policy, returned, chance) if with_reason else 0
     return Retry(after_ms=after_ms, counts="none")
 
@@ -214,7 +213,7 @@ def decide_return(
 def _after_shared_loss(policy: RetryPolicy, returned: int, chance: float) -> Retry | GiveUp:
     if returned >= policy.max_returned:
         return GiveUp(
-            f"lost its worker or was handed back too often ({returned + 1} times, "
+            f"lost its worker or was handed back too often ({counted(returned + 1, 'time')}, "
             f"{policy.max_returned} allowed)"
         )
     return Retry(after_ms=backoff_ms(policy, returned, chance), counts="returned")
@@ -226,7 +225,8 @@ def _after_loss(
     losses = lost + 1
     if 0 < policy.poison_losses <= losses and lost_on_workers >= policy.poison_workers:
         return GiveUp(
-            f"poison: lost {losses} attempts on {lost_on_workers} workers", quarantined=True
+            f"poison: lost {counted(losses, 'attempt')} on {counted(lost_on_workers, 'worker')}",
+            quarantined=True,
         )
     if lost >= policy.max_lost:
         return GiveUp(f"retries after lost workers exhausted ({lost} of {policy.max_lost})")

@@ -71,7 +71,8 @@ class Room:
             return Mismatch(f"apart={shape.apart}", "apart", needs, "one such job")
         held = self._queues[shape.queue]
         if per_worker and held >= per_worker:
-            needs = f"fewer than {per_worker} jobs of queue {shape.queue}"
+            most = "no job" if per_worker == 1 else f"fewer than {per_worker} jobs"
+            needs = f"{most} of queue {shape.queue}"
             return Mismatch("max_per_worker", "max_per_worker", needs, str(held))
         for name, amount in needs_of(shape, self._metadata):
             has, left = self._left(name, shape)

@@ -25,6 +25,7 @@ class Target(NamedTuple):
     more: bool = False  # more jobs are queued than were counted
     obstacle: str = ""  # why no existing worker can run it
     waited_ms: int = 0  # how long the oldest of its jobs has waited
+    shapes: tuple[int, ...] = ()  # of its jobs
 
     @property
     def work_ms(self) -> int:

@@ -1,4 +1,4 @@
-"""Parses and formats durations and sizes: `90`, `15m`, `2m30s`, `512MiB`."""
+"""Parses and formats durations and sizes (`90`, `15m`, `2m30s`, `512MiB`), and counts things."""
 
 import math
 import re
@@ -143,3 +143,8 @@ def _largest_unit(units: dict[str, int], size: int) -> tuple[str, int]:
 def _one_decimal(tenths: int) -> str:
     whole, tenth = divmod(tenths, 10)
     return f"{whole}.{tenth}" if tenth else str(whole)
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns "1 job" or "1,200 jobs"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -11,6 +11,7 @@ from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import check_name
+from windlass.domain.values.quantities import counted
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.due_jobs import now_of
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
@@ -139,7 +140,7 @@ class SubmitCommand:
             raise Conflict(
                 "key_conflict",
                 f"expected the workflow's key to come with the same jobs, workflow "
-                f"{found.workflow} has it and {len(first)} jobs",
+                f"{found.workflow} has it and {counted(len(first), 'job')}",
             )
         first = first[: len(jobs)]
         ids = [0] * len(jobs)

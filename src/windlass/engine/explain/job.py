@@ -29,7 +29,7 @@ from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.shapes import Shape, in_queue
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.values.errors import NotFound
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import counted, format_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.dependencies import way_to_root, what_blocks
 from windlass.engine.explain.fleet import Fleet
@@ -162,7 +162,7 @@ class Explainer:
         parts = [await self._need(fact) for fact in found.needs[:NEEDS]]
         if len(found.needs) > NEEDS:
             more = len(found.needs) - NEEDS
-            text = f"{more:,} more unfinished jobs"
+            text = counted(more, "more unfinished job")
             parts.append(Reasons(waiting=(Waiting(kind="dependency", text=text),)))
         if found.manual:
             shape = await self._shape_of(view.facts)
@@ -336,7 +336,7 @@ def _tried(groups: Sequence[Group]) -> str:
 def _ahead_text(ahead: int) -> str:
     if ahead > COUNTED:
         return f"more than {COUNTED:,} jobs ahead of it"
-    return f"{ahead:,} job{'s' * (ahead != 1)} ahead of it"
+    return f"{counted(ahead, 'job')} ahead of it"
 
 
 def _doing(view: JobRecord) -> str:
@@ -360,6 +360,6 @@ def _sum_up(reasons: Reasons) -> str:
     causes = [one for one in reasons.waiting if one.kind == "dependency"]
     texts = [f"waits for {one.text}" for one in reasons.waiting[:3]]
     if len(reasons.waiting) > 3:
-        texts.append(f"{len(reasons.waiting) - 3} more reasons")
+        texts.append(counted(len(reasons.waiting) - 3, "more reason"))
     root = causes[0].because[-1:] if causes else ()
     return "; ".join((*texts, *root))

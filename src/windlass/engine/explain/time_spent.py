@@ -138,7 +138,8 @@ class _TimeAccount:
         if known is not None:
             half, most = format_duration(known.p50_ms), format_duration(known.p90_ms)
             self._notes.append(
-                f"jobs of its kind ({known.kind}) run {half}, 90 % of them at most {most}"
+                f"half of the jobs of its kind ({known.kind}) run at most {half}, "
+                f"90 % at most {most}"
             )
 
     async def _held(self) -> Held:

@@ -18,6 +18,7 @@ from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.records import QueueRow, Worker
 from windlass.domain.rows.views import WorkerView
 from windlass.domain.values.errors import NotFound
+from windlass.domain.values.quantities import counted
 from windlass.engine.explain.fleet import Rooms, suspicions_of
 from windlass.engine.explain.limits import limits_of_shape
 from windlass.engine.explain.restored import after_restore
@@ -142,7 +143,7 @@ async def _summary(
     ]
     if standing:
         return f"takes no further job: needs {standing[0].needs}, has {standing[0].has}"
-    free = f"{worker.slots - view.leases} of {worker.slots} slots free"
+    free = f"{worker.slots - view.leases} of {counted(worker.slots, 'slot')} free"
     for held in (await after_restore(tx, catalog)).waiting:
         return f"{free}: it gets no job before {held.text}"
     if any(not kind.obstacles for kind in kinds):
@@ -152,5 +153,6 @@ async def _summary(
         return f"{free}: {there}, but none that it can run"
     held_back = await tx.limits.parked()
     if held_back:
-        return f"{free}: no job is ready; some are held back by {len(held_back)} concurrency limits"
+        limits = counted(len(held_back), "concurrency limit")
+        return f"{free}: no job is ready; some are held back by {limits}"
     return f"{free}: no job is ready to run"

@@ -9,7 +9,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import LEASED, WorkerStatus, offline
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import counted, format_duration
 from windlass.engine.fleet.epochs import HOLD
 from windlass.engine.fleet.workers import end_leases
 from windlass.engine.jobs.close import Closing, Failure
@@ -127,7 +127,7 @@ async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) ->
     }
     ended = await end_leases(work, leases, reasons)
     if ended:
-        work.say(EventKind.LOOP, f"Found {ended} orphaned jobs", actor="cleanup")
+        work.say(EventKind.LOOP, f"Found {counted(ended, 'orphaned job')}", actor="cleanup")
         work.effects.count("orphans", ended)
     return ended
 

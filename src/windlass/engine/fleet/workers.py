@@ -18,6 +18,7 @@ from windlass.domain.matching.workers import (
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.quantities import counted
 from windlass.engine.fleet.capability import note_past
 from windlass.engine.fleet.credentials import set_credentials
 from windlass.engine.fleet.enrolment import ANYONE, Enrolment
@@ -128,7 +129,7 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
     if lives and not enrolment.proves_dead(worker.incarnation):
         raise Conflict(
             "name_in_use",
-            f"worker {worker.name} still holds {len(leases)} jobs; "
+            f"worker {worker.name} still holds {counted(len(leases), 'job')}; "
             f"its lease runs out in {left} ms unless the old process is proven dead",
             left,
         )
@@ -247,7 +248,8 @@ async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> 
         return False
     leases = await work.tx.leases.of_workers([worker_id])
     if leases and not force:
-        raise Conflict("worker_busy", f"worker {worker.name} holds {len(leases)} jobs: drain it")
+        held = counted(len(leases), "job")
+        raise Conflict("worker_busy", f"worker {worker.name} holds {held}: drain it")
     await work.tx.workers.remove(worker_id)
     await work.tx.access.remove_of_worker(worker_id)
     work.effects.pokes.append(worker_id)  # its open sync is answered: the worker is gone

@@ -15,7 +15,7 @@ from windlass.domain.lifecycle.workflow_state import COUNTS
 from windlass.domain.rows.records import JobFacts, WorkflowRow
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import JobMoment
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.graphs.loaded import Figures, Loaded, Structure, digest_of
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
@@ -63,6 +63,10 @@ class Graphs:
     async def view(self, loaded: Loaded, opened: Sequence[str], reveal: Sequence[int]) -> View:
         """Returns what is shown with these groups open."""
         return await aside(loaded.weight, lambda: loaded.view(opened, reveal))
+
+    async def members(self, loaded: Loaded, group: str) -> Sequence[int] | None:
+        """Returns the jobs of a group, by index; None if there is no such group."""
+        return await aside(loaded.weight, lambda: loaded.levels.members(group))
 
     async def counts(self, loaded: Loaded, view: View) -> Sequence[dict[int, int]]:
         """Returns how many jobs of each box are in each state."""
@@ -126,14 +130,14 @@ class Graphs:
             self._kept.popitem(last=False)
 
     async def _load(self, row: WorkflowRow, version: int) -> Loaded:
-        _check_size(sum(row.counts[1:]), 0)
+        _check_size(row.id, sum(row.counts[1:]), 0)
         seq = await self._store.read(lambda tx: tx.log.newest())
         structure = Structure()
         after = jobs = 0
         while rows := await self._store.read(partial(_page, workflow=row.id, after=after)):
             await aside(jobs + len(rows), partial(structure.add, rows))
             after, jobs = rows[-1][0].id, jobs + len(rows)
-            _check_size(jobs, structure.builder.edges)
+            _check_size(row.id, jobs, structure.builder.edges)
         weight = jobs + structure.builder.edges
         loaded = await aside(weight, lambda: Loaded(row.id, version, structure))
         loaded.seq = seq
@@ -229,8 +233,8 @@ async def _changed(tx: ReadTx, after: int) -> list[int]:
     return [events[-1].seq, *{event.job for event in events}] if events else []
 
 
-def _check_size(jobs: int, edges: int) -> None:
-    if jobs > MOST_JOBS:
-        raise InvalidInput("workflow", f"one with at most {MOST_JOBS:,} jobs", jobs)
-    if edges > MOST_EDGES:
-        raise InvalidInput("workflow", f"one with at most {MOST_EDGES:,} dependencies", edges)
+def _check_size(workflow: int, jobs: int, edges: int) -> None:
+    for found, most, what in ((jobs, MOST_JOBS, "jobs"), (edges, MOST_EDGES, "dependencies")):
+        if found > most:
+            message = f"workflow {workflow} has more than {most:,} {what}: its graph is too large"
+            raise Conflict("graph_too_large", f"{message}. Its jobs can be listed and filtered")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.values.errors import Overloaded
+from windlass.domain.values.quantities import counted
 from windlass.engine.history.retention import needed_jobs, outside_open_workflows, remove_rows
 from windlass.engine.history.series import note_shapes
 from windlass.engine.transaction.unit_of_work import Work
@@ -33,7 +34,7 @@ async def delete_jobs(work: Work, jobs: Sequence[int], actor: str | None) -> lis
     free = {job: fact for job, fact in ended.items() if job not in needed}
     gone = await outside_open_workflows(work, free)
     await note_shapes(work, gone)
-    await remove_rows(work, gone, f"Deleted {len(gone)} jobs", actor or "operator")
+    await remove_rows(work, gone, f"Deleted {counted(len(gone), 'job')}", actor or "operator")
 
     def answer(job: int) -> Deleted:
         if job in gone:

@@ -20,6 +20,7 @@ from windlass.domain.pools.sizing import Verdict, after_failure, is_spent, leave
 from windlass.domain.pools.templates import decode_pool
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.quantities import counted
 from windlass.engine.claim.preemption import tell_to_stop
 from windlass.engine.fleet.workers import remove, set_status
 from windlass.engine.pools.figures import note_plans
@@ -78,7 +79,7 @@ async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[
     await work.tx.pools.add_workers(fresh)
     await work.tx.pools.update(row._replace(started_at=work.now, updated_at=work.now))
     asked = {"tokens": list(tokens), "most": pool.max_workers}
-    say(work, row, f"Pool {pool.name} asks for {len(fresh)} workers", **asked)
+    say(work, row, f"Pool {pool.name} asks for {counted(len(fresh), 'worker')}", **asked)
 
 
 async def _send_away(work: Work, seen: FleetSnapshot) -> None:
@@ -109,7 +110,7 @@ async def _take_back(work: Work, seen: FleetSnapshot) -> None:
             why = f"the budget of pool {known.row.name} for this month is used up"
             stopped = await tell_to_stop(work, {lease.job: why for lease in held})
             if stopped:
-                say(work, known.row, f"took back {stopped} jobs: {why}")
+                say(work, known.row, f"took back {counted(stopped, 'job')}: {why}")
 
 
 async def _end_pools(work: Work, seen: FleetSnapshot) -> None:

@@ -11,6 +11,7 @@ from windlass.domain.pools.pools import SERVING, Lifecycle, Pool, PoolRow, PoolS
 from windlass.domain.pools.scale import Host, Target, left_ms
 from windlass.domain.pools.templates import Template, room_for
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.quantities import counted
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.pools import Load
@@ -135,7 +136,8 @@ class Targets:
             if len(shapes) > 1:
                 joined[key] = shapes, _join(sums, target)
         return tuple(
-            target._replace(label=self._label(shapes)) for shapes, target in joined.values()
+            target._replace(label=self._label(shapes), shapes=tuple(shapes))
+            for shapes, target in joined.values()
         )
 
     def _count(self, load: Load, most: int) -> dict[int, ShapeWork]:
@@ -234,7 +236,7 @@ class Targets:
 
     def _label(self, shapes: Sequence[int]) -> str:
         first = self._catalog.shapes[shapes[0]]
-        more = f" and {len(shapes) - 1} more shapes" if len(shapes) > 1 else ""
+        more = f" and {counted(len(shapes) - 1, 'more shape')}" if len(shapes) > 1 else ""
         return f"{first.namespace}/{first.queue}: {first.task}{more}"
 
 

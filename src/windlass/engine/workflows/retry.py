@@ -19,6 +19,7 @@ from windlass.domain.lifecycle.workflow_state import (
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.quantities import counted
 from windlass.engine.jobs.deadlines import without_passed
 from windlass.engine.jobs.supersede import ChangedArgs, Superseded, newest_of, retry, retry_many
 from windlass.engine.submit.submission import WorkflowSpec
@@ -68,7 +69,7 @@ async def retry_failed(
     (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
     body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
     work.cascades.append(Cascade.of_workflow(workflow, CascadeKind.RETRY, body))
-    message = f"retrying {unforgiven(row.counts)} failed jobs"
+    message = f"retrying {counted(unforgiven(row.counts), 'failed job')}"
     work.say(EventKind.WORKFLOW, message, actor=actor, data={"workflow": workflow})
     return Retried(workflow, True)
 

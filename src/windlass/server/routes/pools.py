@@ -1,7 +1,8 @@
 """Routes about pools."""
 
-from typing import Any
+from typing import Any, Final, Literal
 
+from windlass.api.fleet.work import held_jobs, ready_jobs
 from windlass.api.render_pools import show_costs, show_plan, show_pool
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
@@ -14,8 +15,13 @@ from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.server.services import Services
+from windlass.wire.jobs import JobList
+from windlass.wire.numbers import Id
 from windlass.wire.pools import CostList, Plan, PoolApplied, PoolInfo, PoolList
 from windlass.wire.workers import Changed
+
+SHAPE_LIMIT: Final = 200
+JOB_LIMIT: Final = 200  # jobs that one answer shows
 
 routes = Routes("/api/v1/pools", "pools")
 
@@ -36,6 +42,18 @@ async def plan(call: Call, workers: int | None = None, target: str | None = None
         raise InvalidInput("target", "more than 0", target)
     named = may(call.who, Action.READ_FLEET, FLEET)
     return show_plan(await call.services.pools.plan(workers, target_ms), named)
+
+
+@routes.get("/plan/jobs", needs=Action.READ_JOBS)
+async def plan_jobs(
+    call: Call, shape: list[Id], state: Literal["queued", "running"] = "queued"
+) -> JobList:
+    """Returns jobs that a plan counts, by the shapes it names: the first that wait, or that run."""
+    if len(shape) > SHAPE_LIMIT:
+        raise InvalidInput("shape", f"at most {SHAPE_LIMIT} at once", len(shape))
+    find = ready_jobs if state == "queued" else held_jobs
+    ids = await call.services.engine.store.read(lambda tx: find(tx, shape, JOB_LIMIT))
+    return JobList(await call.services.queries.some_jobs(ids, call.who), None, len(ids))
 
 
 @routes.get("/costs", needs=Action.READ_FLEET)

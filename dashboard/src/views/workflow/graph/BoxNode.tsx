@@ -2,12 +2,13 @@ import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
 import { counted } from "../../../ui/format";
 import { Icon } from "../../../ui/Icon";
-import { JobCount, JobLink } from "../../../ui/links";
+import { JobLink } from "../../../ui/links";
 import { StateBar } from "../../../ui/StateBar";
 import { StateMark } from "../../../ui/StateMark";
 import { lookOf } from "../../../ui/states";
 import type { GraphNode } from "../queries";
 import styles from "./Graph.module.css";
+import { GroupCount } from "./GroupCount";
 import { groupLabel } from "./groupLabel";
 import { mainState } from "./mainState";
 
@@ -46,11 +47,9 @@ export const BoxNode = memo(function BoxNode({ data }: NodeProps<BoxNodeType>) {
               <span className={styles.label}>{groupLabel(node)}</span>
             </button>
             <span className={styles.count}>
-              {node.kind === "name" && !node.label.includes("#") ? (
-                <JobCount value={node.jobs} filter={{ workflow, text: node.label }} />
-              ) : (
-                counted(node.jobs, "job")
-              )}
+              <GroupCount workflow={workflow} node={node}>
+                {counted(node.jobs, "job")}
+              </GroupCount>
             </span>
           </div>
           {!node.open && <StateBar counts={node.states} />}

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "react";
 import { Button } from "../../../ui/Button";
 import { ErrorBox } from "../../../ui/ErrorBox";
 import { Checkbox } from "../../../ui/Field";
-import { count, counted } from "../../../ui/format";
+import { counted } from "../../../ui/format";
 import { Loading } from "../../../ui/Loading";
 import { jobsLink } from "../../../ui/links";
 import { type Graph, type GraphStates, useGraph, useGraphStates, type Workflow } from "../queries";
@@ -93,7 +93,9 @@ function Notes({ graph }: { graph: Graph }) {
         </span>
       )}
       {graph.edges_left_out > 0 && (
-        <span>{count(graph.edges_left_out)} thinner edges are not drawn.</span>
+        <span>
+          {counted(graph.edges_left_out, "thinner edge is", "thinner edges are")} not drawn.
+        </span>
       )}
     </>
   );

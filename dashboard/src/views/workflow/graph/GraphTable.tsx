@@ -5,9 +5,10 @@ import { DataTable } from "../../../ui/DataTable";
 import { count } from "../../../ui/format";
 import { JobLink } from "../../../ui/links";
 import { StateBadge } from "../../../ui/StateBadge";
-import { StateBar, StateCounts } from "../../../ui/StateBar";
+import { StateBar } from "../../../ui/StateBar";
 import type { Graph, GraphNode } from "../queries";
 import styles from "./Graph.module.css";
+import { GroupCount, GroupStates } from "./GroupCount";
 import { groupLabel } from "./groupLabel";
 import { mainState } from "./mainState";
 
@@ -37,7 +38,7 @@ export function GraphTable({ graph, workflow, onToggle }: Props) {
           row.original.kind === "job" ? (
             <StateBadge state={mainState(row.original.states)} plain />
           ) : (
-            <StateCounts counts={row.original.states} filter={{ workflow }} />
+            <GroupStates workflow={workflow} node={row.original} />
           ),
       },
       {
@@ -51,7 +52,14 @@ export function GraphTable({ graph, workflow, onToggle }: Props) {
         id: "jobs",
         header: "Jobs",
         meta: { width: "72px", align: "right" },
-        cell: ({ row }) => count(row.original.jobs),
+        cell: ({ row }) =>
+          row.original.job === null ? (
+            <GroupCount workflow={workflow} node={row.original}>
+              {count(row.original.jobs)}
+            </GroupCount>
+          ) : (
+            <JobLink id={row.original.job}>{count(row.original.jobs)}</JobLink>
+          ),
       },
       {
         id: "critical",

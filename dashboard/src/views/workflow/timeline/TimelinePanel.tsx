@@ -1,9 +1,11 @@
+import { Link } from "@tanstack/react-router";
 import { Button } from "../../../ui/Button";
 import { Empty } from "../../../ui/Empty";
 import { ErrorBox } from "../../../ui/ErrorBox";
 import { SelectField } from "../../../ui/Field";
 import { count, counted, duration } from "../../../ui/format";
 import { Loading } from "../../../ui/Loading";
+import { jobsLink } from "../../../ui/links";
 import { type Timeline, useTimeline, type Window, type Workflow } from "../queries";
 import type { WorkflowSearch } from "../route";
 import { Lanes } from "./Lanes";
@@ -68,7 +70,7 @@ export function TimelinePanel({ workflow, search, onChange }: Props) {
         >
           Show all
         </Button>
-        <Summary timeline={shown} />
+        <Summary timeline={shown} workflow={workflow.id} />
       </div>
       <Lanes
         timeline={shown}
@@ -81,11 +83,12 @@ export function TimelinePanel({ workflow, search, onChange }: Props) {
   );
 }
 
-function Summary({ timeline }: { timeline: Timeline }) {
+function Summary({ timeline, workflow }: { timeline: Timeline; workflow: number }) {
   const idle = timeline.gaps.reduce((sum, gap) => sum + gap.end - gap.start, 0);
   return (
     <p className={styles.summary}>
-      {counted(timeline.runs, "attempt")} in {duration((timeline.end - timeline.start) / 1000)}
+      <Link {...jobsLink({ workflow })}>{counted(timeline.runs, "attempt")}</Link> in{" "}
+      {duration((timeline.end - timeline.start) / 1000)}
       {timeline.gaps.length > 0 &&
         `, idle for ${duration(idle / 1000)} (${counted(timeline.gaps.length, "gap")}, drawn short)`}
       . Drag over the lanes to zoom.

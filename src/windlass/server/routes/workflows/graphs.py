@@ -4,15 +4,19 @@ from typing import Annotated
 
 import msgspec
 
+from windlass.api.graphs.graphs import Page
 from windlass.domain.access.actions import Action
 from windlass.domain.graphs.timeline import Window
+from windlass.domain.lifecycle.aliases import parse_state
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.wire.graphs.figures import WorkflowComparison, WorkflowProgress, WorkflowTimeline
 from windlass.wire.graphs.graph import GraphStates, WorkflowGraph
+from windlass.wire.jobs import JobList
 from windlass.wire.numbers import Cursor, Id
 
 Lanes = Annotated[int, msgspec.Meta(ge=1, le=200)]
+Group = Annotated[int, msgspec.Meta(ge=1, le=200)]
 Differences = Annotated[int, msgspec.Meta(ge=1, le=500)]
 
 routes = Routes("/api/v1/workflows", "workflows")
@@ -35,6 +39,27 @@ async def graph_states(
 ) -> GraphStates:
     """Returns the states of what the graph shows with these groups open, without positions."""
     return await call.services.graphs.states(workflow, opened or (), reveal, call.who)
+
+
+@routes.get("/{workflow:int}/graph/jobs", needs=Action.READ_JOBS)
+async def graph_jobs(
+    call: Call,
+    workflow: Id,
+    group: str = "",
+    state: list[str] | None = None,
+    after: Cursor = 0,
+    limit: Group = 100,
+) -> JobList:
+    """Returns a page of the jobs of a group of the graph, without those that were superseded.
+
+    Without `group`, those of the whole graph.
+    """
+    states = {found.code for text in state or () for found in parse_state(text)}
+    jobs, following = await call.services.graphs.jobs_of(
+        workflow, group, states, Page(after, limit), call.who
+    )
+    shown = await call.services.queries.some_jobs(jobs, call.who)
+    return JobList(shown, None if following is None else str(following), len(jobs))
 
 
 @routes.get("/{workflow:int}/progress", needs=Action.READ_JOBS)

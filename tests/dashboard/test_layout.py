@@ -1,0 +1,91 @@
+"""What lies where: nothing covers anything else, nothing is cut without a sign."""
+
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from playwright.sync_api import Locator
+
+from tests.dashboard.conftest import Open
+from tests.dashboard.farm import Farm, settle
+
+# Cells whose own text is too long for them, and that do not say so by an ellipsis.
+CUT = """() => [...document.querySelectorAll("#content [role=cell]")]
+  .filter((cell) => [...cell.childNodes].some((node) => node.nodeType === Node.TEXT_NODE))
+  .filter((cell) => {
+    const style = getComputedStyle(cell);
+    return style.display !== "block" || style.textOverflow !== "ellipsis";
+  })
+  .map((cell) => cell.textContent)"""
+
+
+class Edges(NamedTuple):
+    """Where a part of the page begins and ends."""
+
+    x: float
+    y: float
+    right: float
+    bottom: float
+
+
+def box_of(place: Locator) -> Edges:
+    box = place.bounding_box()
+    assert box is not None
+    left, top = box["x"], box["y"]
+    return Edges(left, top, left + box["width"], top + box["height"])
+
+
+def test_the_button_that_copies_covers_no_text(
+    open_page: Open, farm: Farm, places: dict[str, Any]
+) -> None:
+    page = open_page(phone=True)
+    page.goto(f"{farm.address}/jobs/{places['job']}?tab=reproduce")
+    settle(page)
+    blocks = page.locator("#content pre").all()
+    assert len(blocks) >= 3
+    for text in blocks:
+        button = text.locator("xpath=..").get_by_role("button")
+        assert box_of(text).right <= box_of(button).x
+
+
+def test_the_chosen_tab_is_in_sight_on_a_phone(open_page: Open, farm: Farm) -> None:
+    page = open_page(phone=True)
+    page.goto(f"{farm.address}/fuzzing?solver=toy&tab=coverage")
+    settle(page)
+    chosen = box_of(page.get_by_role("tab", name="Coverage", selected=True))
+    tabs = box_of(page.get_by_role("tablist"))
+    assert tabs.x <= chosen.x
+    assert chosen.right <= tabs.right + 1
+
+
+def test_the_controls_of_another_time_stay_inside_the_header(open_page: Open, farm: Farm) -> None:
+    page = open_page(phone=True)
+    now = farm.http.get("/api/v1/overview").json()["until"]
+    page.goto(f"{farm.address}/jobs?as_of={quote(now)}")
+    settle(page)
+    header = box_of(page.get_by_role("banner"))
+    back = box_of(page.get_by_role("button", name="Back to now"))
+    assert header.y <= back.y
+    assert back.bottom <= header.bottom
+    assert header.bottom <= box_of(page.get_by_role("heading", level=1)).y
+
+
+def test_long_text_in_tables_ends_in_an_ellipsis(
+    open_page: Open, farm: Farm, places: dict[str, Any]
+) -> None:
+    page = open_page()
+    for path in ("/workflows", "/schedules", "/workflows/{workflow}?table=true"):
+        page.goto(farm.address + path.format(**places))
+        settle(page)
+        assert page.locator("#content [role=cell]").count() > 0
+        assert page.evaluate(CUT) == []
+
+
+def test_a_table_that_fits_is_not_scrolled_sideways(
+    open_page: Open, farm: Farm, places: dict[str, Any]
+) -> None:
+    page = open_page()
+    for path in ("/jobs", "/workflows", "/workflows/{run}?tab=compare&with={other}", "/audit"):
+        page.goto(farm.address + path.format(**places))
+        settle(page)
+        table = page.locator("#content [role=table]").first
+        assert table.evaluate("one => one.scrollWidth - one.parentElement.clientWidth") <= 0, path
