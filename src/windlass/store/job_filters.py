@@ -175,6 +175,12 @@ def make_view(
     )
 
 
+def tells_state(wanted: JobFilter) -> bool:
+    """Returns whether candidates tell all that the filter asks of states: those of ended jobs."""
+    states = states_of(wanted)
+    return not (wanted.dead or wanted.current) and (not states or states <= ENDED_CODES)
+
+
 def check_states(wanted: JobFilter, sort: JobSort, can: frozenset[int]) -> None:
     """Raises `InvalidInput` if an order cannot show jobs of the wanted states."""
     states = states_of(wanted)

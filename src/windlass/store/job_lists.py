@@ -41,6 +41,7 @@ from windlass.store.job_filters import (
     may_match,
     states_of,
     tells,
+    tells_state,
 )
 from windlass.store.job_search import JobText, searches
 
@@ -62,28 +63,14 @@ class JobLists(ABC):
     """The lists of `ViewsRead`; each store adds how it reads."""
 
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
-        shapes = await self._shapes_of(wanted)
         above, below = await self._range(wanted)
         below = min(cursor or FIRST, below)
         if wanted.key is not None:
+            shapes = await self._shapes_of(wanted)
             ids = await self._keyed(wanted)
             ids = sorted((job for job in ids if job < below), reverse=True)
             return JobPage(await self._matching(wanted, shapes, await self._light(ids)), 0)
-        found: list[JobRecord] = []
-        sources = await self._sources(wanted)
-        looked, most, widths = 0, _most(wanted), _widths(limit)
-        while looked < most:
-            width = min(next(widths), most - looked)
-            rows = await self._next(sources, wanted, below, width, down=True)
-            if not rows or rows[0].job <= above:
-                return JobPage(found, 0, looked)
-            some = await self._take(wanted, shapes, rows, limit - len(found))
-            found += some.jobs
-            looked += some.looked
-            if len(found) == limit:
-                return JobPage(found, found[-1].facts.id, looked)
-            below = rows[-1].job
-        return JobPage(found, below, looked)
+        return await self._walk(wanted, above, below, limit, down=True)
 
     async def sorted_jobs(
         self, wanted: JobFilter, sort: JobSort, after: Place | None, limit: int
@@ -129,24 +116,36 @@ class JobLists(ABC):
     # The orders
 
     async def _oldest(self, wanted: JobFilter, after: Place | None, limit: int) -> SortedPage:
-        shapes = await self._shapes_of(wanted)
         above, below = await self._range(wanted)
         above = max(above, after[1] if after else 0)
-        found: list[JobRecord] = []
+        page = await self._walk(wanted, above, below, limit, down=False)
+        return SortedPage(page.jobs, (0, page.next) if page.next else None, page.looked)
+
+    async def _walk(
+        self, wanted: JobFilter, above: int, below: int, limit: int, *, down: bool
+    ) -> JobPage:
+        """Returns the first that match between two ids, and reads these alone where that tells."""
+        shapes = await self._shapes_of(wanted)
         sources = await self._sources(wanted)
-        looked, most, widths = 0, _most(wanted), _widths(limit)
+        told = tells_state(wanted)
+        found: list[JobRecord] = []
+        ids: list[int] = []
+        at, looked, most, widths = below if down else above, 0, _most(wanted), _widths(limit)
         while looked < most:
             width = min(next(widths), most - looked)
-            rows = await self._next(sources, wanted, above, width, down=False)
-            if not rows or rows[0].job >= below:
-                return SortedPage(found, None, looked)
-            some = await self._take(wanted, shapes, rows, limit - len(found))
-            found += some.jobs
-            looked += some.looked
-            if len(found) == limit:
-                return SortedPage(found, (0, found[-1].facts.id), looked)
-            above = rows[-1].job
-        return SortedPage(found, (0, above), looked)
+            rows = await self._next(sources, wanted, at, width, down=down)
+            if not rows or (rows[0].job <= above if down else rows[0].job >= below):
+                return JobPage(found or await self._views(ids), 0, looked)
+            looked, at = looked + len(rows), rows[-1].job
+            if told:
+                ids += (await self._candidates(wanted, shapes, rows))[: limit - len(ids)]
+            else:
+                found += (await self._take(wanted, shapes, rows, limit - len(found))).jobs
+            if len(found) + len(ids) == limit:
+                return JobPage(
+                    found or await self._views(ids), ids[-1] if told else found[-1].facts.id, looked
+                )
+        return JobPage(found or await self._views(ids), at, looked)
 
     async def _longest_running(
         self, wanted: JobFilter, after: Place | None, limit: int
@@ -375,7 +374,7 @@ class JobLists(ABC):
         if wanted.dead or wanted.current:
             return len(await self._matching(wanted, shapes, rows))
         ids = await self._candidates(wanted, shapes, rows)
-        if not states or states <= ENDED_CODES:
+        if tells_state(wanted):
             return len(ids)
         ended = {row.job: row.ended for row in rows}
         leases = await self._leases(ids)
@@ -497,4 +496,4 @@ def _most(wanted: JobFilter) -> int:
 def _widths(limit: int) -> Iterator[int]:
     """Yields how many rows to read at once: few at first, then more, as ever fewer match."""
     first = 2 * max(LEAST, limit)
-    return (min(first << doubled, WIDEST) for doubled in itertools.count())
+    return (min(first << 2 * times, WIDEST) for times in itertools.count())

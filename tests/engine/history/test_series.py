@@ -40,7 +40,7 @@ async def gather(rig: Rig) -> int:
 
 
 async def rows_of(rig: Rig, kind: SeriesKind, step: int = MINUTE) -> list[SeriesRow]:
-    return await rig.store.read(lambda tx: tx.series.between(kind, step, 0, 2**62))
+    return await rig.store.read(lambda tx: tx.series.between([kind], step, 0, 2**62))
 
 
 async def added_up(rig: Rig, step: int = MINUTE, queue: str | None = None) -> Figures:

@@ -14,7 +14,7 @@ ADMIN = Identity(0, "tests", Role.ADMIN)
 
 
 async def _plans(rig: Rig, step: int = BY_MINUTE) -> list[Any]:
-    rows = await rig.store.read(lambda tx: tx.series.between(SeriesKind.PLAN, step, 0, 2**60))
+    rows = await rig.store.read(lambda tx: tx.series.between([SeriesKind.PLAN], step, 0, 2**60))
     return [(row.name, read_plan(row)) for row in rows]
 
 

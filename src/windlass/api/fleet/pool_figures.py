@@ -28,7 +28,7 @@ async def read_past(
 ) -> PoolPast:
     """Reads the figures of a pool between two times, as far back as one answer may show."""
     span = span_of(max(begin, end - MOST_SLOTS * HOUR), end, tx.now, detail_ms, pools)
-    rows = await tx.series.between(SeriesKind.PLAN, span.step, span.start, span.end)
+    rows = await tx.series.between([SeriesKind.PLAN], span.step, span.start, span.end)
     return PoolPast(span, {row.at: read_plan(row) for row in rows if row.name == name})
 
 

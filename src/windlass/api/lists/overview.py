@@ -24,7 +24,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment, parse_moment
 from windlass.engine.engine import Engine
-from windlass.engine.history.series import Depths, Pair, read_current
+from windlass.engine.history.series import Depths, Pair, read_counted
 from windlass.ports.store import ReadTx
 from windlass.wire.overview import Overview, QueueFigures
 
@@ -78,9 +78,9 @@ class Overviews:
         point: PastPoint | None,
         shown: Callable[[str], bool],
     ) -> Overview:
-        current = await read_current(tx)
+        current, totals = await read_counted(tx)
         depths = (
-            await depths_now(tx, self._engine.catalog, current)
+            await depths_now(tx, self._engine.catalog, current, totals)
             if point is None
             else await depths_at(tx, self._engine.catalog, point)
         )
@@ -88,12 +88,13 @@ class Overviews:
         span = span_of(start, end, tx.now, detail, len(depths))
         # A slot that goes on after the moment that is looked at would tell about its future.
         until = span.end if point is None else slot_of(point.at, span.step)
-        rows = await tx.series.between(SeriesKind.WORK, span.step, span.start, until)
-        mine = [row for row in rows if shown(row.namespace)]
+        kinds = (SeriesKind.WORK, SeriesKind.WORKERS, SeriesKind.POOL)
+        rows = await tx.series.between(kinds, span.step, span.start, until)
+        mine = [row for row in rows if row.kind == SeriesKind.WORK and shown(row.namespace)]
         now = {pair: depth for pair, depth in depths.items() if shown(pair[0])}
         sampled = min(current.until, until) if current is not None else span.start
         table = _Table(span, sampled, mine, now)
-        fleet = await self._fleet(tx, span, until, point)
+        fleet = await self._fleet(tx, span, rows, point)
         return Overview(
             since=format_moment(start),
             until=format_moment(end),
@@ -110,13 +111,10 @@ class Overviews:
             pools=fleet.pools,
         )
 
-    async def _fleet(self, tx: ReadTx, span: Span, until: int, point: PastPoint | None) -> _Fleet:
-        workers: dict[str, dict[int, int]] = {}
-        for row in await tx.series.between(SeriesKind.WORKERS, span.step, span.start, until):
-            workers.setdefault(row.name, {})[row.at] = sum(read_counts(row).values())
-        pools: dict[str, dict[int, int]] = {}
-        for row in await tx.series.between(SeriesKind.POOL, span.step, span.start, until):
-            pools.setdefault(row.name, {})[row.at] = sum(read_counts(row).values())
+    async def _fleet(
+        self, tx: ReadTx, span: Span, rows: Sequence[SeriesRow], point: PastPoint | None
+    ) -> _Fleet:
+        workers, pools = _sums(rows, SeriesKind.WORKERS), _sums(rows, SeriesKind.POOL)
         if point is None:
             counts = await tx.series.workers_by_status()
             now = {WorkerStatus(code).name.lower(): count for code, count in counts.items()}
@@ -128,6 +126,15 @@ class Overviews:
             {n: [at.get(s) for s in span.slots] for n, at in workers.items()},
             {n: [at.get(s) for s in span.slots] for n, at in pools.items()},
         )
+
+
+def _sums(rows: Iterable[SeriesRow], kind: SeriesKind) -> dict[str, dict[int, int]]:
+    """Returns the sum of the counts of each name and time."""
+    found: dict[str, dict[int, int]] = {}
+    for row in rows:
+        if row.kind == kind:
+            found.setdefault(row.name, {})[row.at] = sum(read_counts(row).values())
+    return found
 
 
 class _Table:

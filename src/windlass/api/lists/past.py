@@ -10,7 +10,7 @@ from windlass.domain.rows.series import STEPS, Mark, SeriesKind, read_figures, r
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment, parse_moment
-from windlass.engine.history.series import Depths, read_totals
+from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
@@ -59,12 +59,12 @@ async def _last_by(tx: ReadTx, at: int) -> int:
     return low
 
 
-async def depths_now(tx: ReadTx, catalog: Catalog, counted: Mark | None) -> Depths:
+async def depths_now(tx: ReadTx, catalog: Catalog, counted: Mark | None, totals: Depths) -> Depths:
     """Returns jobs by state of each namespace and queue, now unless too much has happened.
 
-    `counted` is how far events are added up already.
+    `counted` is how far events are added up already, to `totals`.
     """
-    depths = {} if counted is None else await read_totals(tx)
+    depths = {} if counted is None else totals
     after = 0 if counted is None else counted.seq
     await _add(tx, catalog, depths, after, await tx.log.newest(), MOST_NEW)
     return depths
@@ -80,7 +80,7 @@ async def depths_at(tx: ReadTx, catalog: Catalog, point: PastPoint) -> Depths:
                 break
             mark = read_mark(row)
             if mark.until <= point.at and mark.seq <= point.seq:
-                found = await tx.series.between(SeriesKind.WORK, step, row.at, row.at + 1)
+                found = await tx.series.between([SeriesKind.WORK], step, row.at, row.at + 1)
                 depths = {(r.namespace, r.name): read_figures(r).depth for r in found}
                 if await _add(tx, catalog, depths, mark.seq, point.seq, MOST_EVENTS):
                     return depths

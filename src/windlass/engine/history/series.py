@@ -54,7 +54,9 @@ async def account(work: Work, events: int) -> Counted:
     settled = work.now - SETTLED_MS
     upto, moves = await series.moves(position, settled, events)
     await work.catalog.know(work.tx, {move.shape for move in moves if move.shape is not None})
-    tally = _Tally(work, await read_totals(work.tx), await _begin(work, moves, settled))
+    known, totals = await read_counted(work.tx)
+    first = moves[0].at if moves else settled
+    tally = _Tally(work, totals, known or Mark(0, slot_of(first, MINUTE)))
     for move in moves:
         if not tally.advance(slot_of(move.at, MINUTE)):
             upto = move.seq - 1
@@ -77,22 +79,17 @@ async def note_shapes(work: Work, jobs: Mapping[int, JobFacts]) -> None:
     await work.tx.series.put(rows)
 
 
-async def read_totals(tx: ReadTx) -> Depths:
-    """Returns jobs by state of each namespace and queue, as far as events are counted."""
-    rows = await tx.series.between(SeriesKind.TOTAL, 0, 0, 1)
-    return {(row.namespace, row.name): read_counts(row) for row in rows}
+async def read_counted(tx: ReadTx) -> tuple[Mark | None, Depths]:
+    """Returns how far minutes are written (None: not one yet), and jobs by state up to there.
 
-
-async def read_current(tx: ReadTx) -> Mark | None:
-    """Returns how far minutes are written; None before the first."""
-    rows = await tx.series.between(SeriesKind.MARK, 0, 0, 1)
-    return read_mark(rows[0]) if rows else None
-
-
-async def _begin(work: Work, moves: list[Move], settled: int) -> Mark:
-    """Returns how far minutes are written: in the beginning, up to the first event."""
-    known = await read_current(work.tx)
-    return known or Mark(0, slot_of(moves[0].at if moves else settled, MINUTE))
+    The jobs are those of each namespace and queue, as far as events are counted.
+    """
+    rows = await tx.series.between((SeriesKind.MARK, SeriesKind.TOTAL), 0, 0, 1)
+    marks = [read_mark(row) for row in rows if row.kind == SeriesKind.MARK]
+    totals = {
+        (row.namespace, row.name): read_counts(row) for row in rows if row.kind == SeriesKind.TOTAL
+    }
+    return marks[0] if marks else None, totals
 
 
 class _Tally:
@@ -161,7 +158,7 @@ class _Tally:
             if not mine:
                 continue
             start, end = min(key.at for key in mine), max(key.at for key in mine) + 1
-            for row in await series.between(SeriesKind.WORK, step, start, end):
+            for row in await series.between([SeriesKind.WORK], step, start, end):
                 added = self._figures.get(SeriesKey(*row[:5]))
                 if added is not None:
                     self._add(SeriesKey(*row[:5]), read_figures(row), added)

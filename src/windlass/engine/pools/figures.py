@@ -29,7 +29,7 @@ async def note_plans(work: Work, fleet: Fleet, verdicts: Sequence[Verdict]) -> N
     found = {verdict.pool: _figures(pools[verdict.pool], verdict) for verdict in verdicts}
     for step in STEPS:
         at = slot_of(work.now, step)
-        known = await series.between(SeriesKind.PLAN, step, at, at + 1)
+        known = await series.between([SeriesKind.PLAN], step, at, at + 1)
         earlier = {row.name: read_plan(row) for row in known}
         for name, figures in found.items():
             before = earlier.get(name)

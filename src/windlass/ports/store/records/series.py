@@ -40,8 +40,14 @@ class SeriesRead(Protocol):
         """
         ...
 
-    async def between(self, kind: int, step: int, start: int, end: int) -> list[SeriesRow]:
-        """Returns rows from `start` on and before `end`, ascending by time, namespace and name."""
+    async def between(
+        self, kinds: Sequence[int], step: int, start: int, end: int
+    ) -> list[SeriesRow]:
+        """Returns rows from `start` on and before `end`.
+
+        They ascend by time, namespace and name; those of one kind come after those of another, in
+        the order of `kinds`.
+        """
         ...
 
     async def last(self, kind: int, step: int, before: int) -> SeriesRow | None:

@@ -83,8 +83,10 @@ class MemorySeries:
                 found[event.worker] += enters - leaves
         return dict(sorted(found.items()))
 
-    async def between(self, kind: int, step: int, start: int, end: int) -> list[SeriesRow]:
-        return self._rows(kind, step, start, end)
+    async def between(
+        self, kinds: Sequence[int], step: int, start: int, end: int
+    ) -> list[SeriesRow]:
+        return [row for kind in kinds for row in self._rows(kind, step, start, end)]
 
     async def last(self, kind: int, step: int, before: int) -> SeriesRow | None:
         found = self._rows(kind, step, 0, before)

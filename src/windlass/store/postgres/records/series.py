@@ -38,8 +38,10 @@ class PostgresSeries:
         rows = await self._session.fetch("held_since", after, upto)
         return {row[0]: row[1] for row in rows}
 
-    async def between(self, kind: int, step: int, start: int, end: int) -> list[SeriesRow]:
-        rows = await self._session.fetch("series_between", kind, step, start, end)
+    async def between(
+        self, kinds: Sequence[int], step: int, start: int, end: int
+    ) -> list[SeriesRow]:
+        rows = await self._session.fetch("series_between", list(kinds), step, start, end)
         return list(map(SeriesRow._make, rows))
 
     async def last(self, kind: int, step: int, before: int) -> SeriesRow | None:

@@ -42,9 +42,11 @@ RETURNING value
 SELECT value FROM meta WHERE name = 'series_seq'
 
 -- name: series_between
--- A stretch of the primary key.
-SELECT kind, step, at, namespace, name, body FROM series
-WHERE kind = $1 AND step = $2 AND at >= $3 AND at < $4 ORDER BY at, namespace, name
+-- Of each kind a stretch of the primary key.
+SELECT s.kind, s.step, s.at, s.namespace, s.name, s.body
+FROM unnest($1::integer[]) WITH ORDINALITY AS wanted (kind, place)
+JOIN series AS s ON s.kind = wanted.kind AND s.step = $2 AND s.at >= $3 AND s.at < $4
+ORDER BY wanted.place, s.at, s.namespace, s.name
 
 -- name: last_series
 -- The end of a stretch of the primary key.

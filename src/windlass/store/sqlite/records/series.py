@@ -40,9 +40,14 @@ class SqliteSeries:
         rows: list[Row] = self._execute(QUERIES["held_since"], (after, upto)).fetchall()
         return dict(rows)
 
-    async def between(self, kind: int, step: int, start: int, end: int) -> list[SeriesRow]:
-        rows = self._execute(QUERIES["series_between"], (kind, step, start, end))
-        return list(map(SeriesRow._make, rows))
+    async def between(
+        self, kinds: Sequence[int], step: int, start: int, end: int
+    ) -> list[SeriesRow]:
+        found: list[SeriesRow] = []
+        for kind in kinds:
+            rows = self._execute(QUERIES["series_between"], (kind, step, start, end))
+            found += map(SeriesRow._make, rows)
+        return found
 
     async def last(self, kind: int, step: int, before: int) -> SeriesRow | None:
         rows: list[Row] = self._execute(QUERIES["last_series"], (kind, step, before)).fetchall()
