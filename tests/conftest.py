@@ -35,6 +35,8 @@ os.environ.setdefault("WINDLASS_CONTAINER_ENGINE", "off")
 
 # Else each program that a test starts would compile Windlass anew, which takes it half a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Programs must write their lines at once by themselves.
+os.environ.pop("PYTHONUNBUFFERED", None)
 sys.dont_write_bytecode = False
 
 # A run in the background may ignore SIGINT, and so would every program that a test starts.

@@ -4,6 +4,7 @@ This module must stay light: it answers `windlass --version` alone and loads eve
 command line library included, when a command needs it.
 """
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,9 @@ SERVICES: Final = ("server", "up", WORKER)  # they export spans of their own
 
 def main() -> None:
     """Runs the `windlass` program."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Else a pipe, such as that of a service manager, gets lines only when there are many.
+        sys.stdout.reconfigure(line_buffering=True)
     run_and_exit(lambda: run_command(sys.argv[1:]))
 
 

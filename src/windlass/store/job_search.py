@@ -1,6 +1,5 @@
 """Searches the texts of jobs for words and regular expressions."""
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -47,7 +46,9 @@ def searches(wanted: JobFilter) -> bool:
 
 def found_in(wanted: JobFilter, row: JobText) -> bool:
     """Returns whether a job has the text and the pattern of a filter."""
-    texts = list(_texts(row))
+    spec = _decode(row.spec)
+    found = (spec.name, spec.task, _command_of(spec), row.message, row.reason)
+    texts = [text[:LONGEST] for text in found if text]
     if wanted.text is not None:
         sought = wanted.text.casefold()
         starts = str(row.job).startswith(sought)
@@ -57,17 +58,12 @@ def found_in(wanted: JobFilter, row: JobText) -> bool:
     return wanted.pattern is None or compile_pattern(wanted.pattern)("\n".join(texts))
 
 
-def _texts(row: JobText) -> Iterator[str]:
-    spec = _decode(row.spec)
-    found = spec.name, spec.task, _command_of(spec), row.message, row.reason
-    return (text[:LONGEST] for text in found if text)
-
-
 def _command_of(spec: _Searched) -> str:
     """Returns a program with its arguments, a function's name, or what other tasks were given."""
     try:
         command = _command(spec.args)
     except msgspec.DecodeError:
         command = _Command()
-    told = " ".join(command.argv) or command.function
-    return told or bytes(spec.args)[: 4 * LONGEST].decode(errors="ignore")
+    if command.argv:
+        return " ".join(command.argv)
+    return command.function or bytes(spec.args)[: 4 * LONGEST].decode(errors="ignore")
