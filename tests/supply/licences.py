@@ -29,6 +29,7 @@ ALLOWED_FOR_TOOLS: Final = ALLOWED | {
 # Names that packages use for licences, and what they mean.
 MEANINGS: Final = {
     "3-clause bsd license": "BSD-3-Clause",
+    "apache 2": "Apache-2.0",
     "apache 2.0": "Apache-2.0",
     "apache license 2.0": "Apache-2.0",
     "apache software license": "Apache-2.0",

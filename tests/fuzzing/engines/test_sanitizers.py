@@ -10,6 +10,7 @@ from tests.support.running import run
 from windlass.fuzzing.config.finding_settings import SignatureSettings
 from windlass.fuzzing.engines.engine import Verdict
 from windlass.fuzzing.engines.frames import Frame, clean_function, frames_in, own_functions
+from windlass.fuzzing.engines.sanitizers import needs_address_space
 from windlass.fuzzing.engines.signature import Signature, signature_of, with_stack
 from windlass.fuzzing.processes.runner import ExitStatus
 
@@ -181,3 +182,19 @@ def test_inputs_that_run_at_once_within_a_limit_all_get_their_whole_report(tmp_p
 
     titles = {verdict.title for verdict in run(all_at_once())}
     assert titles == {f"{FREED} in solver::Clause::weight < solver::reduce"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "=====\nERROR: Failed to mmap\n",
+        "==7==ERROR: AddressSanitizer failed to allocate 0xdfff0001000 bytes",
+        "==7==FATAL: AddressSanitizer: internal allocator is out of memory",
+        "==7==ERROR: Failed to protect the shadow gap. AddressSanitizer cannot proceed correctly.",
+    ],
+)
+def test_a_sanitizer_that_may_not_map_enough_is_known_whenever_the_limit_reached_it(
+    said: str,
+) -> None:
+    assert needs_address_space(said)
+    assert not needs_address_space("ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1")

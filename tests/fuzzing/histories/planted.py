@@ -22,7 +22,7 @@ from windlass.fuzzing.roles.engine_factory import fresh_folder
 from windlass.fuzzing.roles.findings_run import FindingsRun
 from windlass.fuzzing.sources.mirror import Mirror
 
-LIMIT_MS = 60_000  # a limit, not a wait
+LIMIT_MS = 300_000  # a limit, not a wait
 SHORT_MS = 300  # of one input, where a history is about slow ones
 SOLVER = """
 name: scripted

@@ -16,9 +16,10 @@ from tests.support.debian import missing_reason
 from tests.support.running import run
 
 LONG = bool(os.environ.get("WINDLASS_FUZZ_LONG"))
-FIND_MS = 900_000 if LONG else 120_000  # a limit: the run ends at the first bug
+FIND_MS = 900_000  # a limit: the run ends at the first bug; a tenth of it is for triage
 DUPLICATES = int(LONG)  # engines reach a bug on several ways
 FIXED_MS = 60_000 if LONG else 3_000
+FIXED_RUNS = 5
 DESCRIPTION = """
 name: scripted
 repository: {repository}
@@ -100,7 +101,10 @@ def test_a_planted_bug_is_found_dated_and_closed_by_its_fix_alone(
         assert any(one.state == "open" for one in found), name
         assert {one.introduced_by for one in found} == {commits["bug"]}
 
-    run(world.fuzz(commits["fixed"], budget_ms=FIXED_MS))
+    for _ in range(FIXED_RUNS):  # On a busy machine, one has no time for all inputs.
+        run(world.fuzz(commits["fixed"], budget_ms=FIXED_MS))
+        if all(one.state == "closed" for one in run(findings_of(world))):
+            break
     for closed in run(findings_of(world)):
         assert (closed.state, len(closed.origins)) == ("closed", 1)
         assert closed.closed_in == commits["fixed"] or LONG

@@ -125,7 +125,7 @@ def test_a_function_in_a_home_that_jobs_do_not_see_is_reported_with_the_reason(
 
     async def scene(rig: Rig) -> None:
         executors = load_executors(["python"])
-        (python,) = executors.values()
+        python = executors["python"]
         assert isinstance(python, KnowsFunctions)
         async with rig.agent(executors=executors, shares=(SOURCES,), isolation=sandbox):
             known = asyncio.Event()

@@ -16,7 +16,9 @@ _LEAK: Final = re.compile(r"^(?:Direct|Indirect) leak of", re.MULTILINE)
 _WORDS: Final = re.compile(r"[\w-]+(?: [\w-]+)?")
 _CANNOT_START: Final = re.compile(
     r"ReserveShadowMemoryRange failed|Sanitizer(?: failed to allocate|: CHECK failed: "
-    r"sanitizer_(?:allocator|common|posix|linux))|Shadow memory range interleaves"
+    r"sanitizer_(?:allocator|common|posix|linux))|Shadow memory range interleaves|"
+    r"Sanitizer: internal allocator is out of memory|Failed to protect the shadow gap|"
+    r"ERROR: Failed to mmap"
 )
 _DEADLY: Final = ("deadly signal", "fuzz target exited", "fuzz target overwrites")
 
