@@ -494,6 +494,6 @@ def _most(wanted: JobFilter) -> int:
 
 
 def _widths(limit: int) -> Iterator[int]:
-    """Yields how many rows to read at once: few at first, then more, as ever fewer match."""
+    """Yields how many rows to read at once: few at first, then four times as many each time."""
     first = 2 * max(LEAST, limit)
     return (min(first << 2 * times, WIDEST) for times in itertools.count())

@@ -4,8 +4,8 @@
 do not send the same, and removes it once it has arrived. An alarm that is over is not repeated.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -14,7 +14,7 @@ from windlass.fuzzing.alarms.sender import Alarm, Place, deliver, id_of, places_
 from windlass.fuzzing.buckets.layout import state_key
 from windlass.fuzzing.config.alarm_settings import AlarmSettings
 from windlass.fuzzing.findings.markdown import one_line
-from windlass.fuzzing.state.documents import Codec, Health, MalformedFile, Version
+from windlass.fuzzing.state.documents import Health, struct_codec
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import StateFile
 
@@ -146,18 +146,4 @@ async def _update(
         notify(f"what became of an alarm was not recorded: {error}")
 
 
-def _decode(body: bytes, _: Mapping[str, str]) -> tuple[Outbox, Version]:
-    try:
-        fields = msgspec.json.decode(body, type=dict[str, Any])
-        version = msgspec.convert(fields.pop("version", {}), Version)
-        return msgspec.convert(fields, Outbox), version
-    except msgspec.MsgspecError as error:
-        raise MalformedFile(str(error)) from None
-
-
-def _encode(outbox: Outbox, version: Version) -> tuple[bytes, dict[str, str]]:
-    document = {**msgspec.to_builtins(outbox), "version": msgspec.to_builtins(version)}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n", {}
-
-
-OUTBOX: Final[Codec[Outbox]] = Codec("alarms.json", Outbox(), _decode, _encode)
+OUTBOX: Final = struct_codec("alarms.json", Outbox, Outbox())

@@ -1,13 +1,12 @@
 """The stored record of one bug: its inputs, its signatures, and each time that it came."""
 
 import base64
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from windlass.fuzzing.config.finding_settings import FailureKind
-from windlass.fuzzing.state.documents import Codec, MalformedFile, Version
+from windlass.fuzzing.state.documents import Codec, struct_codec
 
 State = Literal["open", "flaky", "quarantined", "closed"]
 BranchState = Literal["alive", "fixed", "unsure"]
@@ -215,18 +214,4 @@ def shorten(output: str, limit: int = OUTPUT) -> str:
     return f"{output[:half]}\n[{len(output) - limit} characters left out]\n{output[-half:]}"
 
 
-def _decode(body: bytes, _: Mapping[str, str]) -> tuple[Finding | None, Version]:
-    try:
-        fields = msgspec.json.decode(body, type=dict[str, Any])
-        version = msgspec.convert(fields.pop("version", {}), Version)
-        return msgspec.convert(fields, Finding), version
-    except msgspec.MsgspecError as error:
-        raise MalformedFile(str(error)) from None
-
-
-def _encode(finding: Finding | None, version: Version) -> tuple[bytes, dict[str, str]]:
-    document = {**msgspec.to_builtins(finding), "version": msgspec.to_builtins(version)}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n", {}
-
-
-FINDING: Final[Codec[Finding | None]] = Codec("finding.json", None, _decode, _encode)
+FINDING: Final[Codec[Finding | None]] = struct_codec("finding.json", Finding, None)

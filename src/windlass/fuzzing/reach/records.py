@@ -1,13 +1,12 @@
 """The record of what a commit's fuzzing reached that nothing had reached before."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from windlass.fuzzing.buckets.layout import check_commit, is_commit, reached_prefix
 from windlass.fuzzing.coverage.reach import News
-from windlass.fuzzing.state.documents import Codec, MalformedFile, Version
+from windlass.fuzzing.state.documents import struct_codec
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import StateFile
 
@@ -40,21 +39,7 @@ class CommitReach(msgspec.Struct, frozen=True, kw_only=True):
     targets: dict[str, TargetReach] = {}
 
 
-def _decode(body: bytes, _: Mapping[str, str]) -> tuple[CommitReach, Version]:
-    try:
-        fields = msgspec.json.decode(body, type=dict[str, Any])
-        version = msgspec.convert(fields.pop("version", {}), Version)
-        return msgspec.convert(fields, CommitReach), version
-    except msgspec.MsgspecError as error:
-        raise MalformedFile(str(error)) from None
-
-
-def _encode(reach: CommitReach, version: Version) -> tuple[bytes, dict[str, str]]:
-    document = {**msgspec.to_builtins(reach), "version": msgspec.to_builtins(version)}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n", {}
-
-
-REACHED: Final[Codec[CommitReach]] = Codec("reached.json", CommitReach(), _decode, _encode)
+REACHED: Final = struct_codec("reached.json", CommitReach, CommitReach())
 
 
 class ReachRecords:

@@ -150,6 +150,25 @@ class Codec(Generic[T]):
     encode: Callable[[T, Version], tuple[bytes, dict[str, str]]]
 
 
+def struct_codec(file: str, kind: type[Any], empty: T, *, indented: bool = True) -> Codec[T]:
+    """Returns the codec of a file whose object is a struct of this kind, with the version."""
+
+    def decode(body: bytes, _: Mapping[str, str]) -> tuple[T, Version]:
+        try:
+            fields = msgspec.json.decode(body, type=dict[str, Any])
+            version = msgspec.convert(fields.pop("version", {}), Version)
+            return msgspec.convert(fields, kind), version
+        except msgspec.MsgspecError as error:
+            raise MalformedFile(str(error)) from None
+
+    def encode(document: T, version: Version) -> tuple[bytes, dict[str, str]]:
+        fields = {**msgspec.to_builtins(document), "version": msgspec.to_builtins(version)}
+        body = msgspec.json.encode(fields)
+        return (msgspec.json.format(body, indent=2) if indented else body) + b"\n", {}
+
+    return Codec(file, empty, decode, encode)
+
+
 def parse(body: bytes) -> Any:
     """Parses JSON, or raises `MalformedFile`."""
     try:

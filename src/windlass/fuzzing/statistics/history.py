@@ -4,14 +4,13 @@ The newest runs are kept one by one. Older ones are added up by day, target and 
 oldest days are forgotten.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import state_key
-from windlass.fuzzing.state.documents import Codec, MalformedFile, Version
+from windlass.fuzzing.state.documents import struct_codec
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import StateFile
 
@@ -111,21 +110,7 @@ def add_to_day(days: list[DayPoint], run: RunPoint) -> list[DayPoint]:
     return sorted([*days, fresh], key=lambda one: one.day)
 
 
-def _decode(body: bytes, _: Mapping[str, str]) -> tuple[History, Version]:
-    try:
-        fields = msgspec.json.decode(body, type=dict[str, Any])
-        version = msgspec.convert(fields.pop("version", {}), Version)
-        return msgspec.convert(fields, History), version
-    except msgspec.MsgspecError as error:
-        raise MalformedFile(str(error)) from None
-
-
-def _encode(history: History, version: Version) -> tuple[bytes, dict[str, str]]:
-    document = {**msgspec.to_builtins(history), "version": msgspec.to_builtins(version)}
-    return msgspec.json.encode(document) + b"\n", {}
-
-
-HISTORY: Final[Codec[History]] = Codec("history.json", History(), _decode, _encode)
+HISTORY: Final = struct_codec("history.json", History, History(), indented=False)
 
 
 def history_file(pipeline: Pipeline) -> StateFile[History]:

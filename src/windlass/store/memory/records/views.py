@@ -225,19 +225,9 @@ class MemoryViews(Views):
         return sum(1 for _ in islice(found, most))
 
     async def ready_within(self, spans: Sequence[ReadySpan], most: int) -> list[int]:
+        ready = [(one.shape, (one.rank, one.job)) for one in self._tables.ready]
         return [
-            sum(
-                1
-                for _ in islice(
-                    (
-                        ticket
-                        for ticket in self._tables.ready
-                        if ticket.shape == span.shape
-                        and span[1:3] <= (ticket.rank, ticket.job) < span[3:5]
-                    ),
-                    most,
-                )
-            )
+            min(most, sum(s == span.shape and span[1:3] <= at < span[3:5] for s, at in ready))
             for span in spans
         ]
 
