@@ -115,6 +115,10 @@ def test_who_may_see_one_namespace_learns_nothing_of_others() -> None:
             red = await server.role(Role.VIEWER, "red")
             assert "secretive" not in (await red.get("/api/v1/pools/plan")).text
             assert (await red.get("/api/v1/pools/costs")).json()["costs"] == []
+            for state in ("queued", "running"):  # it guesses the number of a shape
+                query: dict[str, Any] = {"shape": [1], "state": state}
+                told = (await red.get("/api/v1/pools/plan/jobs", params=query)).json()
+                assert told == {"jobs": [], "next": None, "looked": 0, "as_of": None}
 
     run(play())
 
