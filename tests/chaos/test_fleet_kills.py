@@ -79,13 +79,11 @@ async def play(folder: Path, store: str, servers: int) -> None:
             await until("all jobs ended", all_ended, LIMIT_S, POLL_S)
             ended = await client.jobs(limit=2 * JOBS)
 
-        async def all_enrolled() -> bool:
+        async def all_obey_signals() -> bool:
             # A worker that is told to stop before it has started up is ended by the signal.
-            _, said = await fleet.run("workers", "--json")
-            alive = {w["name"] for w in json.loads(said) if w["status"] in ("idle", "busy")}
-            return fleet.workers <= alive
+            return fleet.workers_obey
 
-        await until("all workers enrolled", all_enrolled, LIMIT_S, POLL_S)
+        await until("all workers started up", all_obey_signals, LIMIT_S, POLL_S)
         assert len(ids) == len(set(ids)) == JOBS
         assert sorted(job.id for job in ended) == sorted(ids)
         assert Counter(job.state for job in ended) == {"completed": JOBS}

@@ -34,7 +34,7 @@ def test_a_command_gets_the_options_before_it(up: Program, tmp_path: Path) -> No
     data = {"WINDLASS_DATA": str(tmp_path)}
     found = up.spawn("--data", str(up.data), "--namespace", "early", "jobs", **data)
     assert (found.returncode, job in found.stdout) == (0, True), found.stderr
-    none = up.spawn("--data", str(up.data), "--namespace", "other", "jobs", **data)
+    none = up.spawn("--data", str(up.data), "--namespace", "unused", "jobs", **data)
     assert none.stdout == "no jobs\n"
     listed = up.spawn("workers", "--data", str(up.data), "list", "--json", **data)
     assert (listed.returncode, listed.stdout[:1]) == (0, "["), listed.stderr

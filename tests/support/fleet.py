@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -117,9 +118,10 @@ class Fleet:
             await self.start_worker(f"worker-{len(self.killed) + 100}")
 
     @property
-    def workers(self) -> set[str]:
-        """The names of the workers that run."""
-        return {name for name in self._running if name.startswith("worker")}
+    def workers_obey(self) -> bool:
+        """Whether all workers that run have a handler for SIGTERM yet."""
+        running = self._running.items()
+        return all(_obeys(p.process.pid) for name, p in running if name.startswith("worker"))
 
     async def stop(self) -> dict[str, int | None]:
         """Tell all to stop, workers first; how they ended."""
@@ -171,3 +173,9 @@ class Fleet:
         """The ends of the processes' logs, for the message of a failure."""
         logs = sorted(self._folder.glob("*.log"))
         return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
+
+
+def _obeys(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)

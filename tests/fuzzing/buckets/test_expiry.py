@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
 
 from tests.support.s3 import S3Server
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.fuzzing.buckets.expiry import merge_rules, rule_for, set_expiry_rule
+from windlass.fuzzing.buckets.expiry import ensure_bucket, merge_rules, rule_for, set_expiry_rule
 
 OTHER: dict[str, Any] = {
     "ID": "logs",
@@ -40,7 +42,7 @@ def test_builds_of_a_solver_go_after_seven_days(client: Any) -> None:
 
 
 def test_rules_of_others_stay_and_ours_is_there_once(client: Any) -> None:
-    client.create_bucket(Bucket="lifecycle-others")
+    ensure_bucket(client, "lifecycle-others")
     client.put_bucket_lifecycle_configuration(
         Bucket="lifecycle-others", LifecycleConfiguration={"Rules": [OTHER]}
     )
@@ -51,6 +53,17 @@ def test_rules_of_others_stay_and_ours_is_there_once(client: Any) -> None:
         "windlass-fuzz-toy": ("solvers/toy/builds/", 7),
         "windlass-fuzz-second": ("solvers/second/builds/", 7),
     }
+
+
+def test_a_bucket_that_appears_meanwhile_is_taken(client: Any) -> None:
+    with Stubber(client) as answers:
+        answers.add_client_error("head_bucket", "404")
+        answers.add_client_error("create_bucket", "BucketAlreadyOwnedByYou")
+        ensure_bucket(client, "lifecycle-race")
+        answers.add_client_error("head_bucket", "404")
+        answers.add_client_error("create_bucket", "BucketAlreadyExists")
+        with pytest.raises(ClientError, match="BucketAlreadyExists"):  # somebody else's
+            ensure_bucket(client, "lifecycle-race")
 
 
 def test_an_older_rule_of_ours_is_replaced() -> None:

@@ -13,6 +13,7 @@ DAYS: Final = BUILDS_KEPT_MS // 86_400_000
 _KEPT_SETTINGS: Final = ("TransitionDefaultMinimumObjectSize",)
 _NONE_YET: Final = ("NoSuchLifecycleConfiguration",)
 _NO_BUCKET: Final = ("NoSuchBucket", "404", "NotFound")
+_OURS_ALREADY: Final = "BucketAlreadyOwnedByYou"
 _FORBIDDEN: Final = ("403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 _NO_ANSWER: Final = (
     "EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ConnectionClosedError",
@@ -64,7 +65,7 @@ def set_expiry_rule(bucket: str, solver: str, prefix: str = "") -> bool:
             endpoint_url=endpoint_of_environment() or None,
             region_name=os.environ.get("AWS_REGION") or None,
         )
-        _ensure_bucket(client, bucket, ClientError)
+        ensure_bucket(client, bucket)
         before = _rules(client, bucket, ClientError)
         if own in before["Rules"]:
             return False
@@ -78,15 +79,23 @@ def set_expiry_rule(bucket: str, solver: str, prefix: str = "") -> bool:
     return True
 
 
-def _ensure_bucket(client: Any, bucket: str, refused: type[Exception]) -> None:
+def ensure_bucket(client: Any, bucket: str) -> None:
+    """Creates the bucket unless it exists; another program may create it at the same time."""
+    refused = client.exceptions.ClientError
     try:
         client.head_bucket(Bucket=bucket)
+        return
     except refused as error:
         if _code(error) not in _NO_BUCKET:
             raise
-        region = client.meta.region_name
-        located = {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    region = client.meta.region_name
+    located = {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    try:
         client.create_bucket(Bucket=bucket, **({} if region in (None, "us-east-1") else located))
+    except refused as error:
+        # Also the answer if the request was repeated because the first answer was lost.
+        if _code(error) != _OURS_ALREADY:
+            raise
 
 
 def _rules(client: Any, bucket: str, refused: type[Exception]) -> dict[str, Any]:
