@@ -7,6 +7,7 @@ from typing import NamedTuple
 from windlass.api.fleet.services import FleetServices
 from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
+from windlass.api.lists.overview import Overviews
 from windlass.api.queries import Queries
 from windlass.api.rights import Rights
 from windlass.api.schedules.planning import EnginePlanning
@@ -38,6 +39,7 @@ class Services(NamedTuple):
 
     engine: Engine
     queries: Queries
+    overviews: Overviews
     jobs: Jobs
     workflows: Workflows
     graphs: WorkflowGraphs

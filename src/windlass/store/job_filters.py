@@ -1,6 +1,6 @@
 """Which jobs a list may show, and how their rows become views: the part without reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -45,6 +45,39 @@ class Candidate(NamedTuple):
     ended: int | None
 
 
+class RowFilter(NamedTuple):
+    """What of a filter the columns of a candidate tell; no states, and None as shapes, mean any."""
+
+    states: frozenset[int]
+    shapes: frozenset[int] | None
+
+    @property
+    def is_any(self) -> bool:
+        """Returns whether all jobs pass."""
+        return not self.states and self.shapes is None
+
+    @property
+    def ended(self) -> list[int]:
+        """Returns the wanted terminal states."""
+        return sorted(self.states & ENDED_CODES if self.states else ENDED_CODES)
+
+    @property
+    def is_open(self) -> bool:
+        """Returns whether open jobs may pass: of these a candidate does not tell the state."""
+        return not self.states or not self.states <= ENDED_CODES
+
+    def passing(self, rows: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Returns those that pass."""
+        states, shapes = self
+        if shapes is not None:
+            rows = [row for row in rows if row.shape in shapes]
+        if not states:
+            return rows
+        if self.is_open:
+            return [row for row in rows if not row.ended or row.ended in states]
+        return [row for row in rows if row.ended in states]
+
+
 class Standing(NamedTuple):
     """Where an open job waits: `state` and when it may start."""
 
@@ -78,14 +111,6 @@ def states_of(wanted: JobFilter) -> frozenset[int]:
     return states
 
 
-def may_match(row: Candidate, states: frozenset[int], shapes: frozenset[int] | None) -> bool:
-    if shapes is not None and row.shape not in shapes:
-        return False
-    if not states:
-        return True
-    return row.ended in states if row.ended else not states <= ENDED_CODES
-
-
 def allows(wanted: JobFilter, body: bytes) -> bool:
     shape = decode_shape(body)
     return (
@@ -115,19 +140,22 @@ def asks_spec(wanted: JobFilter) -> bool:
 
 
 def asks_record(wanted: JobFilter) -> bool:
-    """Returns whether `fits` has anything to check."""
+    """Returns whether `fitting` has anything to check."""
     times = wanted.created_from, wanted.created_to, wanted.finished_from, wanted.finished_to
     return any(at is not None for at in times) or bool(wanted.failures) or searches(wanted)
 
 
-def fits(wanted: JobFilter, row: JobText) -> bool:
-    """Returns whether a job passes the filters by time, failure and text."""
-    return (
-        _within(row.created_at, wanted.created_from, wanted.created_to)
-        and _within(row.finished_at, wanted.finished_from, wanted.finished_to)
-        and (not wanted.failures or row.failure in wanted.failures)
-        and (not searches(wanted) or found_in(wanted, row))
-    )
+def fitting(wanted: JobFilter, rows: Iterable[JobText]) -> list[int]:
+    """Returns the jobs that pass the filters by time, failure and text."""
+    if wanted.created_from is not None or wanted.created_to is not None:
+        start, end = wanted.created_from, wanted.created_to
+        rows = [row for row in rows if _within(row.created_at, start, end)]
+    if wanted.finished_from is not None or wanted.finished_to is not None:
+        start, end = wanted.finished_from, wanted.finished_to
+        rows = [row for row in rows if _within(row.finished_at, start, end)]
+    if wanted.failures:
+        rows = [row for row in rows if row.failure in wanted.failures]
+    return found_in(wanted, rows) if searches(wanted) else [row.job for row in rows]
 
 
 def text_of(record: JobRecord) -> JobText:
@@ -139,8 +167,6 @@ def text_of(record: JobRecord) -> JobText:
 
 
 def _within(at: int | None, start: int | None, end: int | None) -> bool:
-    if start is None and end is None:
-        return True
     return at is not None and (start is None or start <= at) and (end is None or at < end)
 
 

@@ -11,12 +11,11 @@ come from the event log, because an index of ends would make each of them cost m
 """
 
 import itertools
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Final
 
-from windlass.domain.rows.records import JobRecord, Lease, ShapeRow
+from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobCount, JobFilter, JobPage, JobSort, Place, SortedPage
 from windlass.domain.values.errors import InvalidInput
 from windlass.store.job_filters import (
@@ -30,19 +29,19 @@ from windlass.store.job_filters import (
     RETRYING,
     SUSPENDED,
     Candidate,
+    RowFilter,
     Source,
-    Standing,
     allows,
     asks_record,
     asks_spec,
     check_states,
     decode_shape,
-    fits,
-    may_match,
+    fitting,
     states_of,
     tells,
     tells_state,
 )
+from windlass.store.job_reads import JobReads, Seen, Stretch
 from windlass.store.job_search import JobText, searches
 
 SCAN: Final = 5_000  # rows that one call looks at
@@ -59,17 +58,19 @@ FIRST: Final = 2**62  # above every id
 _DEPTH: Final = "depth:"
 
 
-class JobLists(ABC):
+class JobLists(JobReads):
     """The lists of `ViewsRead`; each store adds how it reads."""
+
+    growth = 4  # how many times more rows a list reads if few of those before matched
 
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
         above, below = await self._range(wanted)
         below = min(cursor or FIRST, below)
         if wanted.key is not None:
-            shapes = await self._shapes_of(wanted)
+            row_filter = await self._row_filter(wanted)
             ids = await self._keyed(wanted)
             ids = sorted((job for job in ids if job < below), reverse=True)
-            return JobPage(await self._matching(wanted, shapes, await self._light(ids)), 0)
+            return JobPage(await self._matching(wanted, row_filter, await self._light(ids)), 0)
         return await self._walk(wanted, above, below, limit, down=True)
 
     async def sorted_jobs(
@@ -95,7 +96,7 @@ class JobLists(ABC):
         if wanted.key is not None:
             page = await self.jobs(wanted, 0, COUNTED)
             return JobCount(len(page.jobs), len(page.jobs), True)
-        shapes = await self._shapes_of(wanted)
+        row_filter = await self._row_filter(wanted)
         above, below = await self._range(wanted)
         sources = await self._sources(wanted)
         count = looked = 0
@@ -104,7 +105,7 @@ class JobLists(ABC):
             rows = await self._next(sources, wanted, below, CHUNK, down=True)
             if not rows or rows[0].job <= above:
                 return JobCount(count, looked, True)
-            count += await self._count(wanted, shapes, rows)
+            count += await self._count(wanted, row_filter, rows)
             looked += len(rows)
             below = rows[-1].job
         if sources != (Source.JOBS,):
@@ -125,35 +126,47 @@ class JobLists(ABC):
         self, wanted: JobFilter, above: int, below: int, limit: int, *, down: bool
     ) -> JobPage:
         """Returns the first that match between two ids, and reads these alone where that tells."""
-        shapes = await self._shapes_of(wanted)
+        row_filter = await self._row_filter(wanted)
         sources = await self._sources(wanted)
         told = tells_state(wanted)
         found: list[JobRecord] = []
         ids: list[int] = []
-        at, looked, most, widths = below if down else above, 0, _most(wanted), _widths(limit)
+        at, looked, most = below if down else above, 0, _most(wanted)
+        widths = itertools.repeat(limit) if _is_any(wanted, row_filter) else self._widths(limit)
         while looked < most:
-            width = min(next(widths), most - looked)
-            rows = await self._next(sources, wanted, at, width, down=down)
-            if not rows or (rows[0].job <= above if down else rows[0].job >= below):
+            stretch = Stretch(at, most - looked, min(next(widths), most - looked), down)
+            seen = await self._look(sources, wanted, row_filter, stretch)
+            first = seen.rows[0].job if seen.rows else seen.at
+            if not seen.at or (first <= above if down else first >= below):
                 return JobPage(found or await self._views(ids), 0, looked)
-            looked, at = looked + len(rows), rows[-1].job
+            looked, at = looked + seen.looked, seen.at
             if told:
-                ids += (await self._candidates(wanted, shapes, rows))[: limit - len(ids)]
+                some = await self._candidates(wanted, seen.rows, seen.texts)
+                ids += some[: limit - len(ids)]
             else:
-                found += (await self._take(wanted, shapes, rows, limit - len(found))).jobs
+                found += await self._take(wanted, row_filter, seen.rows, limit - len(found))
             if len(found) + len(ids) == limit:
                 return JobPage(
                     found or await self._views(ids), ids[-1] if told else found[-1].facts.id, looked
                 )
+            if seen.ended:
+                return JobPage(found or await self._views(ids), 0, looked)
         return JobPage(found or await self._views(ids), at, looked)
+
+    def _widths(self, limit: int) -> Iterator[int]:
+        """Yields how many rows to read at once: few at first, then ever more."""
+        first = 2 * max(LEAST, limit)
+        return (min(first * self.growth**times, WIDEST) for times in itertools.count())
 
     async def _longest_running(
         self, wanted: JobFilter, after: Place | None, limit: int
     ) -> SortedPage:
         """Sorts the leases, which are bounded by the fleet's slots."""
         check_states(wanted, JobSort.RUNNING, ACTIVE_CODES)
-        places = await self._leases_by_start(after or (-1, 0), SCAN)
-        return await self._pick(wanted, places, limit, len(places) == SCAN)
+        row_filter = await self._row_filter(wanted)
+        count = limit if _is_any(wanted, row_filter) else SCAN
+        places = await self._leases_by_start(after or (-1, 0), count)
+        return await self._pick(wanted, row_filter, places, limit, len(places) == count)
 
     async def _next_taken(self, wanted: JobFilter, after: Place | None, limit: int) -> SortedPage:
         """Merges the first ready jobs of each shape."""
@@ -163,26 +176,28 @@ class JobLists(ABC):
             hint = "filter by namespace, queue or task"
             message = f"one of the others: the jobs are of over {SHAPES} kinds"
             raise InvalidInput("sort", message, JobSort.PRIORITY, hint)
-        each = limit if not (asks_record(wanted) or asks_spec(wanted)) else CHUNK
+        known = RowFilter(frozenset(), None)  # they are queued, and of the wanted shapes
+        each = limit if _is_any(wanted, known) else CHUNK
         places = await self._ready_first(allowed, after or (-FIRST, 0), each)
-        return await self._pick(wanted, places[:each], limit, len(places) >= each)
+        return await self._pick(wanted, known, places[:each], limit, len(places) >= each)
 
     async def _pick(
-        self, wanted: JobFilter, places: Sequence[Place], limit: int, more: bool
+        self,
+        wanted: JobFilter,
+        row_filter: RowFilter,
+        places: Sequence[Place],
+        limit: int,
+        more: bool,
     ) -> SortedPage:
         """Returns those of the jobs at some places that match, in this order."""
-        shapes = await self._shapes_of(wanted)
         found: list[JobRecord] = []
         for start in range(0, len(places), CHUNK):
             part = places[start : start + CHUNK]
             keys = {job: key for key, job in part}
-            light = {row.job: row for row in await self._light(sorted(keys, reverse=True))}
-            rows = [light[job] for _, job in part if job in light]
-            some = await self._take(wanted, shapes, rows, limit - len(found))
-            found += some.jobs
+            found += await self._some(wanted, row_filter, list(keys), limit - len(found))
             if len(found) == limit:
                 last = found[-1].facts.id
-                return SortedPage(found, (keys[last], last), start + some.looked)
+                return SortedPage(found, (keys[last], last), start + len(part))
         return SortedPage(found, places[-1] if more and places else None, len(places))
 
     async def _last_finished(
@@ -190,7 +205,7 @@ class JobLists(ABC):
     ) -> SortedPage:
         """Walks the event log backwards; the place of a job is the number of its last event."""
         check_states(wanted, JobSort.FINISHED, ENDED_CODES)
-        shapes = await self._shapes_of(wanted)
+        row_filter = await self._row_filter(wanted)
         oldest, newest = await self._event_bounds()
         below = after[0] if after else newest + 1
         if after is None and wanted.finished_to is not None:
@@ -200,20 +215,17 @@ class JobLists(ABC):
             start = await self._event_behind(wanted.finished_from - SKEW_MS, oldest, newest)
             above = max(above, start - CHUNK)
         found: list[JobRecord] = []
-        looked, width = 0, 8 * max(LEAST, limit)  # a job has four events at least
+        looked, widths = 0, self._widths(limit)
         while looked < EVENTS and below > above + 1:
-            start, width = max(above + 1, below - width), 4 * CHUNK
-            ends = await self._ends_between(start, below)
-            light = {
-                r.job: r for r in await self._light(sorted({e[1] for e in ends}, reverse=True))
-            }
-            rows = [light[job] for _, job in ends if job in light]
-            found += (await self._take(wanted, shapes, rows, limit - len(found))).jobs
-            looked += below - start
+            start, count = max(above + 1, below - (EVENTS - looked)), next(widths)
+            ends = await self._ends_between(start, below, count)
+            numbers = {job: number for number, job in reversed(ends)}
+            jobs = list(dict.fromkeys(job for _, job in ends))
+            found += await self._some(wanted, row_filter, jobs, limit - len(found))
             if len(found) == limit:
-                numbers = {job: number for number, job in ends}
-                return SortedPage(found, (numbers[found[-1].facts.id], 0), looked)
-            below = start
+                return SortedPage(found, (numbers[found[-1].facts.id], 0), looked + len(ends))
+            start = ends[-1][0] if len(ends) == count else start
+            looked, below = looked + below - start, start
         return SortedPage(found, (below, 0) if below > above + 1 else None, looked)
 
     # Where times are
@@ -304,11 +316,25 @@ class JobLists(ABC):
         behind = [job for job in reversed(ids) if job > start][:width]
         return (await self._light(behind[::-1]))[::-1]
 
-    async def _shapes_of(self, wanted: JobFilter) -> frozenset[int] | None:
-        """Returns the shapes that the filter allows, None for all."""
-        if wanted.namespaces is None and wanted.queue is None and wanted.task is None:
-            return None
-        return frozenset(row.id for row in await self._shapes() if allows(wanted, row.body))
+    async def _look(
+        self,
+        sources: tuple[Source, ...] | list[int],
+        wanted: JobFilter,
+        row_filter: RowFilter,
+        stretch: Stretch,
+    ) -> Seen:
+        """Returns the next candidates that pass."""
+        rows = await self._next(sources, wanted, stretch.start, stretch.width, down=stretch.down)
+        ended = len(rows) < stretch.width and (isinstance(sources, list) or len(sources) == 1)
+        return Seen(row_filter.passing(rows), len(rows), rows[-1].job if rows else 0, ended)
+
+    async def _row_filter(self, wanted: JobFilter) -> RowFilter:
+        """Returns what candidates tell, with the shapes that the filter allows."""
+        shapes = None
+        if not (wanted.namespaces is None and wanted.queue is None and wanted.task is None):
+            known = await self._shapes()
+            shapes = frozenset(row.id for row in known if allows(wanted, row.body))
+        return RowFilter(states_of(wanted), shapes)
 
     async def _keyed(self, wanted: JobFilter) -> list[int]:
         namespaces = wanted.namespaces
@@ -319,31 +345,37 @@ class JobLists(ABC):
 
     # What matches
 
+    async def _some(
+        self, wanted: JobFilter, row_filter: RowFilter, ids: Sequence[int], limit: int
+    ) -> list[JobRecord]:
+        """Returns the first of these that match, in this order."""
+        if _is_any(wanted, row_filter):
+            return await self._views(ids[:limit])
+        light = {row.job: row for row in await self._light(sorted(ids, reverse=True))}
+        rows = [light[job] for job in ids if job in light]
+        return await self._take(wanted, row_filter, rows, limit)
+
     async def _take(
-        self,
-        wanted: JobFilter,
-        shapes: frozenset[int] | None,
-        rows: Sequence[Candidate],
-        limit: int,
-    ) -> JobPage:
+        self, wanted: JobFilter, row_filter: RowFilter, rows: Sequence[Candidate], limit: int
+    ) -> list[JobRecord]:
         """Returns the first that match, and reads little more than these."""
-        states = states_of(wanted)
-        likely = [row for row in rows if may_match(row, states, shapes)]
+        likely = row_filter.passing(rows)
         close = CHUNK if asks_record(wanted) or asks_spec(wanted) else max(LEAST, limit)
         found: list[JobRecord] = []
         for start in range(0, len(likely), close):
-            ids = await self._candidates(wanted, shapes, likely[start : start + close])
+            ids = await self._candidates(wanted, likely[start : start + close])
             while ids and len(found) < limit:
                 some, ids = ids[: max(LEAST, limit)], ids[max(LEAST, limit) :]
                 found += self._chosen(wanted, await self._views(some))
             if len(found) >= limit:
                 break
-        return JobPage(found[:limit], 0, len(rows))
+        return found[:limit]
 
     async def _matching(
-        self, wanted: JobFilter, shapes: frozenset[int] | None, rows: Sequence[Candidate]
+        self, wanted: JobFilter, row_filter: RowFilter, rows: Sequence[Candidate]
     ) -> list[JobRecord]:
-        return self._chosen(wanted, await self._views(await self._candidates(wanted, shapes, rows)))
+        ids = await self._candidates(wanted, row_filter.passing(rows))
+        return self._chosen(wanted, await self._views(ids))
 
     def _chosen(self, wanted: JobFilter, views: Sequence[JobRecord]) -> list[JobRecord]:
         """Returns those that are in the wanted states, and current if that is asked for."""
@@ -353,27 +385,29 @@ class JobLists(ABC):
         return [view for view in views if not states or view.state in states]
 
     async def _candidates(
-        self, wanted: JobFilter, shapes: frozenset[int] | None, rows: Sequence[Candidate]
+        self,
+        wanted: JobFilter,
+        rows: Sequence[Candidate],
+        texts: Mapping[int, JobText] | None = None,
     ) -> list[int]:
-        """Returns the jobs that match but perhaps for their states."""
-        states = states_of(wanted)
-        ids = [row.job for row in rows if may_match(row, states, shapes)]
+        """Returns those that match but perhaps for their states; reads texts not given."""
+        ids = [row.job for row in rows]
         if asks_spec(wanted):
             specs = await self._specs(ids)
             ids = [job for job in ids if job in specs and tells(wanted, specs[job])]
         if asks_record(wanted):
-            texts = {row.job: row for row in await self._job_texts(ids)}
-            ids = [job for job in ids if job in texts and fits(wanted, texts[job])]
+            if texts is None:
+                texts = {row.job: row for row in await self._job_texts(ids)}
+            ids = fitting(wanted, [texts[job] for job in ids if job in texts])
         return ids
 
     async def _count(
-        self, wanted: JobFilter, shapes: frozenset[int] | None, rows: Sequence[Candidate]
+        self, wanted: JobFilter, row_filter: RowFilter, rows: Sequence[Candidate]
     ) -> int:
         """Counts what `_matching` returns, and reads no more than that takes."""
-        states = states_of(wanted)
         if wanted.dead or wanted.current:
-            return len(await self._matching(wanted, shapes, rows))
-        ids = await self._candidates(wanted, shapes, rows)
+            return len(await self._matching(wanted, row_filter, rows))
+        ids = await self._candidates(wanted, row_filter.passing(rows))
         if tells_state(wanted):
             return len(ids)
         ended = {row.job: row.ended for row in rows}
@@ -382,7 +416,7 @@ class JobLists(ABC):
         found = sorted(await self._standings(waiting), key=lambda row: row.state, reverse=True)
         standing = {row.job: row.state for row in found}
         standing |= {job: lease.state for job, lease in leases.items()}
-        return sum((ended[job] or standing.get(job, QUEUED)) in states for job in ids)
+        return sum((ended[job] or standing.get(job, QUEUED)) in row_filter.states for job in ids)
 
     async def _queued_by_counter(self, wanted: JobFilter) -> int | None:
         """Returns how many jobs are queued where counters tell: in one queue, or in all."""
@@ -403,97 +437,13 @@ class JobLists(ABC):
         found = await self._counters()
         return {n.removeprefix(_DEPTH): v for n, v in found.items() if n.startswith(_DEPTH)}
 
-    # What stores read
-
-    @abstractmethod
-    async def _views(self, ids: Sequence[int]) -> list[JobRecord]:
-        """Returns these jobs in this order."""
-
-    @abstractmethod
-    async def _scan(
-        self, source: Source, below: int, count: int, workflow: int | None
-    ) -> list[Candidate]:
-        """Returns the next jobs of a source below an id, descending."""
-
-    @abstractmethod
-    async def _scan_up(
-        self, source: Source, above: int, count: int, workflow: int | None
-    ) -> list[Candidate]:
-        """Returns the next jobs of a source above an id, ascending."""
-
-    @abstractmethod
-    async def _light(self, ids: Sequence[int]) -> list[Candidate]:
-        """Returns these jobs, descending."""
-
-    @abstractmethod
-    async def _few_queued(self, most: int) -> list[int] | None:
-        """Returns the queued jobs in any order; None if there may be more than `most`."""
-
-    @abstractmethod
-    async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
-        """Returns when leases started, or were assigned, with their jobs, ascending."""
-
-    @abstractmethod
-    async def _ready_first(self, shapes: Sequence[int], after: Place, count: int) -> list[Place]:
-        """Returns the ranks of ready jobs of some shapes with the jobs, ascending.
-
-        They are the first `count` at least, if there are so many.
-        """
-
-    @abstractmethod
-    async def _ends_between(self, start: int, below: int) -> list[Place]:
-        """Returns the events from number `start` on that ended jobs, with the jobs, descending."""
-
-    @abstractmethod
-    async def _event_bounds(self) -> tuple[int, int]:
-        """Returns the numbers of the oldest and the newest event; (1, 0) without any."""
-
-    @abstractmethod
-    async def _event_time(self, number: int) -> int | None:
-        """Returns when the first event from this number on happened."""
-
-    @abstractmethod
-    async def _created_up_to(self, job: int) -> int | None:
-        """Returns when the newest job up to this id was created."""
-
-    @abstractmethod
-    async def _newest_job(self) -> int: ...
-
-    @abstractmethod
-    async def _oldest_job(self) -> int: ...
-
-    @abstractmethod
-    async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]: ...
-
-    @abstractmethod
-    async def _shapes(self) -> Iterable[ShapeRow]: ...
-
-    @abstractmethod
-    async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]: ...
-
-    @abstractmethod
-    async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]: ...
-
-    @abstractmethod
-    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]: ...
-
-    @abstractmethod
-    async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]: ...
-
-    @abstractmethod
-    async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
-        """Returns where those of these jobs stand that are in `waits` or `due`."""
-
-    @abstractmethod
-    async def _counters(self) -> Mapping[str, int]: ...
-
 
 def _most(wanted: JobFilter) -> int:
     """Returns at how many rows a call looks: texts take longer than the rest."""
     return SEARCHED if searches(wanted) else SCAN
 
 
-def _widths(limit: int) -> Iterator[int]:
-    """Yields how many rows to read at once: few at first, then four times as many each time."""
-    first = 2 * max(LEAST, limit)
-    return (min(first << 2 * times, WIDEST) for times in itertools.count())
+def _is_any(wanted: JobFilter, row_filter: RowFilter) -> bool:
+    """Returns whether all jobs match that the columns of candidates let pass."""
+    asks = asks_record(wanted) or asks_spec(wanted) or wanted.dead or wanted.current
+    return row_filter.is_any and not asks

@@ -101,7 +101,24 @@ class Views(JobLists):
     @abstractmethod
     async def pool_events(self, after: int, until: int, most: int) -> list[Event]: ...
 
-    # Bringing rows together
+    @abstractmethod
+    async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]: ...
+
+    @abstractmethod
+    async def _attempts(self, job: int) -> Sequence[Attempt]: ...
+
+    @abstractmethod
+    async def _artifacts(self, job: int) -> Sequence[ArtifactRow]: ...
+
+    @abstractmethod
+    async def _workers(self) -> Iterable[Worker]: ...
+
+    @abstractmethod
+    async def _lease_counts(self) -> Mapping[int, int]: ...
+
+
+class GatheredViews(Views):
+    """The same where reads are cheap: jobs are brought together from one read of each table."""
 
     async def _views(self, ids: Sequence[int]) -> list[JobRecord]:
         """Returns these jobs in this order."""
@@ -127,19 +144,4 @@ class Views(JobLists):
         ]  # fmt: skip
 
     @abstractmethod
-    async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]: ...
-
-    @abstractmethod
     async def _files_of(self, ids: Sequence[int]) -> FilesOf: ...
-
-    @abstractmethod
-    async def _attempts(self, job: int) -> Sequence[Attempt]: ...
-
-    @abstractmethod
-    async def _artifacts(self, job: int) -> Sequence[ArtifactRow]: ...
-
-    @abstractmethod
-    async def _workers(self) -> Iterable[Worker]: ...
-
-    @abstractmethod
-    async def _lease_counts(self) -> Mapping[int, int]: ...

@@ -11,6 +11,7 @@ from typing import Any, Final
 from windlass.api.fleet.services import fleet_services
 from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.api.jobs import Jobs
+from windlass.api.lists.overview import Overviews
 from windlass.api.queries import Queries
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
@@ -83,6 +84,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
             yield Services(
                 engine=engine,
                 queries=queries,
+                overviews=Overviews(engine),
                 jobs=Jobs(engine, queries),
                 workflows=Workflows(engine),
                 graphs=WorkflowGraphs(engine),

@@ -1,5 +1,6 @@
 """`ViewsRead`: lists in every order, filters by time, text and failure, and bounded counts."""
 
+import itertools
 from functools import partial
 from typing import Any
 
@@ -98,6 +99,40 @@ def test_oldest_first_covers_every_place(store: Driver) -> None:
         assert listed(store, JobSort.OLDEST, 1, states=(state,)) == same, job
     odd = [n for n in sorted(EVERY_STATE) if n % 2]
     assert listed(store, JobSort.OLDEST, 2, workflow=1) == odd
+
+
+QUEUED, RETRYING, BLOCKED = State.QUEUED.code, State.RETRYING.code, State.BLOCKED.code
+CANCELED = State.CANCELED.code
+STATES = (
+    (), (COMPLETED,), (FAILED,), (COMPLETED, CANCELED), (COMPLETED, QUEUED), (QUEUED,),
+    (RUNNING, BLOCKED, RETRYING), (FAILED, RUNNING, COMPLETED),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("states", STATES)
+def test_pages_hold_what_matches_however_few_rows_are_read_at_once(
+    store: Driver, monkeypatch: Any, states: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(job_lists, "LEAST", 1)
+    monkeypatch.setattr(job_lists, "WIDEST", 3)
+    monkeypatch.setattr(job_lists, "SCAN", 4)
+    monkeypatch.setattr(job_lists, "SEARCHED", 3)
+    store.transact(fill)
+    shapes = {job: SHAPES[job % 3] for job in EVERY_STATE}
+    texts: list[tuple[dict[str, str], set[int]]] = [
+        ({}, set(EVERY_STATE)), ({"text": "N1"}, {5}), ({"pattern": "^n1$|^shell$"}, {5, 6}),
+    ]  # fmt: skip
+    for queue, (text, having) in itertools.product((None, "live", "batch"), texts):
+        found = [
+            job
+            for job, state in sorted(EVERY_STATE.items())
+            if job in having and (not states or state in states)
+            and queue in (None, shapes[job].queue)
+        ]  # fmt: skip
+        asked: dict[str, Any] = {"states": states, "queue": queue, **text}
+        assert listed(store, JobSort.OLDEST, 2, **asked) == found, asked
+        assert listed(store, JobSort.NEWEST, 2, **asked) == found[::-1], asked
+        assert listed(store, JobSort.NEWEST, 1, **asked) == found[::-1], asked
 
 
 def test_jobs_that_run_longest_come_first(store: Driver) -> None:

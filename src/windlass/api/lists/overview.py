@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from windlass.api.lists.past import PastPoint, depths_at, depths_now, find_point
+from windlass.api.lists.live_depths import LiveDepths
+from windlass.api.lists.past import PastPoint, depths_at, find_point
 from windlass.api.lists.slots import Span, span_of
 from windlass.api.parse import namespace_of
 from windlass.domain.access.may import sees
@@ -45,6 +46,7 @@ class Overviews:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._live = LiveDepths(engine.catalog)
 
     async def show(
         self,
@@ -80,7 +82,7 @@ class Overviews:
     ) -> Overview:
         current, totals = await read_counted(tx)
         depths = (
-            await depths_now(tx, self._engine.catalog, current, totals)
+            await self._live.read(tx, current, totals)
             if point is None
             else await depths_at(tx, self._engine.catalog, point)
         )

@@ -4,9 +4,10 @@ A moment is the last event that had happened by then. How deep queues were follo
 figures of the minute before and the events since; a job, from its own events.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from windlass.domain.rows.series import STEPS, Mark, SeriesKind, read_figures, read_mark, shift
+from windlass.domain.rows.series import STEPS, SeriesKind, read_figures, read_mark, shift
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment, parse_moment
@@ -15,7 +16,9 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
 MOST_EVENTS: Final = 100_000  # that are added up for one answer
-MOST_NEW: Final = 2_000  # that are added to what is counted already
+
+
+Moved = tuple[int, int, int, int]  # shape, from, to, how many jobs
 
 
 class PastPoint(NamedTuple):
@@ -59,19 +62,11 @@ async def _last_by(tx: ReadTx, at: int) -> int:
     return low
 
 
-async def depths_now(tx: ReadTx, catalog: Catalog, counted: Mark | None, totals: Depths) -> Depths:
-    """Returns jobs by state of each namespace and queue, now unless too much has happened.
-
-    `counted` is how far events are added up already, to `totals`.
-    """
-    depths = {} if counted is None else totals
-    after = 0 if counted is None else counted.seq
-    await _add(tx, catalog, depths, after, await tx.log.newest(), MOST_NEW)
-    return depths
-
-
 async def depths_at(tx: ReadTx, catalog: Catalog, point: PastPoint) -> Depths:
-    """Returns the same at a moment; raises `InvalidInput` where that is not known any more."""
+    """Returns jobs by state of each namespace and queue at a moment.
+
+    Raises `InvalidInput` where that is not known any more.
+    """
     for step in STEPS:
         before = point.at
         for _ in range(3):  # Times of events may be a little out of order.
@@ -99,11 +94,16 @@ async def _add(
     moved = await tx.series.moved(after, upto, most)
     if moved is None:
         return False
+    await add_moves(tx, catalog, depths, moved)
+    return True
+
+
+async def add_moves(tx: ReadTx, catalog: Catalog, depths: Depths, moved: Sequence[Moved]) -> None:
+    """Adds jobs that went from state to state, counted by shape."""
     await catalog.know(tx, {shape for shape, *_ in moved})
     for number, frm, to, count in moved:
         shape = catalog.shapes[number]
         shift(depths.setdefault((shape.namespace, shape.queue), {}), frm, to, count)
-    return True
 
 
 def _too_much(point: PastPoint) -> InvalidInput:

@@ -20,7 +20,7 @@ from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.ports.store import ReadTx
-from windlass.store.job_filters import fits, states_of, text_of
+from windlass.store.job_filters import fitting, states_of, text_of
 from windlass.wire.jobs import Job, JobList
 
 LOOKED: Final = 500  # jobs that one page looks at
@@ -84,7 +84,7 @@ class PastJobs:
                     matches = not states or record.state in states
                     if wanted.dead or wanted.current:
                         matches = matches and not record.facts.superseded_by
-                    if matches and fits(wanted, text_of(record)):
+                    if matches and fitting(wanted, [text_of(record)]):
                         found.append(record)
                     if len(found) == limit:
                         return await self._list(tx, found, (0, record.facts.id), looked, point)

@@ -36,3 +36,11 @@ def compile_pattern(pattern: str) -> Finds:
         said = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
         raise InvalidInput("regex", "a regular expression of RE2", pattern, said) from None
     return lambda text: search(text) is not None
+
+
+def looks_at_lines(pattern: str) -> bool:
+    """Returns whether a match in a text is certainly one among other lines before and after it.
+
+    Flags and the ends of the whole text (\\A, \\z) may make a difference.
+    """
+    return not any(part in pattern for part in ("\\A", "\\z", "(?"))

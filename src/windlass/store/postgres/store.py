@@ -191,6 +191,7 @@ class PostgresStore:
         """Sends what is left to tell, then close every connection."""
         await self._herald.close()
         await self._listener.close()
+        await self._transactions.end_reads()
         await self._pool.close()
 
     async def _on_own_connection(

@@ -4,6 +4,7 @@ A transaction is tried again after a serialization failure or a deadlock. When t
 to COMMIT is lost, the database is asked what became of it; the outcome is never guessed.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -83,6 +84,7 @@ class Transactions:
         self._server = server
         self._pool = pool
         self._latest = 0
+        self._ending: set[asyncio.Task[None]] = set()
         self.statements = 0
 
     async def write(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
@@ -114,16 +116,31 @@ class Transactions:
         return await self.read_rows(both)
 
     async def read_rows(self, work: Callable[[Session, int], Awaitable[T]]) -> T:
-        """Returns the same, for what needs statements instead of roles."""
+        """Returns the same, for what needs statements instead of roles.
+
+        The answer does not wait for the end of the transaction, which changes nothing.
+        """
         session, now = await self._begin("begin_read")
         result = await self._work(session, work(session, now))
+        ending = asyncio.get_running_loop().create_task(self._end_read(session))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        return result
+
+    async def _end_read(self, session: Session) -> None:
         try:
             await session.execute("commit")
         except BaseException as error:
             self._pool.discard(session.link)
-            raise_as_unavailable(error)
-        self._give_back(session)
-        return result
+            if not isinstance(error, Exception):
+                raise
+        else:
+            self._give_back(session)
+
+    async def end_reads(self) -> None:
+        """Waits for transactions whose answers were given already."""
+        if self._ending:
+            await asyncio.wait(self._ending)
 
     async def fetch(self, name: str, *args: object) -> Rows:
         """Runs one statement in a transaction of its own."""

@@ -1,7 +1,6 @@
 """Routes about the whole: figures over time, and what needs attention."""
 
 from windlass.api.lists.attention import Attention
-from windlass.api.lists.overview import Overviews
 from windlass.domain.access.actions import Action
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
@@ -23,8 +22,7 @@ async def overview(
     `since` and `until` are times, or how long ago; without them it is the last hour. `as_of` shows
     it as it was at a time.
     """
-    overviews = Overviews(call.services.engine)
-    return await overviews.show(call.who, namespace, since, until, as_of)
+    return await call.services.overviews.show(call.who, namespace, since, until, as_of)
 
 
 @routes.get("/attention", needs=Action.READ_JOBS)

@@ -27,7 +27,7 @@ from windlass.store.job_filters import (
     text_of,
 )
 from windlass.store.job_search import JobText
-from windlass.store.job_views import FilesOf, Views
+from windlass.store.job_views import FilesOf, GatheredViews
 from windlass.store.memory.core.jobs import MemoryJobs
 from windlass.store.memory.core.leases import MemoryLeases
 from windlass.store.memory.core.log import MemoryLog
@@ -35,7 +35,7 @@ from windlass.store.memory.records.files import MemoryFiles
 from windlass.store.memory.tables import Tables
 
 
-class MemoryViews(Views):
+class MemoryViews(GatheredViews):
     """`ViewsRead` over the tables and the other roles."""
 
     def __init__(
@@ -92,13 +92,14 @@ class MemoryViews(Views):
         found = ((row.rank, row.job) for row in self._tables.ready if row.shape in wanted)
         return sorted(place for place in found if place > after)[:count]
 
-    async def _ends_between(self, start: int, below: int) -> list[Place]:
+    async def _ends_between(self, start: int, below: int, count: int) -> list[Place]:
         events = self._tables.events.between((start,), (below,))
-        return [
+        found = [
             (event.seq, event.job)
             for event in reversed(events)
             if event.kind == EventKind.JOB and event.to in ENDED_CODES
         ]
+        return found[:count]
 
     async def _event_bounds(self) -> tuple[int, int]:
         first = self._tables.events.between((), None, 1)

@@ -14,11 +14,20 @@ from windlass.domain.rows.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, ReadySpan, WaitingJob
+from windlass.domain.rows.views import (
+    Census,
+    FleetRow,
+    JobFilter,
+    JobMoment,
+    Place,
+    ReadySpan,
+    WaitingJob,
+)
 from windlass.store import job_lists
-from windlass.store.job_filters import Candidate, Source, Standing
+from windlass.store.job_filters import Candidate, RowFilter, Source, Standing, asks_record
+from windlass.store.job_reads import Seen, Stretch
 from windlass.store.job_search import JobText
-from windlass.store.job_views import FilesOf, Views
+from windlass.store.job_views import Views
 from windlass.store.postgres.columns import ascending
 from windlass.store.postgres.core.leases import leases_of
 from windlass.store.postgres.core.log import events_of
@@ -27,6 +36,13 @@ from windlass.store.postgres.records.files import PostgresFiles
 from windlass.store.postgres.session import Rows, Session
 
 FACTS = len(JobFacts._fields)
+# Where the parts of a row of `job_views` begin: what a record needs first, then other tables.
+STATE = FACTS + 9
+LEASE = STATE + 3
+LOG = LEASE + len(Lease._fields)
+PROGRESS = LOG + len(LogRow._fields)
+DYNAMIC = PROGRESS + len(Progress._fields)
+NOT_LISTED = (), (), ()  # attempts, artifacts, workers
 
 _SCANS = {
     Source.JOBS: "scan_jobs",
@@ -45,18 +61,50 @@ _SCANS_UP = {
     Source.WORKFLOW: "scan_workflow_up",
 }
 
-
-LOG, PROGRESS = 1, 2  # kinds of rows of `files_of_jobs`; the third are dynamic arguments
+_MATCHING = {  # with texts, down
+    (False, True): "scan_matching",
+    (False, False): "scan_matching_up",
+    (True, True): "scan_texts",
+    (True, False): "scan_texts_up",
+}
 
 
 class PostgresViews(Views):
     """`ViewsRead` over one transaction."""
 
     __slots__ = ("_files", "_session")
+    growth = 16  # each read is a round trip
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._files = PostgresFiles(session)
+
+    async def _look(
+        self,
+        sources: tuple[Source, ...] | list[int],
+        wanted: JobFilter,
+        row_filter: RowFilter,
+        stretch: Stretch,
+    ) -> Seen:
+        with_texts = asks_record(wanted)
+        if sources != (Source.JOBS,) or (row_filter.is_any and not with_texts):
+            return await super()._look(sources, wanted, row_filter, stretch)
+        shapes = None if row_filter.shapes is None else sorted(row_filter.shapes)
+        found = await self._session.fetch(
+            _MATCHING[with_texts, stretch.down], stretch.start, stretch.most, stretch.width,
+            row_filter.ended, row_filter.is_open, shapes,
+        )  # fmt: skip
+        rows = [Candidate._make(row[:3]) for row in found]
+        texts = {row[0]: JobText(row[0], *row[3:]) for row in found} if with_texts else None
+        if len(rows) == stretch.width:
+            last = rows[-1].job
+            begin = rows[0].job if stretch.start == job_lists.FIRST else stretch.start
+            looked = max(len(rows), min(abs(begin - last), stretch.most))  # at least
+            return Seen(rows, looked, last, False, texts)
+        reach = "reach" if stretch.down else "reach_up"
+        reached = await self._session.fetch(reach, stretch.start, stretch.most)
+        looked, at = reached[0]
+        return Seen(rows, looked, at, looked < stretch.most, texts)
 
     async def _scan(
         self, source: Source, below: int, count: int, workflow: int | None
@@ -80,8 +128,8 @@ class PostgresViews(Views):
         rows = await self._session.fetch("ready_first", list(shapes), *after, count)
         return [(row[0], row[1]) for row in rows]
 
-    async def _ends_between(self, start: int, below: int) -> list[Place]:
-        rows = await self._session.fetch("ends_between", start, below)
+    async def _ends_between(self, start: int, below: int, count: int) -> list[Place]:
+        rows = await self._session.fetch("ends_between", start, below, count)
         return [(row[0], row[1]) for row in rows]
 
     async def _event_bounds(self) -> tuple[int, int]:
@@ -142,21 +190,9 @@ class PostgresViews(Views):
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
         return {row[0]: row[1] for row in await self._by_ids("worker_names", ids)}
 
-    async def _files_of(self, ids: Sequence[int]) -> FilesOf:
-        logs: dict[int, list[LogRow]] = {}
-        progress: dict[int, Progress] = {}
-        dynamic: dict[int, Dynamic] = {}
-        for kind, job, attempt, state, size, gap_from, gap_to, body in await self._by_ids(
-            "files_of_jobs", ids
-        ):
-            if kind == LOG:
-                row = LogRow(job, attempt, state, size, gap_from, gap_to)
-                logs.setdefault(job, []).append(row)
-            elif kind == PROGRESS:
-                progress[job] = Progress(job, attempt, body, size)
-            else:
-                dynamic[job] = Dynamic(job, attempt, body)
-        return FilesOf(logs, progress, dynamic)
+    async def _views(self, ids: Sequence[int]) -> list[JobRecord]:
+        found = {row[0]: view_of(row) for row in await self._by_ids("job_views", ids)}
+        return [found[job] for job in ids if job in found]
 
     async def _attempts(self, job: int) -> Sequence[Attempt]:
         return list(map(Attempt._make, await self._by_ids("attempts", [job])))
@@ -215,6 +251,22 @@ class PostgresViews(Views):
 
     async def _by_ids(self, query: str, ids: Sequence[int]) -> Rows:
         return await self._session.fetch(query, ascending(ids)) if ids else []
+
+
+def view_of(row: Any) -> JobRecord:
+    """Builds a record with all that is shown in lists from a row of `job_views`."""
+    return JobRecord._make(
+        (
+            JobFacts._make(row[:FACTS]),
+            *row[FACTS : LEASE - 1],
+            None if row[LEASE] is None else Lease._make(row[LEASE:LOG]),
+            row[LEASE - 1],
+            None if row[LOG] is None else LogRow._make(row[LOG:PROGRESS]),
+            None if row[PROGRESS] is None else Progress._make(row[PROGRESS:DYNAMIC]),
+            None if row[DYNAMIC] is None else Dynamic._make(row[DYNAMIC:]),
+            *NOT_LISTED,
+        )
+    )
 
 
 def records_of(rows: Rows) -> list[JobRecord]:

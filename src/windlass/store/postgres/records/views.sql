@@ -56,6 +56,54 @@ JOIN jobs j ON j.id = b.job ORDER BY b.job
 -- The oldest jobs of one workflow, by the partial index.
 SELECT id, shape, state FROM jobs WHERE workflow = $3 AND id > $1 ORDER BY id LIMIT $2
 
+-- name: scan_matching
+-- A bounded walk back from an id to the rows that match.
+SELECT id, shape, state FROM (
+    SELECT id, shape, state FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2
+) AS near
+WHERE (state = ANY ($4::smallint[]) OR ($5 AND state IS NULL))
+    AND ($6::integer[] IS NULL OR shape = ANY ($6::integer[]))
+ORDER BY id DESC LIMIT $3
+
+-- name: scan_matching_up
+-- The same forward.
+SELECT id, shape, state FROM (
+    SELECT id, shape, state FROM jobs WHERE id > $1 ORDER BY id LIMIT $2
+) AS near
+WHERE (state = ANY ($4::smallint[]) OR ($5 AND state IS NULL))
+    AND ($6::integer[] IS NULL OR shape = ANY ($6::integer[]))
+ORDER BY id LIMIT $3
+
+-- name: scan_texts
+-- The same back, with what filters by time, failure and text look at.
+SELECT id, shape, state, created_at, finished_at, coalesce(failure, 0), message, reason, spec FROM (
+    SELECT id, shape, state, created_at, finished_at, failure, message, reason, spec FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2
+) AS near
+WHERE (state = ANY ($4::smallint[]) OR ($5 AND state IS NULL))
+    AND ($6::integer[] IS NULL OR shape = ANY ($6::integer[]))
+ORDER BY id DESC LIMIT $3
+
+-- name: scan_texts_up
+-- The same forward.
+SELECT id, shape, state, created_at, finished_at, coalesce(failure, 0), message, reason, spec FROM (
+    SELECT id, shape, state, created_at, finished_at, failure, message, reason, spec FROM jobs WHERE id > $1 ORDER BY id LIMIT $2
+) AS near
+WHERE (state = ANY ($4::smallint[]) OR ($5 AND state IS NULL))
+    AND ($6::integer[] IS NULL OR shape = ANY ($6::integer[]))
+ORDER BY id LIMIT $3
+
+-- name: reach
+-- How far such a walk goes, if it goes on to its end.
+SELECT count(*), coalesce(min(id), 0) FROM (
+    SELECT id FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2
+) AS near
+
+-- name: reach_up
+-- The same forward.
+SELECT count(*), coalesce(max(id), 0) FROM (
+    SELECT id FROM jobs WHERE id > $1 ORDER BY id LIMIT $2
+) AS near
+
 -- name: leases_by_start
 -- The leases are few beside the jobs.
 SELECT coalesce(started_at, assigned_at) AS since, job FROM leases
@@ -77,7 +125,7 @@ ORDER BY found.rank, found.job LIMIT $4
 SELECT seq, job FROM events
 WHERE seq >= $1 AND seq < $2 AND kind = {event.job}
   AND "to" >= {state.completed} AND "to" <> {state.suspended}
-ORDER BY seq DESC
+ORDER BY seq DESC LIMIT $3
 
 -- name: event_bounds
 -- Both ends of the primary key.
@@ -159,16 +207,56 @@ SELECT job, {state.blocked}, not_before FROM waits WHERE job = ANY ($1::text::bi
 UNION ALL
 SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
 
--- name: files_of_jobs
--- By primary keys. Three tables in one round trip: a page of a list waits for each of them.
-SELECT 1, job, attempt, state, bytes, gap_from, gap_to, NULL::bytea
-FROM logs WHERE job = ANY ($1::text::bigint[])
-UNION ALL
-SELECT 2, job, attempt, 0, at, 0, 0, value
-FROM progress WHERE job = ANY ($1::text::bigint[])
-UNION ALL
-SELECT 3, job, attempt, 0, 0, 0, 0, body
-FROM dynamic WHERE job = ANY ($1::text::bigint[])
+-- name: job_views
+-- The columns of JobRecord and of what is shown with it, all by primary keys. One statement, since a
+-- page of a list waits for each of them; the limits keep it from reading a whole table.
+SELECT j.id, j.shape, j.workflow, j.state, j.flags, j.rank, j.base, j.adjustment, j.age_from,
+       j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
+       j.supersedes, j.superseded_by, j.attempt, j.failed, j.lost, j.returned,
+       j.worker, j.incarnation, j.excluded,
+       j.assigned_at, j.started_at, j.finished_at,
+       coalesce(j.failure, 0), j.exit_code, j.message, j.reason, j.result, j.spec,
+       coalesce(
+           j.state, l.state, CASE WHEN w.job IS NOT NULL THEN {state.blocked} END, d.state, {state.queued}
+       ),
+       CASE WHEN w.job IS NOT NULL THEN w.not_before ELSE d.at END, coalesce(now.name, past.name),
+       l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
+       l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
+       l.queue_limit, coalesce(l.suspicion, 0), l.indices,
+       g.job, g.attempt, g.state, g.bytes, g.gap_from, g.gap_to,
+       p.job, p.attempt, p.value, p.at,
+       y.job, y.attempt, y.body
+FROM jobs AS j
+LEFT JOIN LATERAL (
+    SELECT * FROM leases WHERE leases.job = j.id AND j.state IS NULL LIMIT 1
+) AS l ON true
+LEFT JOIN LATERAL (
+    SELECT job, not_before FROM waits
+    WHERE waits.job = j.id AND j.state IS NULL AND l.job IS NULL LIMIT 1
+) AS w ON true
+LEFT JOIN LATERAL (
+    SELECT state, at FROM due WHERE due.job = j.id AND j.state IS NULL AND l.job IS NULL LIMIT 1
+) AS d ON true
+LEFT JOIN LATERAL (
+    SELECT name FROM workers WHERE workers.id = coalesce(l.worker, j.worker) LIMIT 1
+) AS now ON true
+LEFT JOIN LATERAL (
+    SELECT name FROM past_workers
+    WHERE past_workers.id = coalesce(l.worker, j.worker) AND now.name IS NULL LIMIT 1
+) AS past ON true
+LEFT JOIN LATERAL (
+    SELECT * FROM logs
+    WHERE logs.job = j.id AND logs.attempt = coalesce(l.attempt, j.attempt) LIMIT 1
+) AS g ON true
+LEFT JOIN LATERAL (
+    SELECT * FROM progress
+    WHERE progress.job = j.id AND progress.attempt = coalesce(l.attempt, j.attempt) LIMIT 1
+) AS p ON true
+LEFT JOIN LATERAL (
+    SELECT * FROM dynamic
+    WHERE dynamic.job = j.id AND dynamic.attempt = coalesce(l.attempt, j.attempt) LIMIT 1
+) AS y ON true
+WHERE j.id = ANY ($1::text::bigint[])
 
 -- name: job_moments
 -- By primary keys, without the long columns; a blocked job may still have a lease.

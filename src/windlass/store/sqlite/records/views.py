@@ -8,10 +8,19 @@ import apsw
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import Census, FleetRow, JobMoment, Place, ReadySpan, WaitingJob
-from windlass.store.job_filters import Candidate, Source, Standing
+from windlass.domain.rows.views import (
+    Census,
+    FleetRow,
+    JobFilter,
+    JobMoment,
+    Place,
+    ReadySpan,
+    WaitingJob,
+)
+from windlass.store.job_filters import Candidate, RowFilter, Source, Standing
+from windlass.store.job_reads import Seen, Stretch
 from windlass.store.job_search import JobText
-from windlass.store.job_views import FilesOf, Views
+from windlass.store.job_views import FilesOf, GatheredViews
 from windlass.store.sqlite.records.files import SqliteFiles
 from windlass.store.sqlite.rows import (
     Row,
@@ -47,7 +56,7 @@ _SCANS_UP = {
 }
 
 
-class SqliteViews(Views):
+class SqliteViews(GatheredViews):
     """`ViewsRead` over one connection."""
 
     def __init__(self, connection: apsw.Connection, files: SqliteFiles) -> None:
@@ -67,6 +76,21 @@ class SqliteViews(Views):
         bindings = (above, count, workflow) if source is Source.WORKFLOW else (above, count)
         return list(map(_candidate, self._execute(QUERIES[_SCANS_UP[source]], bindings)))
 
+    async def _look(
+        self,
+        sources: tuple[Source, ...] | list[int],
+        wanted: JobFilter,
+        row_filter: RowFilter,
+        stretch: Stretch,
+    ) -> Seen:
+        if sources != (Source.JOBS,) or row_filter.is_open:
+            return await super()._look(sources, wanted, row_filter, stretch)
+        query = "scan_ended" if stretch.down else "scan_ended_up"
+        found = self._execute(QUERIES[query], (stretch.start, stretch.width))
+        rows = list(map(_candidate, found))
+        ended = len(rows) < stretch.width
+        return Seen(row_filter.passing(rows), len(rows), rows[-1].job if rows else 0, ended)
+
     async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
         rows: list[Row] = self._execute(QUERIES["leases_by_start"], (*after, count)).fetchall()
         return [(since, job) for since, job in rows]
@@ -76,8 +100,8 @@ class SqliteViews(Views):
         rows: list[Row] = list(self._executemany(QUERIES["ready_first"], probes))
         return sorted((rank, job) for rank, job in rows)[:count]
 
-    async def _ends_between(self, start: int, below: int) -> list[Place]:
-        rows: list[Row] = self._execute(QUERIES["ends_between"], (start, below)).fetchall()
+    async def _ends_between(self, start: int, below: int, count: int) -> list[Place]:
+        rows: list[Row] = self._execute(QUERIES["ends_between"], (start, below, count)).fetchall()
         return [(number, job) for number, job in rows]
 
     async def _event_bounds(self) -> tuple[int, int]:

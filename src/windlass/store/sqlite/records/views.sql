@@ -30,6 +30,18 @@ SELECT o.job, j.shape, o.state
 FROM outcomes AS o INDEXED BY outcomes_bad CROSS JOIN jobs AS j ON j.id = o.job
 WHERE o.state > {state.completed} AND o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
 
+-- name: scan_ended
+-- The newest jobs that have ended, without a look at those that have not.
+SELECT o.job, j.shape, o.state
+FROM outcomes AS o CROSS JOIN jobs AS j ON j.id = o.job
+WHERE o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
+
+-- name: scan_ended_up
+-- The oldest ones.
+SELECT o.job, j.shape, o.state
+FROM outcomes AS o CROSS JOIN jobs AS j ON j.id = o.job
+WHERE o.job > ?1 ORDER BY o.job LIMIT ?2;
+
 -- name: scan_workflow
 -- The newest jobs of one workflow, by the partial index.
 SELECT j.id, j.shape, o.state
@@ -83,7 +95,7 @@ SELECT rank, job FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3) ORDER BY
 SELECT seq, job FROM events
 WHERE seq >= ?1 AND seq < ?2 AND kind = {event.job}
     AND to_state >= {state.completed} AND to_state <> {state.suspended}
-ORDER BY seq DESC;
+ORDER BY seq DESC LIMIT ?3;
 
 -- name: created_up_to
 -- The nearest row by primary key.
