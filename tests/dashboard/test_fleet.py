@@ -161,6 +161,10 @@ def test_a_pool_shows_its_machines_and_its_plan(open_page: Open, farm: Farm) -> 
     settle(page)
     expect(page.get_by_text("target latency")).to_be_visible()
     expect(page.get_by_text("Pool spot was created")).to_be_visible()
-    expect(page.get_by_role("img", name="Machines of the pool over time")).to_be_visible()
+    for chart in ("Machines", "Latency against its target", "Machine time this month"):
+        expect(page.get_by_role("img", name=chart, exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Why", exact=True)).to_be_visible()
+    first = farm.http.get("/api/v1/pools/spot/history").json()["reasons"][-1]["reason"]
+    expect(page.get_by_role("listitem").filter(has_text=first[1:]).first).to_be_visible()
     viewer = visit(open_page("viewer"), farm, "/pools/spot")
     expect(viewer.get_by_role("button", name="Delete")).to_have_count(0)

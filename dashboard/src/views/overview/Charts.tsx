@@ -1,12 +1,11 @@
 import { Link } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense } from "react";
+import { lazy } from "react";
 import type { Series } from "../../ui/Chart";
+import { ChartCard, ChartGrid } from "../../ui/ChartCard";
 import { duration } from "../../ui/format";
 import { jobsLink } from "../../ui/links";
-import { Card } from "../../ui/Page";
 import type { Tone } from "../../ui/states";
 import { sum } from "./FigureRow";
-import styles from "./Overview.module.css";
 import type { Overview, QueueFigures } from "./OverviewView";
 
 const Chart = lazy(() => import("../../ui/Chart"));
@@ -41,7 +40,7 @@ export function Charts({ overview, shown, onRange, onPoint }: Props) {
     series: Series[],
     more: { format?: (value: number) => string; points?: "there" | "ended" } = {},
   ) => (
-    <Titled label={label}>
+    <ChartCard label={label}>
       <Chart
         label={label}
         times={times}
@@ -50,10 +49,10 @@ export function Charts({ overview, shown, onRange, onPoint }: Props) {
         format={more.format}
         onPoint={(at) => more.points && onPoint(at, more.points)}
       />
-    </Titled>
+    </ChartCard>
   );
   return (
-    <div className={styles.charts}>
+    <ChartGrid>
       {chart(
         `Jobs${title}`,
         [
@@ -90,7 +89,7 @@ export function Charts({ overview, shown, onRange, onPoint }: Props) {
           })),
         )}
       {failures.length > 0 && (
-        <Titled
+        <ChartCard
           label="Failures by class"
           beside={failures.map(([name, values]) => (
             <Link
@@ -112,7 +111,7 @@ export function Charts({ overview, shown, onRange, onPoint }: Props) {
               tone: FAILURE_TONES[at % FAILURE_TONES.length],
             }))}
           />
-        </Titled>
+        </ChartCard>
       )}
       {pools.length > 0 &&
         chart(
@@ -123,19 +122,7 @@ export function Charts({ overview, shown, onRange, onPoint }: Props) {
             tone: FAILURE_TONES[(at + 2) % FAILURE_TONES.length],
           })),
         )}
-    </div>
-  );
-}
-
-function Titled(props: { label: string; beside?: ReactNode; children: ReactNode }) {
-  return (
-    <Card className={styles.chart}>
-      <div className={styles.chartHead}>
-        <h2>{props.label}</h2>
-        {props.beside && <span className={styles.beside}>{props.beside}</span>}
-      </div>
-      <Suspense fallback={<div className={styles.chartPlace} />}>{props.children}</Suspense>
-    </Card>
+    </ChartGrid>
   );
 }
 

@@ -1,25 +1,23 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useMemo } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { SelectField } from "../../ui/Field";
-import { counted } from "../../ui/format";
+import { counted, sentence } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { WorkerLink } from "../../ui/links";
-import { Card, Section } from "../../ui/Page";
+import { Section } from "../../ui/Page";
 import { PlainTable } from "../../ui/PlainTable";
 import { StateBadge } from "../../ui/StateBadge";
 import { Elapsed, Time } from "../../ui/Time";
-import { settingsOf } from "../pools/settings";
 import styles from "./Pool.module.css";
+import { PoolCharts } from "./PoolCharts";
 import { poolRoute, RANGES, type Range } from "./route";
 
-const Chart = lazy(() => import("../../ui/Chart"));
 type PoolHistory = Schemas["PoolHistory"];
 const SHOWN = 50;
 
-/** The size of a pool over time, its machines as they came and went, and what happened. */
+/** A pool over time, its reasons, its machines as they came and went, and what happened. */
 export function PoolPast({ pool }: { pool: Schemas["PoolInfo"] }) {
   const { range = "1d" } = poolRoute.useSearch();
   const navigate = poolRoute.useNavigate();
@@ -54,20 +52,21 @@ export function PoolPast({ pool }: { pool: Schemas["PoolInfo"] }) {
   const history = found.data;
   return (
     <>
-      <Section title="Size" actions={choose}>
+      <Section title="Over time" actions={choose}>
         {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
         {!history && !found.error && <Loading />}
         {history && (
-          <Card>
-            <Sizes history={history} most={settingsOf(pool).most} />
+          <>
+            <PoolCharts history={history} />
             {history.more && (
               <p className={styles.soft}>
                 Older events are left out: complete since <Time at={history.complete_from} />.
               </p>
             )}
-          </Card>
+          </>
         )}
       </Section>
+      {history && history.reasons.length > 0 && <Reasons history={history} />}
       {history && history.machines.length > 0 && <Machines history={history} />}
       {history && history.changes.length > 0 && (
         <Section title="What happened">
@@ -86,43 +85,19 @@ export function PoolPast({ pool }: { pool: Schemas["PoolInfo"] }) {
   );
 }
 
-function Sizes({ history, most }: { history: PoolHistory; most: number }) {
-  const { times, machines, ready } = useMemo(() => stepsOf(history), [history]);
-  const limit = useMemo(() => times.map(() => most), [times, most]);
-  const series = useMemo(
-    () => [
-      { label: "machines", values: machines, tone: "waiting" as const, filled: true },
-      { label: "with a worker", values: ready, tone: "good" as const },
-      { label: "at most", values: limit, tone: "warn" as const, dashed: true },
-    ],
-    [machines, ready, limit],
-  );
+/** Why the pool did what it did, each reason from when on it was given. */
+function Reasons({ history }: { history: PoolHistory }) {
   return (
-    <Suspense fallback={<Loading />}>
-      <Chart label="Machines of the pool over time" times={times} series={series} format={String} />
-    </Suspense>
+    <Section title="Why">
+      <ul className={styles.changes}>
+        {history.reasons.slice(0, SHOWN).map((reason) => (
+          <li key={reason.at}>
+            <Time at={reason.at} /> <span>{sentence(reason.reason)}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
-}
-
-/** Makes stairs of sizes: each holds until the next. */
-function stepsOf(history: PoolHistory) {
-  const times: number[] = [];
-  const machines: number[] = [];
-  const ready: number[] = [];
-  const add = (at: number, size: PoolHistory["sizes"][number]) => {
-    times.push(at);
-    machines.push(size.machines);
-    ready.push(size.ready);
-  };
-  let before: PoolHistory["sizes"][number] | undefined;
-  for (const size of history.sizes) {
-    const at = Date.parse(size.at) / 1000;
-    if (before) add(at - 0.001, before);
-    add(at, size);
-    before = size;
-  }
-  if (before) add(Date.parse(history.to) / 1000, before);
-  return { times, machines, ready };
 }
 
 function Machines({ history }: { history: PoolHistory }) {

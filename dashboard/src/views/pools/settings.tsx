@@ -30,8 +30,13 @@ function number(value: unknown): number | null {
 }
 
 const AMOUNT = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const SMALL = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
 
-/** An amount of money, in the currency in which prices are given. */
+/** Writes an amount of money, in the currency in which prices are given. */
+export function money(value: number): string {
+  return (value < 0.1 && value > 0 ? SMALL : AMOUNT).format(value);
+}
+
 export function Money({ value }: { value: number }) {
-  return <span>{AMOUNT.format(value)}</span>;
+  return <span>{money(value)}</span>;
 }
