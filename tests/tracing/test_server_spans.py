@@ -77,6 +77,67 @@ def test_lines_of_the_log_about_traced_jobs_name_their_trace() -> None:
     assert [entry["facts"].get("trace_id") for entry in logged] == [TRACE, None, None]
 
 
+async def roots(collector: Collector) -> list[str]:
+    """Returns the trace of each `send` span without a parent, once there is one."""
+
+    async def arrived() -> bool:
+        return any(span.name == "send default" for span in collector.spans)
+
+    await until("a root arrives", arrived, 60)
+    return [s.trace for s in collector.spans if s.name == "send default" and not s.parent]
+
+
+def test_a_server_begins_a_trace_for_jobs_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with running_collector() as collector:
+            await traced(monkeypatch, collector)
+            async with running_server() as server:
+                reply = await server.admin.post("/api/v1/jobs", json={"jobs": [job(), job()]})
+                first, second = reply.json()["ids"]
+                own = await trace_of(server, first) or ""
+                assert await trace_of(server, second) == own
+                assert await roots(collector) == [own.split("-")[1]]
+
+    run(scenario())
+
+
+def test_jobs_of_schedules_are_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with running_collector() as collector:
+            await traced(monkeypatch, collector)
+            async with running_server() as server:
+                body = {"name": "nightly", "jobs": {"a": {"run": ["true"]}}}
+                for method, path, data in (
+                    ("PUT", "templates/nightly", {"body": body}),
+                    ("PUT", "schedules/often", {"template": "nightly", "cron": "0 3 * * *"}),
+                    ("POST", "schedules/often/run", {}),
+                ):
+                    reply = await server.admin.request(method, f"/api/v1/{path}", json=data)
+                    assert reply.is_success, reply.text
+                jobs = (await server.admin.get("/api/v1/jobs")).json()["jobs"]
+                own = await trace_of(server, jobs[0]["id"]) or ""
+                assert own.split("-")[1] in await roots(collector)
+
+    run(scenario())
+
+
+def test_a_sampler_that_takes_nothing_leaves_jobs_unrecorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with running_collector() as collector:
+            await traced(monkeypatch, collector)
+            monkeypatch.setenv("OTEL_TRACES_SAMPLER", "parentbased_traceidratio")
+            monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", "0")
+            async with running_server() as server:
+                number = await server.submit(job())
+                own = await trace_of(server, number) or ""
+                assert int(own[-2:], 16) % 2 == 0, "the flag for sampled spans"
+            assert collector.spans == []
+
+    run(scenario())
+
+
 def test_a_wrong_context_is_ignored_in_a_header_and_refused_in_a_job(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -86,7 +147,7 @@ def test_a_wrong_context_is_ignored_in_a_header_and_refused_in_a_job(
             async with running_server() as server:
                 for wrong in ("", "nonsense", PARENT + "0" * 5_000, f"00-{'0' * 32}-{SPAN}-01"):
                     number = await submit(server, wrong, job())
-                    assert await trace_of(server, number) is None
+                    assert (await trace_of(server, number) or "")[3:35] not in (TRACE, "0" * 32)
                 body = {"jobs": [job(trace="nonsense")]}
                 refused = await server.admin.post("/api/v1/jobs", json=body)
                 assert (refused.status_code, error_of(refused)["field"]) == (422, "jobs[0].trace")

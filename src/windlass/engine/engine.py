@@ -48,6 +48,7 @@ from windlass.ports.tasks import TaskKind
 from windlass.wire.sync import SyncReply, SyncRequest
 
 T = TypeVar("T")
+BeginTrace = Callable[[Sequence[JobSpec]], Sequence[JobSpec]]
 
 
 class Engine:
@@ -113,6 +114,7 @@ class Engine:
         """Makes the parts. Those with lanes come in the order in which a batch runs them."""
         store, config, run, committer = self.store, self.config, self.run, self._committer
         catalog, waiting_syncs = self.catalog, self.waiting_syncs
+        self.begin_trace: BeginTrace = lambda jobs: jobs  # for jobs that come without one
         self._submissions = SubmitCommand(
             store=store, config=config, validator=validator, catalog=catalog,
             waiting_syncs=waiting_syncs, committer=committer, run=run,
@@ -185,7 +187,7 @@ class Engine:
         Submitting again with the same `key` returns the first answer and repeats nothing.
         With `reopen` jobs may join a workflow that has ended.
         """
-        return await self._submissions.submit(jobs, workflow, key, reopen)
+        return await self._submissions.submit(self.begin_trace(jobs), workflow, key, reopen)
 
     async def sync(
         self, worker: int, request: SyncRequest, woken: Callable[[], None] | None = None

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.domain.job.job import JobSpec
 from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
@@ -90,10 +91,28 @@ class JobSpans:
         self._tracing.add(Made(name, "INTERNAL", known.trace, queued_at, event.at, about))
 
 
+class RootSpans:
+    """Begins a trace for jobs without one: of schedules, commands and other programs."""
+
+    def __init__(self, tracing: Tracing, clock: Clock) -> None:
+        self._tracing = tracing
+        self._clock = clock
+
+    def begin(self, jobs: Sequence[JobSpec]) -> Sequence[JobSpec]:
+        """Returns the jobs; those without a trace share a new one."""
+        without = [job for job in jobs if job.trace is None]
+        if not without:
+            return jobs
+        now, queue = self._clock.now_ms(), without[0].queue
+        about = of_sending(queue, len(without))
+        root = self._tracing.add(Made(f"send {queue}", "PRODUCER", None, now, now, about))
+        return with_trace(jobs, root.text)
+
+
 async def submit_traced(
     call: Call, data: SubmitRequest, tracing: Tracing, clock: Clock
 ) -> SubmitReply:
-    """Submits jobs in a span; jobs without a trace get that of the request, or a new one."""
+    """Submits jobs in a span; jobs without a trace get that of the request."""
     began = clock.now_ms()
     parent = _parent(call, data)
     jobs = with_trace(data.jobs, None if parent is None else parent.text)

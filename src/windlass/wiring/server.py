@@ -42,7 +42,7 @@ from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.code_flow import CodeFlow
 from windlass.server.sign_in.rates import SignInRate
 from windlass.server.sign_in.states import States, shared_key
-from windlass.server.tracing import JobSpans
+from windlass.server.tracing import JobSpans, RootSpans
 from windlass.tracing.exporting import Tracing, end_tracing, start_tracing
 from windlass.wiring.backend import ServerOptions, running_backend
 
@@ -57,9 +57,8 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         engine = backend.engine
         backend.loops.start()
         meters = Meters(options.store.partition(":")[0])
-        counters = engine.counters
-        names = WorkerNames(engine.store)
-        tracing = start_tracing("windlass-server")
+        counters, names = engine.counters, WorkerNames(engine.store)
+        tracing = _start_tracing(engine, clock)
         feed = _make_feed(engine, names, meters, options.log_level, tracing)
         await feed.begin()
         tickers: list[Ticker[Any]] = [Ticker(feed, clock, counters)]
@@ -120,6 +119,14 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
             with suppress(WindlassError):
                 await feed.run_once(clock.now_ms())  # what happened while it stopped
             end_tracing(tracing)
+
+
+def _start_tracing(engine: Engine, clock: Clock) -> Tracing | None:
+    """Returns what exports spans, if it is wanted; then jobs without a trace get one."""
+    tracing = start_tracing("windlass-server")
+    if tracing is not None:
+        engine.begin_trace = RootSpans(tracing, clock).begin
+    return tracing
 
 
 def _make_feed(

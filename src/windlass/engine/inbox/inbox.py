@@ -130,7 +130,7 @@ class Inbox:
             request = await self._read(row)
             if len(request.jobs) != len(row.jobs):
                 raise InvalidInput("jobs", f"{len(row.jobs)} in number", len(request.jobs))
-            jobs = self._engine.validate(request.jobs, row.at)
+            jobs = self._engine.validate(self._engine.begin_trace(request.jobs), row.at)
         except (StoreUnavailable, Overloaded):
             raise
         except WindlassError as error:

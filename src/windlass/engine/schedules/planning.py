@@ -57,7 +57,8 @@ class Planner(Protocol):
 async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:
     """Submits in the transaction of `work`, together with its other writes."""
     check_workflow(planned.workflow, engine.config.payload_limit)
-    submission = Submission(engine.validate(planned.jobs, work.now), planned.workflow)
+    jobs = engine.validate(engine.begin_trace(planned.jobs), work.now)
+    submission = Submission(jobs, planned.workflow)
     (answer,) = await submit(work, [submission])
     if isinstance(answer, WindlassError):
         raise answer
