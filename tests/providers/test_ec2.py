@@ -50,7 +50,7 @@ def provider(server: Ec2Server, **options: object) -> Ec2Provider:
 
 
 def client(server: Ec2Server) -> Any:
-    return boto3.client("ec2", endpoint_url=server.endpoint, region_name="us-east-1")
+    return boto3.Session().client("ec2", endpoint_url=server.endpoint, region_name="us-east-1")
 
 
 def instances(server: Ec2Server) -> list[dict[str, Any]]:

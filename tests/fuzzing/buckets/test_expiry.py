@@ -25,7 +25,7 @@ def client(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any
 
     for name, value in s3_server.environment().items():
         monkeypatch.setenv(name, value)
-    made = boto3.client("s3")
+    made = boto3.Session().client("s3")
     yield made
     made.close()
 
@@ -39,6 +39,19 @@ def test_builds_of_a_solver_go_after_seven_days(client: Any) -> None:
     assert set_expiry_rule("lifecycle-new", "toy", "below")
     expected = {"windlass-fuzz-toy": ("below/solvers/toy/builds/", 7)}
     assert rules(client, "lifecycle-new") == expected
+
+
+def test_keys_that_a_program_used_before_do_not_count(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import boto3
+
+    with monkeypatch.context() as before:
+        before.setenv("AWS_ACCESS_KEY_ID", "another")
+        before.setenv("AWS_SECRET_ACCESS_KEY", "another")
+        boto3.setup_default_session()
+        boto3.client("s3").close()
+    assert set_expiry_rule("lifecycle-keys", "toy")
 
 
 def test_rules_of_others_stay_and_ours_is_there_once(client: Any) -> None:

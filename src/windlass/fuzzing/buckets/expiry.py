@@ -60,7 +60,8 @@ def set_expiry_rule(bucket: str, solver: str, prefix: str = "") -> bool:
         ) from None
     own = rule_for(solver, prefix)
     try:
-        client = boto3.client(
+        # A session of its own: that of the module keeps the first keys it ever saw.
+        client = boto3.Session().client(
             "s3",
             endpoint_url=endpoint_of_environment() or None,
             region_name=os.environ.get("AWS_REGION") or None,
