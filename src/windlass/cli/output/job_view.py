@@ -12,7 +12,7 @@ from windlass.domain.explain.explanation import Estimate
 from windlass.domain.job.forms import milliseconds
 from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.matching.indices import show_indices
-from windlass.domain.values.quantities import format_duration, format_size
+from windlass.domain.values.quantities import counted, format_duration, format_size
 from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, LinkedJob, Priority, Reproduction, RunStatistics, StepInfo
 
@@ -125,7 +125,7 @@ def _retries(job: Job) -> str | None:
     """Shows how many retries are used, after what, and how long it waits; None by default."""
     parts = [f"{job.retry_count} of {job.max_retries} used"]
     if job.lost_count:
-        parts.append(f"lost {job.lost_count} attempts")
+        parts.append(f"lost {counted(job.lost_count, 'attempt')}")
     if job.retry_on:
         parts.append(f"on {', '.join(job.retry_on)}")
     if job.no_retry_on:

@@ -13,7 +13,7 @@ from windlass.cli.output.job_table import short_duration, table_of
 from windlass.cli.output.tables import make_table
 from windlass.client.blocking.client import Client
 from windlass.clock import RealClock
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import counted, format_duration
 from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job
 from windlass.wire.system import EventInfo
@@ -103,8 +103,9 @@ def _head(frame: Frame) -> Text:
     busy, slots = (sum(getattr(w, name) for w in frame.workers) for name in ("held", "slots"))
     queued = sum(queue.depth for queue in frame.queues)
     return Text(
-        f"{queued} queued, {busy} of {slots} slots busy; in {minute}: {rates.submitted} submitted, "
-        f"{rates.started} started, {rates.completed} completed, {rates.failed} failed",
+        f"{queued} queued, {busy} of {counted(slots, 'slot')} busy; "
+        f"in {minute}: {rates.submitted} submitted, {rates.started} started, "
+        f"{rates.completed} completed, {rates.failed} failed",
         "bold",
     )
 
@@ -126,5 +127,5 @@ def _workers(workers: Sequence[WorkerInfo]) -> Table | Text:
     ]  # fmt: skip
     table = make_table(("worker", "state", "busy", "seen", "reason"), rows)
     if len(workers) > len(shown):
-        table.caption = f"and {len(workers) - len(shown)} more workers"
+        table.caption = f"and {counted(len(workers) - len(shown), 'more worker')}"
     return table
