@@ -54,7 +54,7 @@ function Entry({ entry }: { entry: WorkEntry }) {
       <span className={styles.soft}>
         {entry.runnable
           ? "it can run these"
-          : [`needs ${entry.needs}, has ${entry.has}`, ...(entry.also ?? [])].join("; ")}
+          : [entry.why ?? "", ...(entry.also ?? [])].join("; ")}
       </span>
     </li>
   );

@@ -13,11 +13,11 @@ from windlass.domain.job.job import QUARANTINED
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.watchdog import may_be_stuck
 from windlass.domain.matching.workers import STOPPED, WHILE_DRAINING, WorkerStatus
-from windlass.domain.pools.pools import PoolState, shown_duration
+from windlass.domain.pools.pools import PoolState
 from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.schedules.schedules import ReactionState
-from windlass.domain.values.quantities import counted
+from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
 from windlass.engine.pools.pools import Pools, PoolView
@@ -306,7 +306,7 @@ def _poor(pools: Iterable[PoolView]) -> list[AttentionItem]:
         if limit and used >= limit * 9 // 10:
             is_spent = used >= limit
             state = "used up" if is_spent else "almost used up"
-            told = f"{shown_duration(used)} of {shown_duration(limit)} are used this month."
+            told = f"{readable_duration(used)} of {readable_duration(limit)} are used this month."
             items.append(
                 AttentionItem(
                     kind="budget",

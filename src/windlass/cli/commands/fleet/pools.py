@@ -10,9 +10,8 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, DIM, print_change, print_json, say
-from windlass.domain.pools.pools import shown_duration
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import counted
+from windlass.domain.values.quantities import counted, readable_duration
 from windlass.wire.pools import Plan, PlanTarget, PoolInfo, PoolPlan
 from windlass.wire.workers import Changed
 
@@ -259,7 +258,7 @@ def _counted(info: PoolInfo) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    return shown_duration(round(seconds * 1000))
+    return readable_duration(round(seconds * 1000))
 
 
 def _idle(seconds: float | None) -> str | None:
