@@ -119,6 +119,7 @@ def test_a_clause_says_what_it_needs() -> None:
     assert parse_clause("memory>=16GiB").needs == "memory ≥ 16 GiB"
     assert parse_clause("disk==16GB").needs == "disk = 16 GB"
     assert parse_clause("tool matches >=3,<4").needs == "tool version >=3,<4"
+    assert parse_clause("secret:key in *,team").needs == "the secret key"
     assert parse_clause("os!=windows").needs == "os ≠ windows"
     assert parse_clause("os in linux,darwin").needs == "os = darwin or linux"
     assert (

@@ -74,7 +74,7 @@ def test_denied_tasks_are_excluded() -> None:
     mismatch = lacks(metadata=metadata)
     assert mismatch is not None
     assert mismatch.key == "tasks_denylist"
-    assert mismatch.text == "does not run task shell: it runs all tasks but shell, python"
+    assert mismatch.text == "does not run task shell; it runs all tasks but shell, python"
     assert lacks(task="ffmpeg", metadata=metadata) is None
 
 
@@ -82,7 +82,7 @@ def test_an_allowlist_selects_when_it_is_set() -> None:
     metadata: dict[str, object] = {"tasks_allowlist": ["ffmpeg"]}
     mismatch = lacks(metadata=metadata)
     assert mismatch is not None
-    assert mismatch.text == "does not run task shell: it runs only ffmpeg"
+    assert mismatch.text == "does not run task shell; it runs only ffmpeg"
     assert lacks(task="ffmpeg", metadata=metadata) is None
     assert lacks(metadata={"tasks_allowlist": None}) is None
     assert lacks(metadata={"tasks_allowlist": []}) is not None

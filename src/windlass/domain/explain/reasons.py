@@ -45,6 +45,12 @@ class Obstacle(NamedTuple):
         """Returns it in words that follow the worker's name."""
         return self.says or said(self.key, self.needs, self.has)
 
+    def about(self, worker: str) -> str:
+        """Returns it in words of its own, with the name of the worker."""
+        if self.text.startswith("needs "):
+            return f"it needs {self.needs}, {worker} has {self.has}"
+        return f"{worker} {self.text}"
+
 
 Obstacles = tuple[Obstacle, ...]
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from windlass.domain.access.secrets import KEY_START
 from windlass.domain.matching.functions import MISSING, function_needs
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput
@@ -68,6 +69,8 @@ class Clause(Struct, frozen=True):
             return f"isolation {self._value_text()}"
         if self.key == MISSING and self.op == "!=":
             return function_needs(str(self.value))
+        if self.key.startswith(KEY_START):
+            return f"the secret {self.key.removeprefix(KEY_START)}"
         key, value = short_key(self.key), self._value_text(readable=True)
         if self.op == "has":
             return f"{value} among {key}"

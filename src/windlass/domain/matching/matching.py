@@ -62,7 +62,7 @@ _COMPARE: Final = {">=": ge, "<=": le, ">": gt, "<": lt}
 def said(key: str, needs: str, has: str) -> str:
     """Returns in words why a worker cannot run a job, to follow the worker's name."""
     if key in (DENYLIST, ALLOWLIST):
-        return f"does not run {needs}: it runs {has}"
+        return f"does not run {needs}; it runs {has}"
     if key == MISSING:
         return f"cannot run {needs}: {'it has ' if has.startswith('version ') else ''}{has}"
     if key in (APART, PER_WORKER):
@@ -216,6 +216,8 @@ def _listed(names: Sequence[object]) -> str:
 def shown_value(key: str, value: object) -> str:
     """Returns what a worker has under a key, for people."""
     if value is None:
+        if key.startswith(KEY_START):
+            return "no such secret"
         return "only process" if key == OFFERED else f"no {short_key(key)}"
     if key.startswith(KEY_START):
         return "it for other namespaces"  # not everybody who may ask why a job waits knows them

@@ -254,7 +254,7 @@ class Explainer:
         if any(not group.obstacles for group in taking):
             return Reasons(tuple(waits), (), (), groups, expected)
         names = list_names([name for group in taking for name in group.names])
-        waits.insert(0, Waiting(kind="busy", text=f"a worker that can run it to be free: {names}"))
+        waits.insert(0, Waiting(kind="busy", text=f"a worker with room for it: {names}"))
         steps = steps_for(shape, nearest(taking))
         return Reasons(tuple(waits), tuple(steps), (), groups, expected)
 
@@ -314,9 +314,8 @@ def _nobody(
     if found.key == MISSING:
         return f"a worker with {found.needs}: {_tried(groups)}"
     if workers == 1:
-        return f"a worker that can run it; {name} cannot: {found.text}"
-    among = f"none of {workers:,} can, the nearest is {name}: {found.text}"
-    return f"a worker that can run it; {among}"
+        return f"a worker that can run it: {found.about(name)}"
+    return f"a worker that can run it: none of {workers:,} can; nearest: {found.about(name)}"
 
 
 def _tried(groups: Sequence[Group]) -> str:
