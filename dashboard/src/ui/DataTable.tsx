@@ -12,6 +12,7 @@ import {
   type CSSProperties,
   type KeyboardEvent,
   memo,
+  type PointerEvent,
   type ReactNode,
   useCallback,
   useEffect,
@@ -253,6 +254,7 @@ const BodyRow = memo(function BodyRow({ row, index, top, selected, onOpen }: Row
           role="cell"
           className={styles.cell}
           data-align={cell.column.columnDef.meta?.align}
+          onPointerEnter={tellWhole}
         >
           {flexRender(cell.column.columnDef.cell, cell.getContext())}
         </div>
@@ -260,6 +262,13 @@ const BodyRow = memo(function BodyRow({ row, index, top, selected, onOpen }: Row
     </div>
   );
 }, isSameRow);
+
+/** Shows the whole text of a cell that is cut off, as its title. */
+function tellWhole(event: PointerEvent<HTMLElement>): void {
+  const cell = event.currentTarget;
+  const isCut = [cell, ...cell.children].some((one) => one.scrollWidth > one.clientWidth);
+  cell.title = isCut ? Array.from(cell.childNodes, (one) => one.textContent).join(" ") : "";
+}
 
 /** The model of a row is made anew with what is in sight; what it shows is in the others. */
 function isSameRow(before: RowProps, after: RowProps): boolean {

@@ -11,7 +11,7 @@ from tests.support.running_server import FakeWorker, RunningServer, error_of, jo
 from windlass.api.lists import attention
 from windlass.domain.access.roles import Role
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.workers import offline
+from windlass.domain.matching.workers import WorkerStatus, offline
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.records import Due, Ticket
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
@@ -190,6 +190,25 @@ def test_workers_are_told_in_sentences_unless_they_were_sent_away() -> None:
                 await engine.workers.leave(worker.id, worker.incarnation)
             await engine.store.transact(lose)
             assert await titles() == {"Worker stopped is offline", "Worker lost is offline"}
+
+    run(scenario())
+
+
+def test_several_workers_are_told_in_the_plural() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            for name in ("a", "b"):
+                await server.worker(name)
+
+            async def faint(tx: WriteTx) -> None:
+                rows = [view.worker for view in await tx.views.workers_with_counts()]
+                silent = WorkerStatus.UNHEALTHY
+                await tx.workers.update([row._replace(status=silent) for row in rows])
+
+            await server.services.engine.store.transact(faint)
+            (item,) = (await get(server.admin, ATTENTION))["items"]
+            assert item["title"] == "2 workers missed a heartbeat"
+            assert item["reason"] == "They are unhealthy."
 
     run(scenario())
 

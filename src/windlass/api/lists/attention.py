@@ -285,7 +285,7 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
                 kind="worker",
                 severity=severity,  # type: ignore[arg-type]
                 title=f"Worker {name} {what[0]}" if one else f"{len(some):,} workers {what[1]}",
-                reason=reason or f"It is {WorkerStatus(status).name.lower().replace('_', ' ')}.",
+                reason=reason or f"{'It is' if one else 'They are'} {_spoken(status)}.",
                 count=len(some),
                 link=f"workers/{quote(name, safe='')}"
                 if one
@@ -294,6 +294,10 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
             )
         )
     return items
+
+
+def _spoken(status: int) -> str:
+    return WorkerStatus(status).name.lower().replace("_", " ")
 
 
 def _poor(pools: Iterable[PoolView]) -> list[AttentionItem]:
