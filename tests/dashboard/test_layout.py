@@ -115,3 +115,23 @@ def test_the_names_of_long_rows_leave_room_for_the_clauses(open_page: Open, farm
     first = box_of(table.get_by_role("rowheader").first)
     assert first.right <= PHONE["width"] / 2
     farm.http.post(f"/api/v1/jobs/{job}/cancel")
+
+
+def test_menus_stay_inside_a_phone(open_page: Open, farm: Farm, places: dict[str, Any]) -> None:
+    page = open_page(phone=True)
+    for path, name in (("/jobs", "State"), (f"/jobs/{places['job']}", "More actions")):
+        page.goto(farm.address + path)
+        settle(page)
+        page.get_by_role("button", name=name).click()
+        menu = box_of(page.get_by_role("menu"))
+        assert menu.x >= 0
+        assert menu.right <= PHONE["width"]
+
+
+def test_a_dialog_of_a_table_begins_on_the_left(open_page: Open, farm: Farm) -> None:
+    page = open_page()
+    page.goto(f"{farm.address}/queues")
+    settle(page)
+    page.get_by_role("button", name="Limits").first.click()
+    label = page.get_by_role("dialog").get_by_text("Jobs that run at once")
+    assert label.evaluate("one => getComputedStyle(one).textAlign") == "left"
