@@ -135,3 +135,12 @@ def test_a_dialog_of_a_table_begins_on_the_left(open_page: Open, farm: Farm) -> 
     page.get_by_role("button", name="Limits").first.click()
     label = page.get_by_role("dialog").get_by_text("Jobs that run at once")
     assert label.evaluate("one => getComputedStyle(one).textAlign") == "left"
+
+
+def test_a_name_from_right_to_left_shows_its_beginning(open_page: Open, farm: Farm) -> None:
+    job = farm.submit("true", name="עבודה לדוגמה " * 12)
+    page = open_page(phone=True)
+    page.goto(f"{farm.address}/jobs?task=shell")
+    settle(page)
+    cell = page.get_by_role("row").filter(has_text=str(job)).get_by_role("cell").nth(2)
+    assert cell.evaluate("one => getComputedStyle(one).direction") == "rtl"

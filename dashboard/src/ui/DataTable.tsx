@@ -252,6 +252,7 @@ const BodyRow = memo(function BodyRow({ row, index, top, selected, onOpen }: Row
         <div
           key={cell.id}
           role="cell"
+          dir="auto" // the beginning of a name from right to left is not what is cut off
           className={styles.cell}
           data-align={cell.column.columnDef.meta?.align}
           onPointerEnter={tellWhole}
@@ -266,7 +267,9 @@ const BodyRow = memo(function BodyRow({ row, index, top, selected, onOpen }: Row
 /** Shows the whole text of a cell that is cut off, as its title. */
 function tellWhole(event: PointerEvent<HTMLElement>): void {
   const cell = event.currentTarget;
-  const isCut = [cell, ...cell.children].some((one) => one.scrollWidth > one.clientWidth);
+  const isCut = [cell, ...cell.querySelectorAll("*")].some(
+    (one) => one.scrollWidth > one.clientWidth,
+  );
   cell.title = isCut ? Array.from(cell.childNodes, (one) => one.textContent).join(" ") : "";
 }
 

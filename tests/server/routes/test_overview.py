@@ -1,6 +1,6 @@
 """The overview and what needs attention, over HTTP, as different callers see them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from windlass.domain.access.roles import Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import WorkerStatus, offline
 from windlass.domain.rows.files import LogRow, LogState
-from windlass.domain.rows.records import Due, Ticket
+from windlass.domain.rows.records import Due, Ticket, Worker
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.engine.history import series
 from windlass.engine.loops.series import SeriesLoop
@@ -200,15 +200,19 @@ def test_several_workers_are_told_in_the_plural() -> None:
             for name in ("a", "b"):
                 await server.worker(name)
 
-            async def faint(tx: WriteTx) -> None:
-                rows = [view.worker for view in await tx.views.workers_with_counts()]
-                silent = WorkerStatus.UNHEALTHY
-                await tx.workers.update([row._replace(status=silent) for row in rows])
+            async def told(change: Callable[[Worker], Worker]) -> tuple[str, str]:
+                async def apply(tx: WriteTx) -> None:
+                    rows = [view.worker for view in await tx.views.workers_with_counts()]
+                    await tx.workers.update([change(row) for row in rows])
 
-            await server.services.engine.store.transact(faint)
-            (item,) = (await get(server.admin, ATTENTION))["items"]
-            assert item["title"] == "2 workers missed a heartbeat"
-            assert item["reason"] == "They are unhealthy."
+                await server.services.engine.store.transact(apply)
+                (item,) = (await get(server.admin, ATTENTION))["items"]
+                return item["title"], item["reason"]
+
+            silent = await told(lambda row: row._replace(status=WorkerStatus.UNHEALTHY))
+            assert silent == ("2 workers missed a heartbeat", "They are unhealthy.")
+            gone = await told(lambda row: offline(row, "lost"))
+            assert gone == ("2 workers are offline", "No heartbeat came in time.")
 
     run(scenario())
 

@@ -285,7 +285,7 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
                 kind="worker",
                 severity=severity,  # type: ignore[arg-type]
                 title=f"Worker {name} {what[0]}" if one else f"{len(some):,} workers {what[1]}",
-                reason=reason or f"{'It is' if one else 'They are'} {_spoken(status)}.",
+                reason=_in_words(status, reason, one),
                 count=len(some),
                 link=f"workers/{quote(name, safe='')}"
                 if one
@@ -296,8 +296,12 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
     return items
 
 
-def _spoken(status: int) -> str:
-    return WorkerStatus(status).name.lower().replace("_", " ")
+def _in_words(status: int, reason: str, one: bool) -> str:
+    """Returns why workers take no jobs, as a sentence where the reason is only a word."""
+    if reason == "lost":
+        return "No heartbeat came in time."
+    name = WorkerStatus(status).name.lower().replace("_", " ")
+    return reason or f"{'It is' if one else 'They are'} {name}."
 
 
 def _poor(pools: Iterable[PoolView]) -> list[AttentionItem]:
