@@ -148,7 +148,7 @@ def explain_a_wait(client: Client) -> None:
     for worker in large.explain().workers:
         console.print(f"  {worker.text}", highlight=False)
     change = found.smallest_change
-    if change is None or "with memory ≥ 8TiB" not in change.text:
+    if change is None or "with memory ≥ 8 TiB" not in change.text:
         raise SystemExit(f"explain should have named what is missing: {change}")
     console.print(f"  what would let it run: {change.text}", highlight=False)
     flow.cancel("shown")

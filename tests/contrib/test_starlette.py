@@ -93,7 +93,7 @@ def test_browsers_get_the_page_unless_it_is_left_out(tmp_path: Path, dashboard: 
         ):
             page = await web.get("/windlass/jobs", headers={"accept": "text/html"})
             assert (page.status_code == 200) == dashboard
-            own = {"Authorization": f"Bearer {(tmp_path / 'admin.token').read_text().strip()}"}
+            own = {"Authorization": f"Bearer {(tmp_path / 'admin-token').read_text().strip()}"}
             assert (await web.get("/windlass/api/v1/jobs", headers=own)).status_code == 200
             assert (await web.get("/windlass/api/v1/jobs")).status_code == 401
         with pytest.raises(Conflict, match="while its lifespan runs"):
@@ -124,3 +124,15 @@ def test_a_mounted_api_logs_warnings_only_and_not_to_the_standard_output(tmp_pat
     assert "loud" in done.stderr
     assert "quiet" not in done.stderr
     assert "loop ran" not in done.stderr
+
+
+def test_a_token_file_under_its_former_name_is_kept(tmp_path: Path) -> None:
+    async def token() -> str | None:
+        api = WindlassApi(f"sqlite:{tmp_path}/jobs.db", "memory:", tmp_path)
+        async with api.running():
+            return api.token
+
+    first = run(token())
+    (tmp_path / "admin-token").rename(tmp_path / "admin.token")
+    assert run(token()) == first
+    assert (tmp_path / "admin-token").read_text().strip() == first

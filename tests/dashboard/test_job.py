@@ -99,7 +99,7 @@ def test_what_keeps_a_job_waiting_is_told_and_one_click_ends_it(
     viewer = open_page("viewer")
     show(viewer, farm, job)
     expect(viewer.get_by_text("queue halted, which is paused").first).to_be_visible()
-    expect(viewer.get_by_role("columnheader", name="memory ≥ 1MiB")).to_be_visible()
+    expect(viewer.get_by_role("columnheader", name="memory ≥ 1 MiB")).to_be_visible()
     assert viewer.locator("td[data-met=true]").count() >= 1
     assert viewer.get_by_role("button", name="Resume the queue").count() == 0
     page = open_page()

@@ -41,7 +41,7 @@ def running_application(folder: Path) -> Iterator[Farm]:
         assert process.stderr is not None
         found = next(filter(None, map(RUNNING.search, process.stderr)), None)
         assert found is not None, "the application did not start"
-        farm = Farm(f"{found[1]}/ops", (folder / "data" / "admin.token").read_text().strip())
+        farm = Farm(f"{found[1]}/ops", (folder / "data" / "admin-token").read_text().strip())
         yield farm
         farm.http.close()
         farm.client.close()

@@ -57,7 +57,7 @@ def test_work_that_pools_count_leads_to_its_jobs(open_page: Open, farm: Farm) ->
     other = farm.submit("true", queue="far", requires=["gpus>=9"])
     page = open_page()
     page.goto(f"{farm.address}/pools")
-    row = page.get_by_role("row", name=re.compile("could not run it: needs memory ≥ 9TiB"))
+    row = page.get_by_role("row", name=re.compile("could not run it: needs memory ≥ 9 TiB"))
     row.get_by_role("link", name="2", exact=True).click()
     listed = page.get_by_role("table", name="Jobs of this work")
     expect(listed.get_by_role("rowheader")).to_have_text([str(job) for job in sorted(jobs)])

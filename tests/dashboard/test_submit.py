@@ -17,6 +17,8 @@ def test_a_form_submits_a_job_that_runs_and_shows_the_same_as_text(
     page.goto(f"{farm.address}/submit?task=shell")
     settle(page)
     status = page.locator("aside").get_by_role("status")
+    expect(status).to_have_text("Fill in the form: it is checked as you type.")
+    page.get_by_label("name", exact=True).fill("from")
     expect(status).to_have_text("Not ready: fill in argv")
     page.get_by_label("argv *").fill(f"echo\n{EVIL}")
     page.get_by_label("name", exact=True).fill("from the page")

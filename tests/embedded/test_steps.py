@@ -185,7 +185,7 @@ def test_heartbeats_put_off_the_idle_timeout(client: windlass.Client) -> None:
     assert client.submit(functions.works_silently, True).result(PATIENCE) == "done"
     silent = client.submit(functions.works_silently, False).wait(PATIENCE)
     assert silent.failure is not None
-    assert silent.failure.message == "No sign of life for 1s"
+    assert silent.failure.message == "No sign of life for 1 s"
 
 
 def test_waits_take_a_timedelta_and_end_with_an_error_of_ours(client: windlass.Client) -> None:

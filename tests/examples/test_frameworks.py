@@ -34,7 +34,7 @@ def test_the_api_below_a_path_serves_clients_and_refuses_strangers(
     own = {**environment, "WINDLASS_DATA": str(tmp_path / "own")}
     words = (*UVICORN, "examples.fastapi_app.app:app")
     with web(words, own, "Uvicorn running on") as app:
-        token = (tmp_path / "own" / "admin.token").read_text().strip()
+        token = (tmp_path / "own" / "admin-token").read_text().strip()
         address = f"{str(app.base_url).rstrip('/')}/windlass"
         assert app.get("/windlass/api/v1/jobs").status_code == 401
         assert app.get("/api/v1/jobs").status_code == 404

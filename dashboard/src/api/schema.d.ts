@@ -2924,7 +2924,7 @@ export interface components {
          * WorkerEntry
          * @description One worker, or a group of workers that cannot take the job for the same reason.
          *
-         *         `also` holds their further obstacles, beyond the first one.
+         *         `why` is their first obstacle in words, `also` holds the further ones.
          */
         WorkerEntry: {
             /** @default null */
@@ -2941,6 +2941,8 @@ export interface components {
             needs: string | null;
             /** @default null */
             has: string | null;
+            /** @default null */
+            why: string | null;
             /** @default [] */
             also: string[];
         };
@@ -3128,6 +3130,8 @@ export interface components {
             needs: string | null;
             /** @default null */
             has: string | null;
+            /** @default null */
+            why: string | null;
             /** @default [] */
             also: string[];
         };

@@ -12,6 +12,7 @@ import {
   type CSSProperties,
   type KeyboardEvent,
   memo,
+  type PointerEvent,
   type ReactNode,
   useCallback,
   useEffect,
@@ -251,8 +252,10 @@ const BodyRow = memo(function BodyRow({ row, index, top, selected, onOpen }: Row
         <div
           key={cell.id}
           role="cell"
+          dir="auto" // the beginning of a name from right to left is not what is cut off
           className={styles.cell}
           data-align={cell.column.columnDef.meta?.align}
+          onPointerEnter={tellWhole}
         >
           {flexRender(cell.column.columnDef.cell, cell.getContext())}
         </div>
@@ -260,6 +263,15 @@ const BodyRow = memo(function BodyRow({ row, index, top, selected, onOpen }: Row
     </div>
   );
 }, isSameRow);
+
+/** Shows the whole text of a cell that is cut off, as its title. */
+function tellWhole(event: PointerEvent<HTMLElement>): void {
+  const cell = event.currentTarget;
+  const isCut = [cell, ...cell.querySelectorAll("*")].some(
+    (one) => one.scrollWidth > one.clientWidth,
+  );
+  cell.title = isCut ? Array.from(cell.childNodes, (one) => one.textContent).join(" ") : "";
+}
 
 /** The model of a row is made anew with what is in sight; what it shows is in the others. */
 function isSameRow(before: RowProps, after: RowProps): boolean {

@@ -16,7 +16,7 @@ interface Props {
 
 /** Shows why something could not be shown, and what to do about it. */
 export function ErrorBox({ error, onRetry, hint }: Props) {
-  const isRefused = error instanceof ApiError && error.status === 422;
+  const isRefused = error instanceof ApiError && [400, 422].includes(error.status);
   const advice = adviceFor(error) ?? (isRefused ? hint : undefined);
   return (
     <div className={styles.box} role="alert">

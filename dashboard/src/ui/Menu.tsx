@@ -1,4 +1,12 @@
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { Button } from "./Button";
 import type { IconName } from "./Icon";
 import styles from "./Menu.module.css";
@@ -33,7 +41,11 @@ export function Menu(props: Props) {
   const [open, setOpen] = useState(false);
   const ref = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const id = useId();
+  useLayoutEffect(() => {
+    if (open && list.current) keepInside(list.current);
+  }, [open]);
   useEffect(() => {
     if (!open) return;
     ref.current?.querySelector<HTMLElement>('[role^="menuitem"]:not([disabled])')?.focus();
@@ -52,7 +64,8 @@ export function Menu(props: Props) {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (!step || !open) return;
     event.preventDefault();
-    const found = [...(ref.current?.querySelectorAll<HTMLElement>('[role^="menuitem"]') ?? [])];
+    const all = ref.current?.querySelectorAll<HTMLElement>('[role^="menuitem"]:not([disabled])');
+    const found = [...(all ?? [])];
     const at = found.indexOf(document.activeElement as HTMLElement);
     found[(at + step + found.length) % found.length]?.focus();
   }
@@ -79,7 +92,14 @@ export function Menu(props: Props) {
         {iconOnly ? props.children : (props.children ?? label)}
       </Button>
       {open && (
-        <div id={id} role="menu" aria-label={label} className={styles.list} data-align={align}>
+        <div
+          id={id}
+          ref={list}
+          role="menu"
+          aria-label={label}
+          className={styles.list}
+          data-align={align}
+        >
           {items.map((item) => (
             <button
               key={item.label}
@@ -103,4 +123,14 @@ export function Menu(props: Props) {
       )}
     </div>
   );
+}
+
+const MARGIN_PX = 8;
+
+/** Moves a list sideways as far as it would leave the window. */
+function keepInside(list: HTMLElement): void {
+  const { left, right } = list.getBoundingClientRect();
+  const width = document.documentElement.clientWidth;
+  const shift = Math.max(MARGIN_PX - left, Math.min(0, width - MARGIN_PX - right));
+  if (shift !== 0) list.style.transform = `translateX(${shift}px)`;
 }

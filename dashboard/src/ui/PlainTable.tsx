@@ -15,6 +15,11 @@ interface Props {
   numbers?: readonly number[];
 }
 
+/** A long text in a cell: it wraps. */
+export function Wrapped({ children }: { children: ReactNode }) {
+  return <span className={styles.wrapped}>{children}</span>;
+}
+
 /** A short table; the first cell of each row names it. Long ones are `DataTable`s. */
 export function PlainTable({ label, head, rows, numbers = [] }: Props) {
   const align = (at: number) => (numbers.includes(at) ? "right" : undefined);

@@ -5,24 +5,26 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Returns a duration in seconds as people say it: 0.25 s, 4.1 s, 3 min 20 s, 2 h 5 min. */
+/**
+ * Returns a duration in seconds as people say it: 250 ms, 4.1 s, 3 min 20 s, 2 h 5 min. The command line writes the
+ * same (`readable_duration`).
+ */
 export function duration(seconds: number): string {
-  const ms = Math.abs(seconds) * 1000;
-  const sign = seconds < 0 ? "−" : "";
-  if (ms < 1) return "0 s";
-  if (ms < SECOND) return `${sign}${Math.round(ms)} ms`;
-  if (ms < 10 * SECOND) return `${sign}${(ms / SECOND).toFixed(1)} s`;
-  if (ms < MINUTE) return `${sign}${Math.round(ms / SECOND)} s`;
-  if (ms < HOUR) return sign + two(ms, MINUTE, "min", SECOND, "s");
-  if (ms < DAY) return sign + two(ms, HOUR, "h", MINUTE, "min");
-  return sign + two(ms, DAY, "d", HOUR, "h");
+  const ms = Math.round(Math.abs(seconds) * 1000);
+  const sign = seconds < 0 && ms ? "−" : "";
+  if (ms === 0) return "0 s";
+  if (ms < SECOND) return `${sign}${ms} ms`;
+  if (ms < 9_950) return `${sign}${Math.round(ms / 100) / 10} s`;
+  if (ms < MINUTE - SECOND / 2) return `${sign}${Math.round(ms / SECOND)} s`;
+  if (ms < HOUR - SECOND / 2) return sign + two(Math.round(ms / SECOND), 60, "min", "s");
+  if (ms < DAY - MINUTE / 2) return sign + two(Math.round(ms / MINUTE), 60, "h", "min");
+  return sign + two(Math.round(ms / HOUR), 24, "d", "h");
 }
 
-function two(ms: number, big: number, bigUnit: string, small: number, smallUnit: string): string {
-  const rounded = Math.round(ms / small) * small;
-  const rest = Math.round((rounded % big) / small);
-  const whole = `${Math.floor(rounded / big)} ${bigUnit}`;
-  return rest ? `${whole} ${rest} ${smallUnit}` : whole;
+function two(amount: number, inBig: number, big: string, small: string): string {
+  const rest = amount % inBig;
+  const whole = `${Math.floor(amount / inBig)} ${big}`;
+  return rest ? `${whole} ${rest} ${small}` : whole;
 }
 
 /** Returns how long ago a time was, or in how long it will be. */
@@ -56,15 +58,18 @@ export function moment(text: string): string {
 
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
+/** Returns a size: 512 B, 8.5 KiB, 11.1 MiB, 250 GiB, 8 TiB. The command line writes the same (`readable_size`). */
 export function bytes(count: number): string {
-  let value = count;
+  let value = Math.abs(count);
   let unit = 0;
-  while (Math.abs(value) >= 1024 && unit < BYTE_UNITS.length - 1) {
+  // What rounds to 1,024 of a unit is 1 of the next.
+  while (Math.round(value) >= 1024 && unit < BYTE_UNITS.length - 1) {
     value /= 1024;
     unit += 1;
   }
-  const digits = unit === 0 || value >= 100 ? 0 : 1;
-  return `${value.toFixed(digits)} ${BYTE_UNITS[unit] ?? ""}`;
+  const tenths = Math.round(value * 10);
+  const shown = tenths < 1_000 ? tenths / 10 : Math.round(value);
+  return `${count < 0 ? "−" : ""}${shown} ${BYTE_UNITS[unit] ?? ""}`;
 }
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });

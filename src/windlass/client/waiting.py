@@ -13,7 +13,7 @@ from windlass.client.errors import JobFailed, ResultTimeout
 from windlass.client.handles import WAIT_SECONDS, AsyncJob, why_waiting
 from windlass.client.service import Service
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import DurationLike, wait_seconds
+from windlass.domain.values.quantities import DurationLike, counted, wait_seconds
 from windlass.wire.jobs import Job, WaitRequest
 
 R = TypeVar("R")
@@ -183,7 +183,8 @@ async def _timed_out(
     ids = sorted({job for _, job in waiting})
     service = next(jobs[0].service for (_, job), jobs in waiting.items() if job == first)
     why = await why_waiting(service, first)
-    message = f"{len(ids)} of {total} jobs have not ended after {timeout:g} s; job {first}{why}"
+    which = f"{len(ids)} of {counted(total, 'job')} {'has' if len(ids) == 1 else 'have'}"
+    message = f"{which} not ended after {timeout:g} s; job {first}{why}"
     return ResultTimeout(message, ids)
 
 

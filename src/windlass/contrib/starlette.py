@@ -37,7 +37,7 @@ class WindlassApi:
     It is the whole server: engine, loops and API, with the same tokens and rights. Workers and
     clients use the address of the path: `https://shop.example/windlass`. It answers while its
     lifespan runs: give it to `WindlassLifespan(api=...)`. The first admin token is written to
-    `admin.token` in the folder `data`. Browsers get the dashboard there, unless `dashboard` is
+    `admin-token` in the folder `data`. Browsers get the dashboard there, unless `dashboard` is
     False. Limits of connections are those of the server around it. It logs warnings to standard
     error, unless the application has configured structlog.
     """
@@ -71,13 +71,20 @@ class WindlassApi:
         log_warnings_only()
         self._data.mkdir(parents=True, exist_ok=True)
         async with running_services(self._options) as services:
-            self.token = await ensure_admin_token(services, self._data / "admin.token")
+            self.token = await ensure_admin_token(services, self._token_file())
             self._app = create_app(services, self._names)
             try:
                 yield
             finally:
                 self._app = self.token = None
                 services.stop_waiting()
+
+    def _token_file(self) -> Path:
+        """Returns the file that servers and commands use too; its name was `admin.token` once."""
+        file, old = self._data / "admin-token", self._data / "admin.token"
+        if old.exists() and not file.exists():
+            old.rename(file)
+        return file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from windlass.domain.values.quantities import format_duration, format_size
+from windlass.domain.values.quantities import readable_duration, readable_limit
 from windlass.ports.executor import Exit, Limits, Result
 
 NO_LIMITS: Final = Limits()
@@ -13,9 +13,9 @@ def over_limit(end: Exit) -> Result | None:
     limits = end.limits or NO_LIMITS
     message = {
         "memory": _memory(limits),
-        "cpu_time": f"CPU time over its limit of {format_duration(limits.cpu_seconds * 1000)}",
+        "cpu_time": f"CPU time over its limit of {readable_duration(limits.cpu_seconds * 1000)}",
         "processes": f"more processes than its limit of {limits.processes}",
-        "disk": f"disk use over its limit of {format_size(limits.disk_bytes)}",
+        "disk": f"disk use over its limit of {readable_limit(limits.disk_bytes)}",
     }.get("memory" if end.out_of_memory else end.over)
     if message is None or end.code == 0:
         return None
@@ -26,10 +26,10 @@ def hint(end: Exit) -> str:
     """Returns which limit may be the cause of a failure that only the program itself knows."""
     limits = end.limits or NO_LIMITS
     shown = {
-        "memory": format_size(limits.memory_bytes) if limits.memory_bytes else "",
+        "memory": readable_limit(limits.memory_bytes) if limits.memory_bytes else "",
         "processes": str(limits.processes or ""),
         "open_files": str(limits.open_files or ""),
-        "disk": format_size(limits.disk_bytes) if limits.disk_bytes else "",
+        "disk": readable_limit(limits.disk_bytes) if limits.disk_bytes else "",
     }
     given = [f"{name} {text}" for name, text in shown.items() if text]
     return f" (its limits: {', '.join(given)})" if given else ""
@@ -37,5 +37,5 @@ def hint(end: Exit) -> str:
 
 def _memory(limits: Limits) -> str:
     allowed = limits.memory_bytes
-    of_what = f"its limit of {format_size(allowed)}" if allowed else "the machine's"
+    of_what = f"its limit of {readable_limit(allowed)}" if allowed else "the machine's"
     return f"out of memory: the program used more than {of_what}"

@@ -95,9 +95,11 @@ def measured(peak: int, count: int = 12) -> Summary:
 
 def test_what_asks_for_far_too_much_is_told_what_would_do() -> None:
     (said,) = suggestions([("cpus", 1), ("memory", 16 * GIB)], measured(300 * 2**20))
-    assert said == ("asks for 16GiB of memory, 12 runs used at most 300MiB: ask for memory=384MiB")
+    assert said == (
+        "asks for 16 GiB of memory, 12 runs used at most 300 MiB: ask for memory=384MiB"
+    )
     (said,) = suggestions([("memory", GIB)], measured(2 * GIB))
-    assert said == "asks for 1GiB of memory, 12 runs used at most 2GiB: ask for memory=2.5GiB"
+    assert said == "asks for 1 GiB of memory, 12 runs used at most 2 GiB: ask for memory=2.5GiB"
 
 
 def test_nothing_is_suggested_where_it_is_about_right_or_unknown() -> None:

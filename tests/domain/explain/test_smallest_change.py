@@ -92,5 +92,5 @@ def test_many_groups_are_told_by_their_clause() -> None:
     (entry,) = entries(groups)
     assert entry.count == 60
     assert entry.needs == "memory ≥ 4GiB"
-    assert entry.has == "0GiB or other"
+    assert entry.has == "0GiB or similar"
     assert len(entries(groups[:50])) == 50

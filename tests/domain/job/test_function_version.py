@@ -43,11 +43,11 @@ def test_shell_jobs_ask_for_no_function() -> None:
     [
         ({}, None),
         ({MISSING: {"a:g": "x"}}, None),
-        ({MISSING: {"a:f": "no module a"}}, "needs version 2 of a:f, has no module a"),
-        ({MISSING: {"a:f==2": "version 1"}}, "needs version 2 of a:f, has version 1"),
+        ({MISSING: {"a:f": "no module a"}}, "cannot run version 2 of a:f: no module a"),
+        ({MISSING: {"a:f==2": "version 1"}}, "cannot run version 2 of a:f: it has version 1"),
         ({MISSING: {"a:f==3": "version 1"}}, None),
         ({VERSIONS: {"a:f": "2"}}, None),
-        ({VERSIONS: {"a:f": "1"}}, "needs version 2 of a:f, has version 1"),
+        ({VERSIONS: {"a:f": "1"}}, "cannot run version 2 of a:f: it has version 1"),
         ({MISSING: "nonsense", VERSIONS: ["a:f"]}, None),
     ],
 )

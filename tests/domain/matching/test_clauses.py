@@ -116,10 +116,15 @@ def test_a_target_is_short_for_an_architecture() -> None:
 
 
 def test_a_clause_says_what_it_needs() -> None:
-    assert parse_clause("memory>=16GiB").needs == "memory ≥ 16GiB"
+    assert parse_clause("memory>=16GiB").needs == "memory ≥ 16 GiB"
+    assert parse_clause("disk==16GB").needs == "disk = 16 GB"
+    assert parse_clause("tool matches >=3,<4").needs == "tool version >=3,<4"
+    assert parse_clause("secret:key in *,team").needs == "the secret key"
     assert parse_clause("os!=windows").needs == "os ≠ windows"
-    assert parse_clause("os in linux,darwin").needs == "os in darwin,linux"
-    assert parse_clause("system:architectures has arm64").needs == "system:architectures has arm64"
+    assert parse_clause("os in linux,darwin").needs == "os = darwin or linux"
+    assert (
+        parse_clause("system:architectures has arm64").needs == "arm64 among system:architectures"
+    )
 
 
 words = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)

@@ -47,7 +47,7 @@ def test_what_is_lacking_is_said_in_words() -> None:
     room.take(large)
     lack = room.lacks(large)
     assert lack is not None
-    assert lack.text == "needs memory 6GiB, has 2GiB of 8GiB free"
+    assert lack.text == "needs memory 6 GiB, has 2 GiB of 8 GiB free"
     alone = Shape("n", "q", "t", apart="db")
     room.take(alone)
     apart = room.lacks(alone)
@@ -55,7 +55,7 @@ def test_what_is_lacking_is_said_in_words() -> None:
     assert "apart=db" in apart.text
     full = room.lacks(Shape("n", "q", "t"), 2)
     assert full is not None
-    assert full.text == "needs fewer than 2 jobs of queue q, has 2"
+    assert full.text == "holds 2 jobs of queue q, the most for one worker"
 
 
 def test_a_shape_without_needs_fits_any_number_of_times() -> None:

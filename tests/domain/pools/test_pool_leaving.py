@@ -24,9 +24,9 @@ def test_those_that_idle_leave_the_longest_idle_first_and_the_minimum_stays() ->
         Member(1, NOW - 11_000, False), Member(2, None, False), Member(3, NOW - 20_000, False),
         Member(4, NOW - 9_999, False),
     ]  # fmt: skip
-    assert leavers(one, members, NOW) == {3: "idle for 20s", 1: "idle for 11s"}
+    assert leavers(one, members, NOW) == {3: "idle for 20 s", 1: "idle for 11 s"}
     kept = one._replace(pool=replace(one.pool, min_workers=3))
-    assert leavers(kept, members, NOW) == {3: "idle for 20s"}
+    assert leavers(kept, members, NOW) == {3: "idle for 20 s"}
 
 
 def test_one_that_could_run_what_waits_stays() -> None:

@@ -33,7 +33,7 @@ def test_200_jobs_of_a_tenth_of_a_second_need_four_workers_for_five_seconds() ->
     found = verdict(PoolNow(pool()), target(200, 100))
     assert (found.start, found.work_ms, found.latency_ms) == (4, 20_000, NEVER)
     assert found.after_ms == 5_000
-    assert found.reason == "estimated latency (no worker can run it) is over the target of 5s"
+    assert found.reason == "estimated latency (no worker can run it) is over the target of 5 s"
 
 
 def test_what_runs_counts_with_what_is_left_of_it() -> None:
@@ -53,7 +53,7 @@ def test_those_on_their_way_count() -> None:
     here = target(200, 100, hosts=range(4))
     found = verdict(PoolNow(pool(), serving=4, starting=4), here, hosts=hosts)
     assert found.start == 0
-    assert found.reason == "estimated latency (5s) is within the target of 5s"
+    assert found.reason == "estimated latency (5 s) is within the target of 5 s"
 
 
 def test_work_of_a_pool_that_cannot_run_it_starts_nothing() -> None:
@@ -82,14 +82,14 @@ def test_each_limit_is_named() -> None:
     reasons = {
         "max_workers is 3": PoolNow(pool(max_workers=3), serving=1, leaving=1),
         "the pool is not enabled": PoolNow(pool(enabled=False)),
-        "2 launches in a row failed, next try in 7s: no quota": PoolNow(
+        "2 launches in a row failed, next try in 7 s: no quota": PoolNow(
             pool(), failures=2, next_at=NOW + 7_000, message="no quota"
         ),
         "after a failed launch workers start one at a time": PoolNow(pool(), failures=1),
-        "cooling down for another 4s after the last start": PoolNow(
+        "cooling down for another 4 s after the last start": PoolNow(
             pool(start_cooldown_ms=10_000), started_at=NOW - 6_000
         ),
-        "5m of this month's budget is left": PoolNow(
+        "5 min of this month's budget is left": PoolNow(
             pool(max_ms_per_month=600_000), used_ms=300_000
         ),
     }

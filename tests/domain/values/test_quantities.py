@@ -13,6 +13,9 @@ from windlass.domain.values.quantities import (
     format_size,
     parse_duration_ms,
     parse_size,
+    readable_duration,
+    readable_limit,
+    readable_size,
 )
 
 NO_DURATIONS: list[object] = [
@@ -165,4 +168,56 @@ def test_things_are_counted_in_words() -> None:
         "1 job",
         "2 jobs",
         "1,200 jobs",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "0 s"),
+        (340, "340 ms"),
+        (999, "999 ms"),
+        (1_000, "1 s"),
+        (1_450, "1.5 s"),
+        (9_949, "9.9 s"),
+        (9_950, "10 s"),
+        (59_499, "59 s"),
+        (59_500, "1 min"),
+        (60_700, "1 min 1 s"),
+        (200_000, "3 min 20 s"),
+        (3_599_500, "1 h"),
+        (7_500_000, "2 h 5 min"),
+        (86_370_000, "1 d"),
+        (100 * 3_600_000, "4 d 4 h"),
+        (-1_500, "−1.5 s"),
+    ],
+)
+def test_durations_as_people_read_them(ms: int, text: str) -> None:
+    assert readable_duration(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (1_023, "1023 B"),
+        (1_024, "1 KiB"),
+        (1_024 * 1_024 - 1, "1 MiB"),
+        (11_639_194, "11.1 MiB"),
+        (102_297, "99.9 KiB"),
+        (102_399, "100 KiB"),
+        (8 * 1024**4, "8 TiB"),
+        (SIZE_LIMIT, "4096 PiB"),
+        (-512, "−512 B"),
+    ],
+)
+def test_sizes_as_people_read_them(size: int, text: str) -> None:
+    assert readable_size(size) == text
+
+
+def test_a_size_that_was_set_is_shown_in_its_own_unit() -> None:
+    assert [readable_limit(parse_size(size)) for size in ("10MB", "512MiB", "1.5GiB")] == [
+        "10 MB",
+        "512 MiB",
+        "1.5 GiB",
     ]

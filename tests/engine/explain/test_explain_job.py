@@ -25,12 +25,16 @@ async def test_the_exact_clause_is_named_for_each_worker(rig: Rig) -> None:
     job = await rig.submit(requires=("memory>=16GiB",))
     found = await rig.engine.explain.job(job)
     (worker,) = found.workers
-    assert worker.text == "worker build-3: needs memory ≥ 16GiB, has 8GiB"
-    assert (worker.clause, worker.needs, worker.has) == ("memory>=16GiB", "memory ≥ 16GiB", "8GiB")
+    assert worker.text == "worker build-3: needs memory ≥ 16 GiB, has 8 GiB"
+    assert (worker.clause, worker.needs, worker.has) == (
+        "memory>=16GiB",
+        "memory ≥ 16 GiB",
+        "8 GiB",
+    )
     assert not worker.runnable
     assert kinds(found) == ["no_worker"]
     assert found.smallest_change is not None
-    assert found.smallest_change.text == "add a worker like build-3 with memory ≥ 16GiB"
+    assert found.smallest_change.text == "add a worker like build-3 with memory ≥ 16 GiB"
     assert found.smallest_change.steps[0].metadata == {"system:memory": 16 * GIB}
 
 
@@ -56,7 +60,7 @@ async def test_without_any_worker_it_says_so(rig: Rig) -> None:
     assert kinds(found) == ["no_worker"]
     assert found.summary == "queued: waits for a worker: none is known"
     assert found.smallest_change is not None
-    assert found.smallest_change.text == "start a worker with zone == eu"
+    assert found.smallest_change.text == "start a worker with zone = eu"
 
 
 async def test_a_busy_fleet_and_the_jobs_ahead_are_told(rig: Rig) -> None:
@@ -68,7 +72,7 @@ async def test_a_busy_fleet_and_the_jobs_ahead_are_told(rig: Rig) -> None:
     found = await rig.engine.explain.job(second)
     assert (found.ahead, found.ahead_more) == (1, False)
     assert kinds(found) == ["busy", "ahead"]
-    assert found.workers[0].text == "worker only: needs a free slot, has 1 of 1 in use"
+    assert found.workers[0].text == "worker only: no slot is free (1 of 1 in use)"
     assert actions(found) == ["add_worker"]
 
 
@@ -117,7 +121,7 @@ async def test_a_limit_names_who_holds_its_slots(rig: Rig) -> None:
     job = await rig.submit(concurrency=Concurrency("repo-42"))
     found = await rig.engine.explain.job(job)
     (limit,) = found.limits
-    assert limit.text == f"concurrency key repo-42: 1 of 1 in use, held by job {holder}"
+    assert limit.text == f"concurrency key repo-42 (1 of 1 in use, held by job {holder})"
     assert limit.binding
     assert kinds(found) == ["limit"]
     assert found.smallest_change is not None
@@ -141,11 +145,11 @@ async def test_backoff_and_planned_times_tell_what_is_left(rig: Rig) -> None:
     found = await rig.engine.explain.job(failing)
     assert found.state == "retrying"
     assert kinds(found) == ["backoff"]
-    assert "3s left" in found.waiting_for[0].text
+    assert "3 s left" in found.waiting_for[0].text
     planned = await rig.submit(not_before=rig.now + 10 * MINUTE)
     found = await rig.engine.explain.job(planned)
     assert (found.state, kinds(found)) == ("queued", ["not_before"])
-    assert "10m left" in found.waiting_for[0].text
+    assert "10 min left" in found.waiting_for[0].text
     assert actions(found) == ["wait"]
 
 
@@ -202,7 +206,7 @@ async def test_a_worker_that_handed_it_back_is_passed_over_for_a_while(rig: Rig)
     await rig.engine.due_jobs.move()
     found = await rig.engine.explain.job(job)
     assert found.workers[0].clause == "excluded"
-    assert "handed it back, gets it again in 9m" in str(found.workers[0].has)
+    assert "handed it back, gets it again in 9 min" in str(found.workers[0].has)
 
 
 async def test_jobs_that_do_not_wait_say_what_they_do(rig: Rig) -> None:

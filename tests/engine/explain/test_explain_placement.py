@@ -17,11 +17,11 @@ async def test_resources_in_use_are_told_as_the_claim_counts_them(rig: Rig) -> N
     job = await rig.submit(resources={"memory": "4GiB"})
     found = await rig.engine.explain.job(job)
     assert kinds(found) == ["busy"]
-    assert found.workers[0].text == "worker w: needs memory 4GiB, has 2GiB of 8GiB free"
+    assert found.workers[0].text == "worker w: needs memory 4 GiB, has 2 GiB of 8 GiB free"
     assert not await agent.take()
     idle = await rig.engine.explain.worker(agent.id)
     assert idle.work[0].text == (
-        "1 job of shell in queue default: needs memory 4GiB, has 2GiB of 8GiB free"
+        "1 job of shell in queue default: needs memory 4 GiB, has 2 GiB of 8 GiB free"
     )
 
 
@@ -48,10 +48,10 @@ async def test_the_limit_of_its_queue_and_the_way_out(rig: Rig) -> None:
     job = await rig.submit(queue="batch")
     found = await rig.engine.explain.job(job)
     assert kinds(found) == ["queue_limit"]
-    assert found.limits[0].text == "queue batch: 1 of 1 in use"
+    assert found.limits[0].text == "queue batch (1 of 1 in use)"
     assert actions(found) == ["raise_queue_limit"]
     idle = await rig.engine.explain.worker(agent.id)
-    assert "needs queue batch below 1, has 1" in idle.work[0].text
+    assert "queue batch (1 of 1 in use)" in idle.work[0].text
     await rig.engine.queues.set_limits("batch", QueueLimits(max_running=2))
     assert (await rig.engine.explain.job(job)).waiting_for == ()
     assert [taken.job for taken in await agent.take()] == [job]
@@ -64,7 +64,9 @@ async def test_jobs_of_a_queue_on_one_worker(rig: Rig) -> None:
     await agent.take_one()
     job = await rig.submit(queue="batch")
     found = await rig.engine.explain.job(job)
-    assert found.workers[0].text == ("worker w: needs no job of queue batch, has 1")
+    assert found.workers[0].text == (
+        "worker w: holds 1 job of queue batch, the most for one worker"
+    )
 
 
 async def test_a_rate_tells_when_the_next_may_start(rig: Rig) -> None:
@@ -76,7 +78,7 @@ async def test_a_rate_tells_when_the_next_may_start(rig: Rig) -> None:
     await rig.advance(20 * SECOND)
     found = await rig.engine.explain.job(job)
     assert kinds(found) == ["rate"]
-    assert found.waiting_for[0].text == "the rate api, 1 in 1m: the next may start in 40s"
+    assert found.waiting_for[0].text == "the rate api, 1 in 1 min: the next may start in 40 s"
     await rig.advance(40 * SECOND)
     assert (await rig.engine.explain.job(job)).waiting_for == ()
     assert [taken.job for taken in await agent.take()] == [job]
@@ -90,7 +92,7 @@ async def test_deadlines_are_told_with_what_is_left(rig: Rig) -> None:
     await rig.advance(MINUTE)
     first, second = (await rig.engine.explain.job(job)).notes
     assert first.startswith("it is canceled unless it starts before ")
-    assert first.endswith(", 4m from now")
+    assert first.endswith(", 4 min from now")
     assert second.startswith("it is canceled unless it ends before ")
 
 
@@ -104,7 +106,10 @@ async def test_what_nobody_could_ever_run_is_told_to_be_rejected(rig: Rig) -> No
     assert note.startswith("worker w could have run it until ")
     other = await rig.submit(requires=("gpus>=2",))
     assert (await rig.engine.explain.job(other)).notes == (
-        "no known worker could ever run it: after 10m it is rejected, reason capability_mismatch",
+        (
+            "no known worker could ever run it: "
+            "after 10 min it is rejected, reason capability_mismatch"
+        ),
     )
     patient = await rig.submit(requires=("gpus>=2",), capability_grace_ms=NEVER)
     assert (await rig.engine.explain.job(patient)).notes == (
@@ -127,7 +132,7 @@ async def test_a_worker_kept_for_a_large_job_says_so_to_both(rig: Rig) -> None:
         .startswith("worker w has been reserved for it since ")
     )
     found = await rig.engine.explain.job(small)
-    assert found.workers[0].text == (f"worker w: needs cpus 1, has room reserved for job {large}")
+    assert found.workers[0].text == (f"worker w: its room is reserved for job {large}")
     assert not await agent.take()
 
 

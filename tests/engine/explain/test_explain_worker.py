@@ -25,7 +25,7 @@ async def test_what_it_cannot_run_is_listed_with_the_clause(rig: Rig) -> None:
     found = await rig.engine.explain.worker(agent.id)
     assert found.summary == "100 of 100 slots free: jobs are ready, but none that it can run"
     assert sorted(one.text for one in found.work) == [
-        "1 job of shell in queue batch: needs queue batch running, has it paused",
+        "1 job of shell in queue batch: queue batch is paused",
         "3 jobs of train in queue default: needs gpus ≥ 1, has 0",
     ]
 
@@ -47,10 +47,10 @@ async def test_status_and_slots_come_before_everything_else(rig: Rig) -> None:
     await agent.take_one()
     found = await rig.engine.explain.worker(agent.id)
     assert found.status == "busy"
-    assert found.summary == "takes no further job: needs a free slot, has 1 of 1 in use"
+    assert found.summary == "takes no further job: no slot is free (1 of 1 in use)"
     await rig.engine.workers.set_status(agent.id, WorkerStatus.DRAINING, "maintenance")
     found = await rig.engine.explain.worker(agent.id)
-    assert found.summary.endswith("has draining (maintenance)")
+    assert found.summary.endswith("takes no jobs: draining (maintenance)")
 
 
 async def test_jobs_beyond_their_limit_are_not_forgotten(rig: Rig) -> None:

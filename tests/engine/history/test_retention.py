@@ -66,7 +66,7 @@ async def test_jobs_go_thirty_days_after_their_end(rig: Rig) -> None:
     await retain(rig)
     assert await job_ids(rig) == [waiting]
     said = [e.reason for e in await rig.events() if e.kind == EventKind.LOOP]
-    assert said == ["Removed 1 old jobs"]  # The other event is behind the baseline.
+    assert said == ["Removed 1 old job"]  # The other event is behind the baseline.
     assert await verify(rig.store) == []
 
 

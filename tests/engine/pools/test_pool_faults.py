@@ -55,7 +55,7 @@ async def test_refused_launches_are_tried_again_with_growing_pauses(rig: Rig) ->
     assert shown.row.failures == 3
     assert shown.row.message == "no capacity in this zone"
     (planned,) = (await sky.pools.plan()).verdicts
-    assert planned.reason.startswith("3 launches in a row failed, next try in 40s: no capacity")
+    assert planned.reason.startswith("3 launches in a row failed, next try in 40 s: no capacity")
     await rig.advance(40 * SECOND)
     await sky.round()
     await sky.boot()
@@ -169,7 +169,7 @@ async def test_a_pool_whose_provider_fails_leaves_the_work_to_others(rig: Rig) -
     assert (await rig.snapshot()).workers == ()
     (planned,) = (await sky.pools.plan()).verdicts
     assert (planned.start, planned.wanted) == (0, 4)
-    said = "its provider is failing, next try in 30s: the cloud cannot be reached"
+    said = "its provider is failing, next try in 30 s: the cloud cannot be reached"
     assert planned.reason == said
     sky.cloud.out_of_reach = False
     await rig.advance(30 * SECOND)

@@ -106,7 +106,7 @@ async def test_explain_tells_what_a_pool_does_about_a_job(rig: Rig) -> None:
     assert "as `windlass pools plan` shows" in await note()
     sky.cloud.refuses = 1
     await sky.round()
-    assert "and tries again in 20s: no capacity in this zone" in await note()
+    assert "and tries again in 20 s: no capacity in this zone" in await note()
     await sky.apply(failure_cooldown_seconds=21)
     await sky.round()
     await sky.round()

@@ -90,7 +90,7 @@ async def test_a_queue_that_waits_too_long_brings_workers_whatever_the_estimate_
     assert (await sky.round()).wanted == 0
     await rig.advance(2 * SECOND)
     (planned,) = (await sky.pools.plan()).verdicts
-    assert planned.reason == "jobs have waited for 6s, over the target of 5s"
+    assert planned.reason == "jobs have waited for 6 s, over the target of 5 s"
     assert (await sky.round()).launched == 1
     assert (await sky.round()).launched == 0, "one is on its way"
 

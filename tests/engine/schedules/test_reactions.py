@@ -166,7 +166,7 @@ async def test_failed_jobs_are_tried_again_after_each_delay_and_then_no_more(rig
     await table.react()
     assert await table.workflow(workflow) is WorkflowState.FAILED
     assert [row.message for row in await table.reaction_rows()] == [
-        "retried in 1m", "retried in 1h", "no retries are left"
+        "retried in 1 min", "retried in 1 h", "no retries are left"
     ]  # fmt: skip
     jobs = (await rig.snapshot()).jobs
     assert [job.facts.superseded_by for job in jobs][-1] is None

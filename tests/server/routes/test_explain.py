@@ -23,9 +23,9 @@ def test_a_job_is_explained_in_the_documented_form() -> None:
             assert told["state"] == "queued"
             (worker,) = told["workers"]
             assert worker["worker"] == "build-3"
-            assert (worker["needs"], worker["has"]) == ("memory ≥ 16GiB", "8GiB")
+            assert (worker["needs"], worker["has"]) == ("memory ≥ 16 GiB", "8 GiB")
             change = told["smallest_change"]
-            assert change["text"] == "add a worker like build-3 with memory ≥ 16GiB"
+            assert change["text"] == "add a worker like build-3 with memory ≥ 16 GiB"
             idle = (await viewer.get("/api/v1/workers/1/explain")).json()
             assert idle["work"][0]["clause"] == "memory>=16GiB"
             spent = (await viewer.get(f"/api/v1/jobs/{number}/time")).json()
@@ -62,10 +62,10 @@ def test_the_matrix_says_of_each_worker_and_clause_whether_it_is_met() -> None:
             viewer = await server.role(Role.VIEWER)
             told = (await viewer.get(f"/api/v1/jobs/{number}/explain/matrix")).json()
             needs = [one["needs"] for one in told["columns"]]
-            assert needs[:2] == ["memory ≥ 16GiB", "os == linux"]
+            assert needs[:2] == ["memory ≥ 16 GiB", "os = linux"]
             rows = {row["group"]: row["cells"][:2] for row in told["rows"]}
-            assert rows["b, c"][0] == {"met": True, "has": "32GiB, 64GiB"}
-            assert rows["a, d"][0] == {"met": False, "has": "8GiB"}
+            assert rows["b, c"][0] == {"met": True, "has": "32 GiB, 64 GiB"}
+            assert rows["a, d"][0] == {"met": False, "has": "8 GiB"}
             assert rows["b, c"][1]["met"] is False
             assert "theirs" not in str(told)
             assert {"met": True, "has": None} in told["rows"][0]["cells"]  # it has the secret

@@ -32,7 +32,7 @@ def test_a_waiting_job_tells_when_and_what_would_be_better() -> None:
             assert waiting["statistics"]["mean"] == 600
             assert waiting["statistics"]["kind"] == "true"
             assert waiting["suggestions"] == [
-                "asks for 16GiB of memory, 8 runs used at most 300MiB: ask for memory=384MiB"
+                "asks for 16 GiB of memory, 8 runs used at most 300 MiB: ask for memory=384MiB"
             ]
             start, end = waiting["estimated_start"], waiting["estimated_end"]
             assert start["earliest"] <= start["likely"] <= start["latest"] < end["likely"]

@@ -1,6 +1,6 @@
 """The overview and what needs attention, over HTTP, as different callers see them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,9 +11,9 @@ from tests.support.running_server import FakeWorker, RunningServer, error_of, jo
 from windlass.api.lists import attention
 from windlass.domain.access.roles import Role
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.workers import offline
+from windlass.domain.matching.workers import WorkerStatus, offline
 from windlass.domain.rows.files import LogRow, LogState
-from windlass.domain.rows.records import Due, Ticket
+from windlass.domain.rows.records import Due, Ticket, Worker
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.engine.history import series
 from windlass.engine.loops.series import SeriesLoop
@@ -190,6 +190,29 @@ def test_workers_are_told_in_sentences_unless_they_were_sent_away() -> None:
                 await engine.workers.leave(worker.id, worker.incarnation)
             await engine.store.transact(lose)
             assert await titles() == {"Worker stopped is offline", "Worker lost is offline"}
+
+    run(scenario())
+
+
+def test_several_workers_are_told_in_the_plural() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            for name in ("a", "b"):
+                await server.worker(name)
+
+            async def told(change: Callable[[Worker], Worker]) -> tuple[str, str]:
+                async def apply(tx: WriteTx) -> None:
+                    rows = [view.worker for view in await tx.views.workers_with_counts()]
+                    await tx.workers.update([change(row) for row in rows])
+
+                await server.services.engine.store.transact(apply)
+                (item,) = (await get(server.admin, ATTENTION))["items"]
+                return item["title"], item["reason"]
+
+            silent = await told(lambda row: row._replace(status=WorkerStatus.UNHEALTHY))
+            assert silent == ("2 workers missed a heartbeat", "They are unhealthy.")
+            gone = await told(lambda row: offline(row, "lost"))
+            assert gone == ("2 workers are offline", "No heartbeat came in time.")
 
     run(scenario())
 

@@ -77,7 +77,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (Circle, BigCircle(1), "Circle, got the BigCircle"),
     (list[int], (1,), "list[int], got the tuple (1,)"),
     (list[int], [1, "2"], "[1] to be int, got the str 2"),
-    (tuple[int, int], (1, 2, 3), "tuple[int, int], got 3 items"),
+    (tuple[int, int], (1, 2, 3), "tuple[int, int], got one of length 3"),
     (set[int], frozenset({1}), "set[int], got the frozenset"),
     (dict[int, str], {True: "a"}, "a dict whose keys are ints, got the key True"),
     (Point, (1, 2.0), "Point, got the tuple"),

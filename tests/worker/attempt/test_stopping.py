@@ -81,7 +81,7 @@ def test_a_job_that_says_nothing_times_out(tmp_path: Path) -> None:
             job = await rig.submit("sh", "-c", script, idle_timeout_ms=600, retries=0)
             record = await rig.ended(job)
             assert FAILURE_BY_CODE[record.failure] == "timeout"
-            assert record.message == "No sign of life for 600ms"
+            assert record.message == "No sign of life for 600 ms"
 
     play(tmp_path, scene)
 

@@ -25,7 +25,7 @@ def test_a_short_timeout_has_a_timer_of_its_own() -> None:
         await pass_time(1.4)
         assert watched.late == []
         await pass_time(0.2)
-        assert watched.late == [(1.5, "Timed out after 1.5s")]
+        assert watched.late == [(1.5, "Timed out after 1.5 s")]
 
     run_virtual(main())
 
@@ -38,7 +38,7 @@ def test_a_long_timeout_passes_when_it_is_checked() -> None:
         watched.timers.check(COARSE_MS / 1000)
         assert watched.late == []
         watched.timers.check(COARSE_MS / 1000 + 1)
-        assert [message for _, message in watched.late] == ["Timed out after 11s"]
+        assert [message for _, message in watched.late] == ["Timed out after 11 s"]
 
     run_virtual(main())
 
@@ -51,7 +51,7 @@ def test_activity_puts_off_the_idle_timeout() -> None:
             watched.timers.note_activity()
         assert watched.late == []
         await pass_time(2)
-        assert watched.late == [(5.6, "No sign of life for 600ms")]
+        assert watched.late == [(5.6, "No sign of life for 600 ms")]
 
     run_virtual(main())
 

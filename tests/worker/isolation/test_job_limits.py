@@ -30,10 +30,10 @@ WAIT = "\nimport time; time.sleep(60)"
 OPENS = "import os\nkept = [os.open('/dev/null', 0) for _ in range(100)]"
 
 CASES: list[tuple[str, dict[str, Any], str]] = [
-    (GREEDY, {"memory": "100MiB"}, "more than its limit of 100MiB"),
-    (BUSY, {"cpu_time": 1}, "CPU time over its limit of 1s"),
+    (GREEDY, {"memory": "100MiB"}, "more than its limit of 100 MiB"),
+    (BUSY, {"cpu_time": 1}, "CPU time over its limit of 1 s"),
     (FORKS, {"processes": 10}, "processes than its limit of 10"),
-    (ONE_FILE, {"disk": "10MB"}, "its limits: disk 10MB"),  # Python gets an error, not a signal
+    (ONE_FILE, {"disk": "10MB"}, "its limits: disk 10 MB"),  # Python gets an error, not a signal
     (FILES + WAIT, {"disk": "10MB"}, "disk use over its limit of"),
     (OPENS, {"open_files": 50}, "open_files 50"),
 ]

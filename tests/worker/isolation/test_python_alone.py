@@ -58,7 +58,7 @@ def test_a_function_with_limits_is_held_to_them(tmp_path: Path) -> None:
             job = await _submit(rig, f"{FUNCTIONS}:allocate", 10**9, retries=0, limits=limits)
             record = await rig.ended(job)
             assert state_of(record) == "failed"
-            assert record.message == "MemoryError (its limits: memory 300MiB)"
+            assert record.message == "MemoryError (its limits: memory 300 MiB)"
 
     play(tmp_path, scene)
 

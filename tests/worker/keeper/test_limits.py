@@ -16,7 +16,7 @@ BUSY = "while True: pass"
     ("code", "limits", "message"),
     [
         (GREEDY, {"memory": "100MiB"}, "out of memory"),
-        (BUSY, {"cpu_time": 1}, "CPU time over its limit of 1s"),
+        (BUSY, {"cpu_time": 1}, "CPU time over its limit of 1 s"),
     ],
 )
 def test_a_job_over_its_limits_is_stopped(

@@ -126,7 +126,9 @@ export function AuditView() {
       )}
       {found.isPending && <Loading />}
       {found.data && rows.length === 0 && !found.hasNextPage && (
-        <Empty title="Nothing was recorded that matches" />
+        <Empty title="Nothing was recorded that matches">
+          <p>Remove a filter to see more.</p>
+        </Empty>
       )}
       {rows.length > 0 && (
         <DataTable

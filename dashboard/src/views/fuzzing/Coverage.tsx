@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { answer, api } from "../../api/client";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
-import { count } from "../../ui/format";
+import { count, counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { PlainTable } from "../../ui/PlainTable";
 import { Time } from "../../ui/Time";
@@ -23,7 +23,7 @@ export function Coverage({ solver }: { solver: string }) {
   return (
     <>
       <p className={styles.soft}>
-        {count(map.functions)} functions reached by {count(map.tests)} tests, mapped{" "}
+        {counted(map.functions, "function")} reached by {counted(map.tests, "test")}, mapped{" "}
         <Time at={map.mapped_at} /> at <Commit hash={map.commit} />
       </p>
       <PlainTable

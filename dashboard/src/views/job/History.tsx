@@ -10,6 +10,7 @@ export function History({ job }: { job: Schemas["Job"] }) {
   return (
     <div className={styles.scroll}>
       <table className={styles.table}>
+        <caption className="visually-hidden">Changes of its state</caption>
         <thead>
           <tr>
             <th scope="col">At</th>

@@ -13,6 +13,7 @@ export function Matrix({ matrix }: { matrix: Schemas["Matrix"] }) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls by keyboard.
     <section className={styles.scroll} tabIndex={0} aria-label="Workers and clauses">
       <table className={styles.table}>
+        <caption className="visually-hidden">Which workers have what it asks for</caption>
         <thead>
           <tr>
             <th scope="col">Worker</th>
@@ -44,10 +45,13 @@ export function Matrix({ matrix }: { matrix: Schemas["Matrix"] }) {
 }
 
 function Who({ row }: { row: Row }) {
-  if (row.worker !== null) return <WorkerLink name={row.worker} />;
   return (
-    <span>
-      {counted(row.count, "worker")} ({row.group})
+    <span className={styles.who}>
+      {row.worker !== null ? (
+        <WorkerLink name={row.worker} />
+      ) : (
+        `${counted(row.count, "worker")} (${row.group})`
+      )}
     </span>
   );
 }

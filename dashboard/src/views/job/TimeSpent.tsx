@@ -46,6 +46,7 @@ export function TimeSpent({ job }: { job: Schemas["Job"] }) {
         )}
       </Section>
       <table className={styles.table}>
+        <caption className="visually-hidden">Where its time went</caption>
         <thead>
           <tr>
             <th scope="col">Cause</th>

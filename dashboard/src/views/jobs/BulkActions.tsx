@@ -16,7 +16,7 @@ type Action = Schemas["BulkRequest"]["action"];
 const VERBS: Record<Action, { title: string; past: string }> = {
   cancel: { title: "Cancel", past: "Canceled" },
   retry: { title: "Retry", past: "Retried" },
-  prioritize: { title: "Prioritise", past: "Changed the priority of" },
+  prioritize: { title: "Prioritize", past: "Changed the priority of" },
 };
 
 interface Props {

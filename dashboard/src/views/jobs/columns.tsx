@@ -89,7 +89,11 @@ function Name({ job }: { job: Job }) {
   const command = commandOf(job);
   return (
     <span className={styles.name} title={job.name ?? command}>
-      {job.name ?? <span className={styles.command}>{command}</span>}
+      {job.name ? (
+        <span className={styles.title}>{job.name}</span>
+      ) : (
+        <span className={styles.command}>{command}</span>
+      )}
       {job.name && command && <span className={styles.soft}>{command}</span>}
     </span>
   );

@@ -65,7 +65,9 @@ export function OverviewView() {
             {overview.queues.length > 0 ? (
               <QueueTable overview={overview} search={search} />
             ) : (
-              <Empty title="No jobs in this time" />
+              <Empty title="No jobs in this time">
+                <p>Choose a longer range above.</p>
+              </Empty>
             )}
           </Section>
           <Charts

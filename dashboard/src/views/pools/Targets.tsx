@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { count } from "../../ui/format";
 import { PoolLink } from "../../ui/links";
-import { PlainTable } from "../../ui/PlainTable";
+import { PlainTable, Wrapped } from "../../ui/PlainTable";
 import { Duration } from "../../ui/Time";
 
 /** Work that the same workers and pools can run, and how long it would take. */
@@ -20,14 +20,16 @@ export function Targets({ targets }: { targets: readonly Schemas["PlanTarget"][]
           <Jobs key="running" target={target} state="running" />,
           count(target.slots),
           <Duration key="latency" seconds={target.latency_seconds} />,
-          target.pools.length > 0
-            ? target.pools.map((name, number) => (
-                <span key={name}>
-                  {number > 0 && ", "}
-                  <PoolLink name={name} />
-                </span>
-              ))
-            : target.obstacle || "none",
+          target.pools.length > 0 ? (
+            target.pools.map((name, number) => (
+              <span key={name}>
+                {number > 0 && ", "}
+                <PoolLink name={name} />
+              </span>
+            ))
+          ) : (
+            <Wrapped key="obstacle">{target.obstacle || "none"}</Wrapped>
+          ),
         ],
       }))}
     />

@@ -56,7 +56,9 @@ export function ScheduleDetails({ name, namespace }: Props) {
       </Section>
       <Section title="History of slots">
         {schedule.runs.length === 0 ? (
-          <Empty title="No slot has come due yet" />
+          <Empty title="It has not come due yet">
+            <p>Its runs are listed here from the first one on.</p>
+          </Empty>
         ) : (
           <RunsTable runs={schedule.runs} />
         )}

@@ -28,7 +28,9 @@ export function SubmitView() {
   if (!allowed) {
     return (
       <Page title="Submit">
-        <Empty title="Your token may not submit jobs" />
+        <Empty title="Your token may not submit jobs">
+          <p>Sign in with a token that may, or ask an administrator for one.</p>
+        </Empty>
       </Page>
     );
   }
@@ -80,7 +82,9 @@ export function SubmitView() {
       {template && <TemplateForm key={value} template={template} />}
       {!template && task && <TaskForm key={value} task={task} />}
       {tasks.data && !task && !template && (
-        <Empty title={`No worker has told of the task ${search.task}`} />
+        <Empty title={`No worker offers the task ${search.task}`}>
+          <p>Choose another one, or start a worker that can run it.</p>
+        </Empty>
       )}
     </Page>
   );

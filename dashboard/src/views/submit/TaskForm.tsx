@@ -22,7 +22,8 @@ export function TaskForm({ task }: { task: Task }) {
   const navigate = useNavigate();
   const fields = useMemo(() => fieldsOf(task.schema as Schema, task.order ?? []), [task]);
   const [typed, setTyped] = useState<Typed>({});
-  const [options, setOptions] = useState<Typed>(() => prefilled(task));
+  const [prefill] = useState<Typed>(() => prefilled(task));
+  const [options, setOptions] = useState<Typed>(prefill);
   const isFree = fields.length === 0 && Object.keys(task.schema).length === 0;
   const job = useMemo(
     () => jobOf(task, fields, typed, options, isFree),
@@ -50,7 +51,8 @@ export function TaskForm({ task }: { task: Task }) {
       void navigate({ to: "/jobs/$job", params: { job: String(id) } });
     },
   });
-  const { byField, others } = problemsOf(preview.data, isTouched(typed));
+  const touched = isTouched(typed) || options !== prefill || submitting.submittedAt > 0;
+  const { byField, others } = problemsOf(preview.data, touched);
   const free = {
     name: "args",
     kind: "json",
@@ -110,6 +112,7 @@ export function TaskForm({ task }: { task: Task }) {
         error={preview.error}
         others={others}
         missing={missingOf(fields, typed)}
+        touched={touched}
       />
     </div>
   );

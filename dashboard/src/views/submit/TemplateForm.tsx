@@ -62,7 +62,7 @@ export function TemplateForm({ template }: { template: Schemas["Template"] }) {
       });
     },
   });
-  const touched = Object.values(typed).some((text) => text !== "");
+  const touched = Object.values(typed).some((text) => text !== "") || starting.submittedAt > 0;
   const { byField, others } = problemsOf(preview.data, touched);
   return (
     <div className={styles.columns}>
@@ -95,6 +95,7 @@ export function TemplateForm({ template }: { template: Schemas["Template"] }) {
         error={preview.error}
         others={others}
         missing={missingOf(fields, typed)}
+        touched={touched}
       />
     </div>
   );

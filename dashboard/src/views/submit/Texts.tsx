@@ -13,17 +13,21 @@ export function Texts(props: {
   others: readonly string[];
   /** The names of required fields that are empty. */
   missing: readonly string[];
+  /** Whether somebody has typed or tried to submit: before that, nothing is wrong yet. */
+  touched: boolean;
 }) {
-  const { preview, error, others, missing } = props;
+  const { preview, error, others, missing, touched } = props;
   const problems = (preview?.problems.length ?? 0) + missing.length;
   const first = missing.length > 0 ? `fill in ${missing.join(", ")}` : others[0];
+  const wrong = touched ? styles.problem : styles.soft;
   return (
     <aside className={styles.texts} aria-label="The same as text">
       {error ? <ErrorBox error={error} /> : null}
-      <p role="status" className={problems > 0 ? styles.problem : styles.good}>
+      <p role="status" className={problems > 0 ? wrong : styles.good}>
         {preview === undefined && "Checking…"}
         {preview && problems === 0 && "Ready to submit"}
-        {preview && problems > 0 && `Not ready: ${first ?? "see the fields"}`}
+        {preview && problems > 0 && touched && `Not ready: ${first ?? "see the fields"}`}
+        {preview && problems > 0 && !touched && "Fill in the form: it is checked as you type."}
       </p>
       {(preview?.notes ?? []).map((note) => (
         <p key={note} className={styles.warn}>

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
+import { useMay } from "../../api/who";
 import { Button } from "../../ui/Button";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
@@ -23,6 +24,7 @@ export function TokensView() {
   const search = tokensRoute.useSearch();
   const navigate = tokensRoute.useNavigate();
   const [creating, setCreating] = useState(false);
+  const mayCreate = useMay("manage-tokens");
   const found = useQuery({
     queryKey: ["tokens"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/tokens", { signal })),
@@ -34,9 +36,11 @@ export function TokensView() {
     <Page
       title="Tokens"
       actions={
-        <Button kind="primary" icon="submit" onClick={() => setCreating(true)}>
-          Create a token
-        </Button>
+        mayCreate && (
+          <Button kind="primary" icon="submit" onClick={() => setCreating(true)}>
+            Create a token
+          </Button>
+        )
       }
     >
       <FilterBar>
@@ -59,7 +63,11 @@ export function TokensView() {
       </FilterBar>
       {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Loading />}
-      {found.data && tokens.length === 0 && <Empty title="No such token" />}
+      {found.data && tokens.length === 0 && (
+        <Empty title="No such token">
+          <p>Change the filters to see others.</p>
+        </Empty>
+      )}
       {tokens.length > 0 && <TokenTable tokens={tokens.slice(0, MOST)} />}
       {creating && <CreateDialog onClose={() => setCreating(false)} />}
     </Page>

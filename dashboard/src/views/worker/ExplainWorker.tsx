@@ -52,9 +52,7 @@ function Entry({ entry }: { entry: WorkEntry }) {
         queued: {entry.task} in {entry.queue}, namespace {entry.namespace}
       </span>
       <span className={styles.soft}>
-        {entry.runnable
-          ? "it can run these"
-          : [`needs ${entry.needs}, has ${entry.has}`, ...(entry.also ?? [])].join("; ")}
+        {entry.runnable ? "it can run these" : [entry.why ?? "", ...(entry.also ?? [])].join("; ")}
       </span>
     </li>
   );

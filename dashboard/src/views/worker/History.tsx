@@ -107,7 +107,12 @@ function Now({ history }: { history: WorkerHistory }) {
 }
 
 function Past({ history, enrolled }: { history: WorkerHistory; enrolled: string }) {
-  if (history.attempts.length === 0) return <Empty title="It ran nothing in this time" />;
+  if (history.attempts.length === 0)
+    return (
+      <Empty title="It ran nothing in this time">
+        <p>Choose a longer time above.</p>
+      </Empty>
+    );
   return (
     <>
       <Gantt history={history} enrolled={enrolled} />

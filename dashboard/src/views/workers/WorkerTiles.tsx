@@ -15,7 +15,7 @@ export function WorkerTiles({ workers }: { workers: readonly Schemas["FleetWorke
             params={{ worker: worker.name }}
             className={styles.tile}
             data-tone={lookOf(worker.status).tone}
-            title={worker.reason ?? undefined}
+            title={worker.reason ? `${worker.name}: ${worker.reason}` : worker.name}
           >
             <span className={styles.name}>{worker.name}</span>
             <StateBadge state={worker.status} plain />

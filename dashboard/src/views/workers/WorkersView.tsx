@@ -151,7 +151,12 @@ function Filters(props: {
 
 function NoWorkers({ search }: { search: WorkersSearch }) {
   const filtered = Object.values(search).some((value) => value !== undefined);
-  if (filtered) return <Empty title="No worker matches these filters" />;
+  if (filtered)
+    return (
+      <Empty title="No worker matches these filters">
+        <p>Remove a filter to see more.</p>
+      </Empty>
+    );
   return (
     <Empty title="No workers yet">
       Enrol one with the button above, or start one on this machine with <code>windlass up</code>.

@@ -13,11 +13,11 @@ from windlass.domain.job.job import QUARANTINED
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.watchdog import may_be_stuck
 from windlass.domain.matching.workers import STOPPED, WHILE_DRAINING, WorkerStatus
-from windlass.domain.pools.pools import PoolState, shown_duration
+from windlass.domain.pools.pools import PoolState
 from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.schedules.schedules import ReactionState
-from windlass.domain.values.quantities import counted
+from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
 from windlass.engine.pools.pools import Pools, PoolView
@@ -285,7 +285,7 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
                 kind="worker",
                 severity=severity,  # type: ignore[arg-type]
                 title=f"Worker {name} {what[0]}" if one else f"{len(some):,} workers {what[1]}",
-                reason=reason or f"It is {WorkerStatus(status).name.lower().replace('_', ' ')}.",
+                reason=_in_words(status, reason, one),
                 count=len(some),
                 link=f"workers/{quote(name, safe='')}"
                 if one
@@ -294,6 +294,14 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
             )
         )
     return items
+
+
+def _in_words(status: int, reason: str, one: bool) -> str:
+    """Returns why workers take no jobs, as a sentence where the reason is only a word."""
+    if reason == "lost":
+        return "No heartbeat came in time."
+    name = WorkerStatus(status).name.lower().replace("_", " ")
+    return reason or f"{'It is' if one else 'They are'} {name}."
 
 
 def _poor(pools: Iterable[PoolView]) -> list[AttentionItem]:
@@ -306,7 +314,7 @@ def _poor(pools: Iterable[PoolView]) -> list[AttentionItem]:
         if limit and used >= limit * 9 // 10:
             is_spent = used >= limit
             state = "used up" if is_spent else "almost used up"
-            told = f"{shown_duration(used)} of {shown_duration(limit)} are used this month."
+            told = f"{readable_duration(used)} of {readable_duration(limit)} are used this month."
             items.append(
                 AttentionItem(
                     kind="budget",

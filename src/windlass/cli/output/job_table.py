@@ -11,7 +11,7 @@ from windlass.cli.output.tables import make_table, print_table
 from windlass.clock import RealClock
 from windlass.domain.tasks.references import RESULT, TEXT
 from windlass.domain.values.errors import InvalidInput, UnknownName
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import readable_duration
 from windlass.domain.values.suggest import did_you_mean
 from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job
@@ -61,16 +61,15 @@ def _duration(job: Job, now: int) -> str | None:
     if job.started_at is None or (job.finished_at is None and job.state != "running"):
         return None
     end = now if job.finished_at is None else parse_moment(job.finished_at, "finished")
-    return short_duration(end - parse_moment(job.started_at, "started"))
+    return readable_duration(max(0, end - parse_moment(job.started_at, "started")))
 
 
-def short_duration(ms: int) -> str:
-    """Formats a duration in one or two parts: 340ms, 4s, 12m, 5h10m, 3d."""
-    ms = max(ms, 0)
-    if ms >= DAY_MS:
-        return f"{ms // DAY_MS}d"
-    unit = 1 if ms < 1_000 else 1_000 if ms < 600_000 else 60_000
-    return format_duration(ms // unit * unit)
+def rough_age(ms: int) -> str:
+    """Formats how long ago something was, in one part: 4 s, 12 min, 5 h, 3 d."""
+    for name, unit in (("d", DAY_MS), ("h", 3_600_000), ("min", 60_000)):
+        if ms >= (2 * DAY_MS if name == "d" else unit):
+            return f"{ms // unit} {name}"
+    return f"{max(ms, 0) // 1_000} s"
 
 
 def _progress(job: Job) -> str | None:
@@ -90,7 +89,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "command": lambda job, _: command_of(job),
     "queue": lambda job, _: job.queue,
     "duration": _duration,
-    "age": lambda job, now: short_duration(now - parse_moment(job.created_at, "created")),
+    "age": lambda job, now: rough_age(now - parse_moment(job.created_at, "created")),
     "priority": lambda job, _: job.priority.effective,
     "attempt": lambda job, _: job.attempt,
     "worker": lambda job, _: job.worker,

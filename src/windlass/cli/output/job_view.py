@@ -12,7 +12,12 @@ from windlass.domain.explain.explanation import Estimate
 from windlass.domain.job.forms import milliseconds
 from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.matching.indices import show_indices
-from windlass.domain.values.quantities import format_duration, format_size
+from windlass.domain.values.quantities import (
+    counted,
+    format_duration,
+    readable_duration,
+    readable_size,
+)
 from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, LinkedJob, Priority, Reproduction, RunStatistics, StepInfo
 
@@ -37,9 +42,9 @@ def print_job(job: Job, isolation: str | None = None) -> None:
         ("exit code", job.exit_code),
         ("result", None if job.result is None else msgspec.json.encode(job.result).decode()),
         ("progress", show_progress(job.progress)),
-        ("log", f"{job.log.state}, {job.log.bytes} bytes"),
+        ("log", f"{job.log.state}, {readable_size(job.log.bytes)}"),
         ("artifacts", ", ".join(a.name for a in job.artifacts) or None),
-        ("peak memory", None if job.peak_memory is None else format_size(job.peak_memory)),
+        ("peak memory", None if job.peak_memory is None else readable_size(job.peak_memory)),
         ("typical duration", _usual(job.statistics)),
         ("suggestion", "; ".join(job.suggestions) or None),
         ("waits for", _linked(job.dependencies) or None),
@@ -125,7 +130,7 @@ def _retries(job: Job) -> str | None:
     """Shows how many retries are used, after what, and how long it waits; None by default."""
     parts = [f"{job.retry_count} of {job.max_retries} used"]
     if job.lost_count:
-        parts.append(f"lost {job.lost_count} attempts")
+        parts.append(f"lost {counted(job.lost_count, 'attempt')}")
     if job.retry_on:
         parts.append(f"on {', '.join(job.retry_on)}")
     if job.no_retry_on:
@@ -150,7 +155,7 @@ def _usual(known: RunStatistics | None) -> str | None:
     """Shows how long jobs like this one take."""
     if known is None:
         return None
-    half, most = (format_duration(round(part * 1000)) for part in (known.p50, known.p90))
+    half, most = (readable_duration(round(part * 1000)) for part in (known.p50, known.p90))
     return f"50 % within {half}, 90 % within {most} ({known.count} × {known.kind} completed)"
 
 
@@ -158,7 +163,7 @@ def _overdue(job: Job) -> str | None:
     """Says that a job runs longer than such jobs do."""
     if job.overdue is None:
         return None
-    past = format_duration(max(round(job.overdue), 1) * 1_000)
+    past = readable_duration(max(round(job.overdue), 1) * 1_000)
     return f"unknown: it runs {past} longer than 90 % of such jobs"
 
 
@@ -174,7 +179,7 @@ def _estimate(estimate: Estimate | None) -> str | None:
 def expected(job: Job) -> str | None:
     """Returns when it will likely start, or end if it has started; None if that is now."""
     if job.overdue is not None:
-        return f"{format_duration(max(round(job.overdue), 1) * 1_000)} past its estimate"
+        return f"{readable_duration(max(round(job.overdue), 1) * 1_000)} past its estimate"
     estimate = job.estimated_start or job.estimated_end
     if estimate is None:
         return None
@@ -182,7 +187,7 @@ def expected(job: Job) -> str | None:
     if left < 1_000:
         return None
     rounded = left // 60_000 * 60_000 if left > 120_000 else left // 1_000 * 1_000
-    return f"{'start' if job.estimated_start else 'end'} in {format_duration(rounded)}"
+    return f"{'start' if job.estimated_start else 'end'} in {readable_duration(rounded)}"
 
 
 def _second(moment: str) -> str:

@@ -8,6 +8,7 @@ from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
 from rich.console import Console, ConsoleOptions
 
 from windlass.cli.output.text import say
+from windlass.domain.values.quantities import counted
 
 _JOB: Final = (
     "--queue", "--priority", "--after", "--timeout", "--retries", "--env", "--input",
@@ -42,7 +43,7 @@ def print_short_help(app: App, command: str) -> None:
         app.help_print([command])
     finally:
         shown.help_formatter = before
-    say(f"{formatter.left_out} more options: windlass {command} --help-all")
+    say(f"{counted(formatter.left_out, 'more option')}: windlass {command} --help-all")
 
 
 class ShortHelp:

@@ -32,7 +32,7 @@ class Waiting(Struct, frozen=True, kw_only=True):
 class WorkerEntry(Struct, frozen=True, kw_only=True):
     """One worker, or a group of workers that cannot take the job for the same reason.
 
-    `also` holds their further obstacles, beyond the first one.
+    `why` is their first obstacle in words, `also` holds the further ones.
     """
 
     worker: str | None = None
@@ -42,6 +42,7 @@ class WorkerEntry(Struct, frozen=True, kw_only=True):
     clause: str | None = None
     needs: str | None = None
     has: str | None = None
+    why: str | None = None
     also: tuple[str, ...] = ()
 
     @property
@@ -50,7 +51,7 @@ class WorkerEntry(Struct, frozen=True, kw_only=True):
         who = f"worker {self.worker}" if self.worker else f"{self.count} workers ({self.group})"
         if self.runnable:
             return f"{who}: can run it"
-        return f"{who}: " + "; ".join((f"needs {self.needs}, has {self.has}", *self.also))
+        return f"{who}: " + "; ".join((self.why or "", *self.also))
 
 
 class LimitEntry(Struct, frozen=True, kw_only=True):
@@ -68,7 +69,7 @@ class LimitEntry(Struct, frozen=True, kw_only=True):
         """Returns one line for people."""
         what = "concurrency key" if self.kind == "key" else self.kind
         held = f", held by {_jobs(self.holders)}" if self.holders else ""
-        return f"{what} {self.name}: {self.used} of {self.max} in use{held}"
+        return f"{what} {self.name} ({self.used} of {self.max} in use{held})"
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -179,6 +180,7 @@ class WorkEntry(Struct, frozen=True, kw_only=True):
     clause: str | None = None
     needs: str | None = None
     has: str | None = None
+    why: str | None = None
     also: tuple[str, ...] = ()
 
     @property
@@ -191,7 +193,7 @@ class WorkEntry(Struct, frozen=True, kw_only=True):
             what += f", namespace {self.namespace}"
         if self.runnable:
             return f"{what}: can run it"
-        return f"{what}: " + "; ".join((f"needs {self.needs}, has {self.has}", *self.also))
+        return f"{what}: " + "; ".join((self.why or "", *self.also))
 
 
 class WorkerExplanation(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from windlass.domain.rows.statistics import Summary
-from windlass.domain.values.quantities import counted, format_size
+from windlass.domain.values.quantities import counted, format_size, readable_size
 
 ENOUGH: Final = 5  # runs needed before we suggest anything
 FAR: Final = 4  # suggest less if a job asks for this many times its peak use
@@ -131,8 +131,8 @@ def suggestions(resources: Iterable[tuple[str, int]], known: Summary | None) -> 
         return []
     used = known.peak_memory
     better = max(_STEP, math.ceil(used * ROOM / _STEP) * _STEP)
-    measured = f"{counted(known.count, 'run')} used at most {format_size(used)}"
+    measured = f"{counted(known.count, 'run')} used at most {readable_size(used)}"
     if used <= asked < FAR * used or (asked >= FAR * used and better >= asked):
         return []
-    text = f"asks for {format_size(asked)} of memory, {measured}"
+    text = f"asks for {readable_size(asked)} of memory, {measured}"
     return [f"{text}: ask for memory={format_size(better)}"]

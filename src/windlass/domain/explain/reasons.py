@@ -9,29 +9,47 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.explain.explanation import WorkerEntry
-from windlass.domain.matching.matching import ALLOWLIST, DENYLIST, Mismatch
+from windlass.domain.matching.matching import (
+    ALLOWLIST,
+    APART,
+    DENYLIST,
+    PER_WORKER,
+    Mismatch,
+    said,
+)
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
 from windlass.domain.matching.suspects import ALONE, Company
 from windlass.domain.matching.workers import WorkerStatus, may_claim
-from windlass.domain.values.quantities import counted, format_duration
+from windlass.domain.values.quantities import counted, readable_duration
 
 MOST_GROUPS: Final = 50  # with more workers, those with the same clause become one group
 NAMED: Final = 3  # members of a group that are named
 
 
 class Obstacle(NamedTuple):
-    """One reason why a worker cannot take a job; `key` is the metadata key, if any."""
+    """One reason why a worker cannot take a job; `key` is the metadata key, if any.
+
+    `says` is what to tell people instead of "needs …, has …".
+    """
 
     kind: str  # clause, status, excluded, slots, resources, apart, reserved, per_worker, company
     clause: str
     needs: str
     has: str
     key: str = ""
+    says: str = ""
 
     @property
     def text(self) -> str:
-        return f"needs {self.needs}, has {self.has}"
+        """Returns it in words that follow the worker's name."""
+        return self.says or said(self.key, self.needs, self.has)
+
+    def about(self, worker: str) -> str:
+        """Returns it in words of its own, with the name of the worker."""
+        if self.text.startswith("needs "):
+            return f"it needs {self.needs}, {worker} has {self.has}"
+        return f"{worker} {self.text}"
 
 
 Obstacles = tuple[Obstacle, ...]
@@ -101,18 +119,20 @@ def status_obstacles(status: int, reason: str | None) -> Iterator[Obstacle]:
         return
     name = WorkerStatus(status).name.lower()
     has = f"{name} ({reason})" if reason else name
-    yield Obstacle("status", "status", "a worker that takes jobs", has)
+    says = f"takes no jobs: {has}"
+    yield Obstacle("status", "status", "a worker that takes jobs", has, says=says)
 
 
 def slot_obstacles(slots: int, held: int) -> Iterator[Obstacle]:
     """Yields an obstacle if all slots of the worker are in use."""
     if held >= slots:
-        yield Obstacle("slots", "slots", "a free slot", f"{held} of {slots} in use")
+        has = f"{held} of {slots} in use"
+        yield Obstacle("slots", "slots", "a free slot", has, says=f"no slot is free ({has})")
 
 
 def room_obstacles(missing: Mismatch) -> Iterator[Obstacle]:
     """Yields what the worker lacks beside the jobs it holds, as a claim sees it."""
-    kinds = {"apart": "apart", "max_per_worker": "per_worker"}
+    kinds = {APART: "apart", PER_WORKER: "per_worker"}
     kind = kinds.get(missing.key, "resources")
     yield Obstacle(kind, missing.clause_text, missing.needs, missing.has, missing.key)
 
@@ -120,10 +140,10 @@ def room_obstacles(missing: Mismatch) -> Iterator[Obstacle]:
 def excluded_obstacle(excluded: str | None, worker: int, now: int) -> Obstacle:
     """Returns the obstacle of a worker that handed the job back a short while ago."""
     until = max((until for who, until in json.loads(excluded or "[]") if who == worker), default=0)
-    left = format_duration(max(1_000, (until - now) // 1_000 * 1_000))
+    left = readable_duration(max(1_000, (until - now) // 1_000 * 1_000))
+    has = f"handed it back, gets it again in {left}"
     return Obstacle(
-        "excluded", "excluded", "a worker that has not handed it back",
-        f"handed it back, gets it again in {left}",
+        "excluded", "excluded", "a worker that has not handed it back", has, says=has
     )  # fmt: skip
 
 
@@ -133,13 +153,16 @@ def company_obstacles(company: Company, suspicion: int) -> Iterator[Obstacle]:
         return
     if company.suspicion >= ALONE:
         needs, has = "a worker that no suspect has for itself", "a suspect, alone on it"
+        says = "holds a job that runs alone, since it lost several workers before"
     elif suspicion >= ALONE:
         needs = "a worker without other jobs, since it lost workers that held others too"
         has = counted(company.held, "job")
+        says = f"holds {has}, and this one must run alone, since it lost several workers before"
     else:
         needs = "a worker without another suspect, since it lost a worker that held others too"
         has = "a suspect"
-    yield Obstacle("company", "company", needs, has)
+        says = "holds another job that lost a worker before, from which this one is kept apart"
+    yield Obstacle("company", "company", needs, has, says=says)
 
 
 def entries(groups: Iterable[Group]) -> tuple[WorkerEntry, ...]:
@@ -159,9 +182,15 @@ def _by_clause(ordered: Sequence[Group]) -> tuple[WorkerEntry, ...]:
         if first and first[0] != obstacles[0]:
             merged[clause] = first, members, True
     return tuple(
-        _entry((first[0]._replace(has=f"{first[0].has} or other"),) if mixed else first, members)
+        _entry((_similar(first[0]),) if mixed else first, members)
         for first, members, mixed in merged.values()
     )
+
+
+def _similar(first: Obstacle) -> Obstacle:
+    """Returns the obstacle of workers that lack the same, and differ in what they have."""
+    says = f"{first.says} or similar" if first.says else ""
+    return first._replace(has=f"{first.has} or similar", says=says)
 
 
 def _entry(obstacles: Obstacles, names: list[str]) -> WorkerEntry:
@@ -172,7 +201,7 @@ def _entry(obstacles: Obstacles, names: list[str]) -> WorkerEntry:
     first, *others = obstacles
     return WorkerEntry(
         worker=only, group=group, count=len(names), clause=first.clause, needs=first.needs,
-        has=first.has, also=tuple(found.text for found in others),
+        has=first.has, why=first.text, also=tuple(found.text for found in others),
     )  # fmt: skip
 
 

@@ -168,7 +168,7 @@ def _decide(shape: Shape, group: Group, clauses: Sequence[Obstacle]) -> Step:
     wanted = satisfied(shape, group.metadata)
     needs = " and ".join(found.needs for found in clauses)
     return Step(
-        action="set_metadata", text=f"set what worker {group.names[0]} may run: {needs}",
+        action="set_metadata", text=f"let worker {group.names[0]} take jobs of {needs}",
         worker=group.names[0], metadata=wanted,
         request=Request(
             method="PATCH", path=f"/api/v1/workers/{group.ids[0]}/static", body=wanted,

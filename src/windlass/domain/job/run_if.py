@@ -16,6 +16,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.tasks.references import output_of
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import counted
 from windlass.domain.values.suggest import did_you_mean
 
 OUTCOMES: Final = ("success", "failure", "always", "state")
@@ -84,7 +85,7 @@ def check_call(
         raise refuse(f"one of {', '.join(f'{name}()' for name in FUNCTIONS)}{hint}", function)
     wanted = _NAMES[function]
     if wanted is not None and len(names) != wanted:
-        raise refuse(f"{function}() with {wanted} quoted names", f"{len(names)} names")
+        raise refuse(f"{function}() with {counted(wanted, 'quoted name')}", len(names))
 
 
 def holds(text: str, ended: Sequence[Ended]) -> bool:

@@ -12,10 +12,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from windlass.domain.access.secrets import KEY_START
 from windlass.domain.matching.functions import MISSING, function_needs
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import format_size, parse_size
+from windlass.domain.values.quantities import format_size, parse_size, readable_limit
 from windlass.domain.values.versions import EXPECTED as VERSION_EXPECTED
 from windlass.domain.values.versions import parse_specifier
 
@@ -63,17 +64,26 @@ class Clause(Struct, frozen=True):
 
     @property
     def needs(self) -> str:
-        """Returns the clause for people: memory ≥ 16GiB."""
+        """Returns the clause for people: memory ≥ 16 GiB, linux among os."""
         if self.key == OFFERED and self.op == "has":
             return f"isolation {self._value_text()}"
         if self.key == MISSING and self.op == "!=":
             return function_needs(str(self.value))
-        sign = {">=": "≥", "<=": "≤", "!=": "≠"}.get(self.op, self.op)
-        return f"{short_key(self.key)} {sign} {self._value_text()}"
+        if self.key.startswith(KEY_START):
+            return f"the secret {self.key.removeprefix(KEY_START)}"
+        key, value = short_key(self.key), self._value_text(readable=True)
+        if self.op == "has":
+            return f"{value} among {key}"
+        if self.op == "matches":
+            return f"{key} version {value}"
+        if self.op == "in":
+            return f"{key} = {value.replace(',', ' or ')}"
+        sign = {"==": "=", ">=": "≥", "<=": "≤", "!=": "≠"}.get(self.op, self.op)
+        return f"{key} {sign} {value}"
 
-    def _value_text(self) -> str:
+    def _value_text(self, readable: bool = False) -> str:
         values = self.value if isinstance(self.value, tuple) else (self.value,)
-        return ",".join(_exact_text(self.key, value) for value in values)
+        return ",".join(_exact_text(self.key, value, readable) for value in values)
 
 
 def parse_clause(text: str, field: str = "requires") -> Clause:
@@ -194,9 +204,9 @@ def _specifier(value: Scalar, where: str) -> str:
     return text
 
 
-def _exact_text(key: str, value: Scalar) -> str:
+def _exact_text(key: str, value: Scalar, readable: bool) -> str:
     if is_size(key) and isinstance(value, int):
-        text = format_size(value)
+        text = readable_limit(value) if readable else format_size(value)
         return text if parse_size(text) == value else str(value)
     return _plain_float(value) if isinstance(value, float) else str(value)
 

@@ -112,7 +112,7 @@ def pick(
         taken = held.get(resource, set())
         free = [name for name in names if name not in taken][:amount]
         if len(free) < amount:
-            raise LookupError(f"expected {amount} free indices of {resource}, got {len(free)}")
+            raise LookupError(f"expected free indices of {resource}: {amount}, got {len(free)}")
         picked[resource] = tuple(free)
     return picked or None
 

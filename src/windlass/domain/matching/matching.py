@@ -29,7 +29,7 @@ from windlass.domain.matching.indices import limit_amounts
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.values.errors import InvalidInput, shorten
-from windlass.domain.values.quantities import format_size, parse_size
+from windlass.domain.values.quantities import parse_size, readable_size
 from windlass.domain.values.versions import satisfies
 
 __all__ = [
@@ -53,8 +53,21 @@ __all__ = [
 
 DENYLIST: Final = "tasks_denylist"
 ALLOWLIST: Final = "tasks_allowlist"
+APART: Final = "apart"
+PER_WORKER: Final = "max_per_worker"
 
 _COMPARE: Final = {">=": ge, "<=": le, ">": gt, "<": lt}
+
+
+def said(key: str, needs: str, has: str) -> str:
+    """Returns in words why a worker cannot run a job, to follow the worker's name."""
+    if key in (DENYLIST, ALLOWLIST):
+        return f"does not run {needs}; it runs {has}"
+    if key == MISSING:
+        return f"cannot run {needs}: {'it has ' if has.startswith('version ') else ''}{has}"
+    if key in (APART, PER_WORKER):
+        return f"holds {has}"
+    return f"needs {needs}, has {has}"
 
 
 class Mismatch(Struct, frozen=True):
@@ -67,7 +80,7 @@ class Mismatch(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return f"needs {self.needs}, has {self.has}"
+        return said(self.key, self.needs, self.has)
 
 
 def merge_metadata(
@@ -113,11 +126,11 @@ def mismatches(
     """Yields why a worker cannot run such jobs: task lists, then clauses, then resources."""
     denied = _as_list(metadata.get(DENYLIST))
     if task in denied:
-        yield Mismatch(DENYLIST, DENYLIST, f"task {task} not denied", _listed(DENYLIST, denied))
+        yield Mismatch(DENYLIST, DENYLIST, f"task {task}", f"all tasks but {_listed(denied)}")
     allowed = metadata.get(ALLOWLIST)
     if allowed is not None and task not in _as_list(allowed):
-        names = _listed(ALLOWLIST, _as_list(allowed))
-        yield Mismatch(ALLOWLIST, ALLOWLIST, f"task {task} allowed", names)
+        names = _listed(_as_list(allowed))
+        yield Mismatch(ALLOWLIST, ALLOWLIST, f"task {task}", f"only {names}" if names else "none")
     for clause in requires:
         if clause.key == MISSING and clause.op == "!=":
             has = why_not(str(clause.value), metadata)
@@ -196,18 +209,20 @@ def _as_list(value: object) -> Sequence[object]:
     return value if isinstance(value, list | tuple) else (value,)
 
 
-def _listed(key: str, names: Sequence[object]) -> str:
-    return f"{key} {', '.join(str(name) for name in names) or '(empty)'}"
+def _listed(names: Sequence[object]) -> str:
+    return ", ".join(map(str, names))
 
 
 def shown_value(key: str, value: object) -> str:
     """Returns what a worker has under a key, for people."""
     if value is None:
+        if key.startswith(KEY_START):
+            return "no such secret"
         return "only process" if key == OFFERED else f"no {short_key(key)}"
     if key.startswith(KEY_START):
         return "it for other namespaces"  # not everybody who may ask why a job waits knows them
     if is_size(key) and isinstance(value, int):
-        return format_size(value)
+        return readable_size(value)
     if isinstance(value, list | tuple):
         return shorten(", ".join(str(item) for item in value) or "(empty)")
     return shorten(value)

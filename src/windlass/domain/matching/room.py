@@ -10,10 +10,10 @@ from typing import Final
 
 from windlass.domain.matching.clauses import is_size
 from windlass.domain.matching.indices import offered
-from windlass.domain.matching.matching import Mismatch, amount_of
+from windlass.domain.matching.matching import APART, PER_WORKER, Mismatch, amount_of
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.values.quantities import format_size
+from windlass.domain.values.quantities import counted, readable_size
 
 SHARES: Final = "system:shares"  # metadata of workers on which each job takes a processor
 CPUS: Final = "cpus"
@@ -68,12 +68,14 @@ class Room:
         """
         if shape.apart is not None and self._apart[shape.namespace, shape.apart]:
             needs = f"a worker that holds no other job with apart={shape.apart}"
-            return Mismatch(f"apart={shape.apart}", "apart", needs, "one such job")
+            other = f"another job with apart={shape.apart}"
+            return Mismatch(f"apart={shape.apart}", APART, needs, other)
         held = self._queues[shape.queue]
         if per_worker and held >= per_worker:
             most = "no job" if per_worker == 1 else f"fewer than {per_worker} jobs"
             needs = f"{most} of queue {shape.queue}"
-            return Mismatch("max_per_worker", "max_per_worker", needs, str(held))
+            full = f"{counted(held, 'job')} of queue {shape.queue}, the most for one worker"
+            return Mismatch(PER_WORKER, PER_WORKER, needs, full)
         for name, amount in needs_of(shape, self._metadata):
             has, left = self._left(name, shape)
             if amount > left:
@@ -120,7 +122,9 @@ class Room:
 
 def _shortage(name: str, amount: int, left: int, has: int, indices: str) -> Mismatch:
     def shown(number: int) -> str:
-        return format_size(number) if is_size(name) else str(number)
+        return readable_size(number) if is_size(name) else str(number)
 
-    free = f"{shown(max(0, left))} of {shown(has)} free{indices}"
+    # Rounded for display, the two could look the same.
+    room = shown(max(0, left)) if shown(left) != shown(amount) else f"{left:,} bytes"
+    free = f"{room} of {shown(has)} free{indices}"
     return Mismatch(f"{name}={amount}", resource_key(name), f"{name} {shown(amount)}", free)

@@ -19,7 +19,7 @@ from windlass.domain.matching.matching import amount_of
 from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.matching.room import CPUS, SHARES
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import format_duration, parse_duration_ms
+from windlass.domain.values.quantities import parse_duration_ms
 
 PROVIDERS: Final = ("local", "command", "ec2", "kubernetes", "slurm")
 _ELSEWHERE: Final = ("ec2", "kubernetes")  # providers whose machines are never the server's own
@@ -253,11 +253,6 @@ def describe_pool(pool: Pool) -> dict[str, object]:
 def backoff_ms(pool: Pool, failures: int) -> int:
     """Returns how long to wait after this many failed launches in a row."""
     return int(min(pool.failure_cooldown_ms * 2 ** min(max(failures - 1, 0), 20), HOUR_MS))
-
-
-def shown_duration(ms: int) -> str:
-    """Formats a duration for people, to a tenth of a second."""
-    return format_duration(ms if ms < 100 else round(ms / 100) * 100)
 
 
 def _name(value: object) -> str:

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.pools.flow import spare_flow
-from windlass.domain.pools.pools import Pool, backoff_ms, shown_duration
+from windlass.domain.pools.pools import Pool, backoff_ms
 from windlass.domain.pools.scale import MILLI, Host, Scale, Target
+from windlass.domain.values.quantities import readable_duration
 
 NEVER: Final = -1  # the latency of work that no worker can run
 
@@ -168,13 +169,13 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
     if not wanted:
         return 0, ""
     if now < one.next_at:
-        left = shown_duration(one.next_at - now)
+        left = readable_duration(one.next_at - now)
         why = f": {one.message}" if one.message else ""
         return 0, f"{_trouble(one.failures)}, next try in {left}{why}"
     if one.starting and one.failures:
         return 0, "after a failed launch workers start one at a time, and one is starting"
     if now < one.started_at + pool.start_cooldown_ms:
-        left = shown_duration(one.started_at + pool.start_cooldown_ms - now)
+        left = readable_duration(one.started_at + pool.start_cooldown_ms - now)
         return 0, f"cooling down for another {left} after the last start"
     start, limit = wanted, ""
     if one.failures and start > 1:
@@ -185,7 +186,7 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
     affordable = affordable_workers(one)
     if affordable < start:
         left_ms = max(pool.max_ms_per_month - one.used_ms, 0)
-        start, limit = affordable, f"{shown_duration(left_ms)} of this month's budget is left"
+        start, limit = affordable, f"{readable_duration(left_ms)} of this month's budget is left"
     return start, limit
 
 
@@ -226,18 +227,18 @@ def is_spent(one: PoolNow) -> bool:
 
 def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target], behind: Behind) -> str:
     pool = one.pool
-    target = shown_duration(pool.target_latency_ms)
+    target = readable_duration(pool.target_latency_ms)
     if wanted and wanted == pool.min_workers - one.serving:
         return f"min_workers is {pool.min_workers}"
     if wanted and wanted == behind.wanted and 0 <= latency <= pool.target_latency_ms:
-        waited = shown_duration(behind.waited_ms)
+        waited = readable_duration(behind.waited_ms)
         return f"jobs have waited for {waited}, over the target of {target}"
     if wanted:
-        shown = "no worker can run it" if latency == NEVER else f"{shown_duration(latency)}"
+        shown = "no worker can run it" if latency == NEVER else f"{readable_duration(latency)}"
         return f"estimated latency ({shown}) is over the target of {target}"
     if not any(target.queued for target in mine):
         return "no queued job could run on it"
-    return f"estimated latency ({shown_duration(latency)}) is within the target of {target}"
+    return f"estimated latency ({readable_duration(latency)}) is within the target of {target}"
 
 
 class Member(NamedTuple):
@@ -267,7 +268,7 @@ def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]
         may_go = one.serving - len(going) > pool.min_workers
         since = now - idle_since
         if member not in going and may_go and not queued and since >= pool.max_idle_ms:
-            going[member] = f"idle for {shown_duration(since)}"
+            going[member] = f"idle for {readable_duration(since)}"
     return going
 
 

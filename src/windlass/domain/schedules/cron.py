@@ -80,7 +80,7 @@ def in_words(line: str, zone: str) -> str:
     plain = _check_line(line, "cron")
     step = _STEP.fullmatch(plain)
     if step is not None and 60 % int(step[1]) == 0:
-        text = f"Every {step[1]} minutes"
+        text = "Every minute" if step[1] == "1" else f"Every {step[1]} minutes"
     else:
         text = str(CronSim(plain, _EPOCH).explain())
     return f"{text}, {'UTC' if zone == 'UTC' else f'{zone} time'}"

@@ -4,6 +4,7 @@ import math
 import re
 from datetime import timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
@@ -33,6 +34,8 @@ _SIZE_UNITS: Final = {
     **{name.lower(): size for name, size in (_BINARY_UNITS | _DECIMAL_UNITS).items()},
 }
 _SIZE: Final = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[a-z]*)")
+
+_BEFORE_UNIT: Final = re.compile(r"(?<=[0-9])(?=[A-Z])")
 
 _DURATION_EXPECTED: Final = "a duration such as 90 (seconds), 500ms, 90s, 15m, 6h, 2d, 1w or 2m30s"
 _SIZE_EXPECTED: Final = "a size such as 1024 (bytes), 512MiB, 4GiB or 1GB"
@@ -76,6 +79,27 @@ def format_duration(ms: int) -> str:
     return "".join(parts)
 
 
+def readable_duration(ms: int) -> str:
+    """Returns a duration as people read it: 340 ms, 4.1 s, 3 min 20 s, 2 h 5 min, 3 d 4 h.
+
+    The dashboard writes the same (`dashboard/src/ui/format.ts`). Use `format_duration` for what
+    people can type.
+    """
+    if ms < 0:
+        return "−" + readable_duration(-ms)
+    if ms < 1_000:
+        return f"{ms} ms" if ms else "0 s"
+    if ms < 9_950:
+        return f"{_one_decimal(_rounded(ms, 100))} s"
+    if ms < 59_500:
+        return f"{_rounded(ms, 1_000)} s"
+    if ms < 3_599_500:
+        return _two_parts(_rounded(ms, 1_000), 60, "min", "s")
+    if ms < _DAY_MS - 30_000:
+        return _two_parts(_rounded(ms, 60_000), 60, "h", "min")
+    return _two_parts(_rounded(ms, 3_600_000), 24, "d", "h")
+
+
 def parse_size(value: object, field: str = "size") -> int:
     """Returns the bytes of a size, rounded down; a number without a unit counts bytes."""
     amount: Decimal | int | None = None
@@ -100,6 +124,41 @@ def format_size(size: int) -> str:
             return f"{_one_decimal(size * 10 // unit)}{name}"
     name, unit = _largest_unit(_BINARY_UNITS, size)
     return f"{_one_decimal((size * 10 + unit // 2) // unit)}{name}"
+
+
+def readable_size(size: int) -> str:
+    """Returns a size as people read it: 512 B, 8.5 KiB, 11.1 MiB, 250 GiB, 8 TiB.
+
+    The dashboard writes the same. Use `format_size` for what people can type.
+    """
+    if size < 0:
+        return "−" + readable_size(-size)
+    units = list(_BINARY_UNITS.items())
+    for (name, unit), (_, larger) in pairwise(units):
+        # What rounds to 1,024 of a unit is 1 of the next.
+        if _rounded(size, unit) * unit < larger:
+            return f"{_in_unit(size, unit)} {name}"
+    name, unit = units[-1]
+    return f"{_in_unit(size, unit)} {name}"
+
+
+def readable_limit(size: int) -> str:
+    """Returns a size that somebody has set, in a unit that shows it exactly: 10 MB, 512 MiB."""
+    return _BEFORE_UNIT.sub(" ", format_size(size))
+
+
+def _in_unit(size: int, unit: int) -> str:
+    tenths = _rounded(size * 10, unit)
+    return _one_decimal(tenths) if tenths < 1_000 else f"{_rounded(size, unit)}"
+
+
+def _rounded(amount: int, unit: int) -> int:
+    return (amount + unit // 2) // unit
+
+
+def _two_parts(amount: int, in_big: int, big: str, small: str) -> str:
+    whole, rest = divmod(amount, in_big)
+    return f"{whole} {big} {rest} {small}" if rest else f"{whole} {big}"
 
 
 def _seconds_ms(value: object) -> int | None:

@@ -64,7 +64,8 @@ class Rooms:
         alone = None if kept is None else self._room(worker, metadata, None)
         if kept is not None and alone is not None and alone.lacks(shape, per_worker) is None:
             has = f"room reserved for job {kept.job}"
-            yield Obstacle("reserved", "reserved", missing.needs, has, missing.key)
+            says = f"its room is reserved for job {kept.job}"
+            yield Obstacle("reserved", "reserved", missing.needs, has, missing.key, says)
             return
         yield from room_obstacles(missing)
 

@@ -29,7 +29,7 @@ from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.shapes import Shape, in_queue
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.values.errors import NotFound
-from windlass.domain.values.quantities import counted, format_duration
+from windlass.domain.values.quantities import counted, readable_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.dependencies import way_to_root, what_blocks
 from windlass.engine.explain.fleet import Fleet
@@ -215,7 +215,7 @@ class Explainer:
         backing_off = view.state == RETRYING
         kind: Cause = "backoff" if backing_off else "not_before"
         what = "its backoff after a failure" if backing_off else "its start time"
-        text = f"{what}: {format_duration(left)} left, until {until}"
+        text = f"{what}: {readable_duration(left)} left, until {until}"
         step = Step(action="wait", text=f"wait until {until}", until=until)
         failed = view.attempts[-1].message if backing_off and view.attempts else None
         because = () if failed is None else (failed,)
@@ -254,7 +254,7 @@ class Explainer:
         if any(not group.obstacles for group in taking):
             return Reasons(tuple(waits), (), (), groups, expected)
         names = list_names([name for group in taking for name in group.names])
-        waits.insert(0, Waiting(kind="busy", text=f"a worker that can run it to be free: {names}"))
+        waits.insert(0, Waiting(kind="busy", text=f"a worker with room for it: {names}"))
         steps = steps_for(shape, nearest(taking))
         return Reasons(tuple(waits), tuple(steps), (), groups, expected)
 
@@ -314,9 +314,8 @@ def _nobody(
     if found.key == MISSING:
         return f"a worker with {found.needs}: {_tried(groups)}"
     if workers == 1:
-        return f"a worker that can run it: {name}: {found.text}"
-    among = f"none of {workers:,} can; the nearest is {name}: {found.text}"
-    return f"a worker that can run it: {among}"
+        return f"a worker that can run it: {found.about(name)}"
+    return f"a worker that can run it: none of {workers:,} can; nearest: {found.about(name)}"
 
 
 def _tried(groups: Sequence[Group]) -> str:

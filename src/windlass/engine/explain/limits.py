@@ -9,7 +9,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.rates import opens_at, read_starts, room_in
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import JobRecord, QueueRow
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import readable_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.reasons import Reasons, free_slot, together
 from windlass.ports.store import Probe, ReadTx
@@ -92,13 +92,13 @@ async def _by_rate(tx: ReadTx, shape: Shape) -> Reasons:
     starts = [] if row is None else read_starts(row.starts)
     room = room_in(rate, starts, tx.now)
     entry = LimitEntry(
-        kind="rate", name=f"{rate.key}, {rate.max} in {format_duration(rate.per_ms)}",
+        kind="rate", name=f"{rate.key}, {rate.max} in {readable_duration(rate.per_ms)}",
         max=rate.max, used=rate.max - room, binding=room == 0,
     )  # fmt: skip
     if room:
         return Reasons(limits=(entry,))
     until = format_moment(opens_at(rate, starts))
-    left = format_duration(opens_at(rate, starts) - tx.now)
+    left = readable_duration(opens_at(rate, starts) - tx.now)
     text = f"the rate {entry.name}: the next may start in {left}"
     step = Step(action="wait", text=f"wait until {until}", until=until)
     return Reasons((Waiting(kind="rate", text=text, until=until),), (step,), (entry,))

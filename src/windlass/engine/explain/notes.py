@@ -9,7 +9,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.suspects import ALONE, suspicion_of
 from windlass.domain.rows.records import JobRecord
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import readable_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.pools import pools_for
@@ -31,7 +31,7 @@ async def deadlines_and_holds(tx: ReadTx, view: JobRecord, fleet: Fleet) -> list
     notes = []
     for at, what in ends:
         if at:
-            left = format_duration(max(0, at - tx.now) // 1_000 * 1_000)
+            left = readable_duration(max(0, at - tx.now) // 1_000 * 1_000)
             notes.append(f"it {what} before {format_moment(at)}, {left} from now")
     suspicion = suspicion_of(view.facts.excluded)
     if suspicion >= ALONE:
@@ -56,7 +56,7 @@ async def rejection(tx: ReadTx, config: Config, view: JobRecord, shape: Shape, f
         return f"{pools}: it is not rejected"
     if grace is None or not (len(fleet) or await read_templates(tx)):
         return "it is not rejected, however long it waits"
-    becomes = f"after {format_duration(grace)} it is rejected, reason {MISMATCH}"
+    becomes = f"after {readable_duration(grace)} it is rejected, reason {MISMATCH}"
     if len(fleet) > MANY:
         return f"if no worker could have run it within the last week, {becomes}"
     for row in await tx.workers.past(tx.now - REMEMBERED_MS):

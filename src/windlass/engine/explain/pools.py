@@ -10,9 +10,9 @@ from windlass.domain.pools.pools import (
     PoolRow,
     PoolState,
     PoolWorkerRow,
-    shown_duration,
 )
 from windlass.domain.pools.templates import decode_pool, template_of
+from windlass.domain.values.quantities import readable_duration
 from windlass.ports.store import ReadTx
 
 
@@ -46,7 +46,7 @@ def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int)
         return f"{could}, but is not enabled"
     if now < row.next_at:
         why = f": {row.message}" if row.message else ""
-        return f"{could}, and tries again in {shown_duration(row.next_at - now)}{why}"
+        return f"{could}, and tries again in {readable_duration(row.next_at - now)}{why}"
     if sum(m.state in LIVING for m in members) >= pool.max_workers:
         return f"{could}, but is at its limit (max_workers is {pool.max_workers})"
     return f"pool {row.name} can start a worker for it, as `windlass pools plan` shows"

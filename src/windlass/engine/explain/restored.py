@@ -1,7 +1,7 @@
 """Explains that no job is assigned, because the store was restored from a backup."""
 
 from windlass.domain.explain.explanation import Step, Waiting
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import readable_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.reasons import Reasons
 from windlass.engine.fleet.epochs import HOLD
@@ -25,7 +25,7 @@ async def after_restore(tx: ReadTx, catalog: Catalog) -> Reasons:
     until = format_moment(hold_until)
     text = (
         "the grace after a restored backup, the new epoch's, in which workers end their old jobs: "
-        f"{format_duration(left)} left, until {until}"
+        f"{readable_duration(left)} left, until {until}"
     )
     step = Step(action="wait", text=f"wait until {until}", until=until)
     return Reasons((Waiting(kind="restored", text=text, until=until),), (step,))

@@ -34,7 +34,7 @@ from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.errors import NotFound
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import readable_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.limits_past import Limits, full_times
 from windlass.engine.history.statistics import Kinds
@@ -136,7 +136,7 @@ class _TimeAccount:
         kinds = Kinds(self._tx, self._catalog)
         known = await kinds.of_job(self._view.facts.shape, self._view.spec)
         if known is not None:
-            half, most = format_duration(known.p50_ms), format_duration(known.p90_ms)
+            half, most = readable_duration(known.p50_ms), readable_duration(known.p90_ms)
             self._notes.append(
                 f"half of the jobs of its kind ({known.kind}) run at most {half}, "
                 f"90 % at most {most}"

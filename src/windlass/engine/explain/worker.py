@@ -102,15 +102,18 @@ class _Gates:
         asked = shape if queue is None else in_queue(shape, queue.isolation)
         found = Matcher(asked).obstacles(metadata)
         if queue is not None and queue.paused:
-            needs = f"queue {shape.queue} running"
-            found += (Obstacle("paused", "paused", needs, "it paused"),)
+            needs, says = f"queue {shape.queue} running", f"queue {shape.queue} is paused"
+            found += (Obstacle("paused", "paused", needs, "it paused", says=says),)
         if found:
             return found
         binding = [one for one in await limits_of_shape(self._tx, shape, queue) if one.binding]
         found = tuple(
-            Obstacle("limit", one.kind, f"{one.kind} {one.name} below {one.max}", f"{one.used}")
+            Obstacle(
+                "limit", one.kind, f"{one.kind} {one.name} below {one.max}", f"{one.used}",
+                says=one.text,
+            )
             for one in binding
-        )
+        )  # fmt: skip
         if is_gated(shape) or self._profile.shares or (queue and queue.max_per_worker):
             per_worker = 0 if queue is None else queue.max_per_worker
             found += tuple(self._rooms.lacks(self._worker, metadata, shape, per_worker))
@@ -126,6 +129,7 @@ async def _entry(tx: ReadTx, kind: _JobGroup, shapes: list[int]) -> WorkEntry:
         clause=None if first is None else first.clause,
         needs=None if first is None else first.needs,
         has=None if first is None else first.has,
+        why=None if first is None else first.text,
         also=tuple(found.text for found in kind.obstacles[1:]),
     )  # fmt: skip
 
@@ -142,7 +146,8 @@ async def _summary(
         *company_obstacles(company, 0),
     ]
     if standing:
-        return f"takes no further job: needs {standing[0].needs}, has {standing[0].has}"
+        first = standing[0]
+        return first.text if first.kind == "status" else f"takes no further job: {first.text}"
     free = f"{worker.slots - view.leases} of {counted(worker.slots, 'slot')} free"
     for held in (await after_restore(tx, catalog)).waiting:
         return f"{free}: it gets no job before {held.text}"

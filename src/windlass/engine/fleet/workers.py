@@ -18,7 +18,7 @@ from windlass.domain.matching.workers import (
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.values.quantities import counted
+from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.fleet.capability import note_past
 from windlass.engine.fleet.credentials import set_credentials
 from windlass.engine.fleet.enrolment import ANYONE, Enrolment
@@ -115,11 +115,12 @@ async def _expect_few_pending(work: Work) -> None:
 async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> None:
     """Ends the old incarnation's leases, or refuses while it may still be alive."""
     left = worker.last_seen + work.config.heartbeat_timeout_ms - work.now
+    shown = readable_duration(left)
     if worker.status in LEASED and left > 0 and not enrolment.proven:
         raise Conflict(
             "name_in_use",
             f"worker {worker.name} is alive: choose another name, present the token in its state "
-            f"directory or a code that may take over, or wait until it was silent for {left} ms",
+            f"directory or a code that may take over, or wait until it was silent for {shown}",
             left,
         )
     leases = await work.tx.leases.of_workers([worker.id])
@@ -130,7 +131,7 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
         raise Conflict(
             "name_in_use",
             f"worker {worker.name} still holds {counted(len(leases), 'job')}; "
-            f"its lease runs out in {left} ms unless the old process is proven dead",
+            f"its lease runs out in {shown} unless the old process is proven dead",
             left,
         )
     reasons = {worker.id: f"Worker {worker.name} was restarted"}

@@ -17,6 +17,7 @@ from windlass.domain.rows.event_levels import Level, level_of
 from windlass.domain.rows.event_lines import WorkerName, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.quantities import counted
 from windlass.ports.store import ReadTx, Store
 
 HOSTNAME: Final = "system:hostname"
@@ -93,7 +94,7 @@ class EventLines:
         if self._left_out:
             found = self._left_out.most_common()
             parts = ", ".join(f"{count} × {_kind_of(*what)}" for what, count in found)
-            text = f"[FSM] {self._left_out.total()} more events: {parts}"
+            text = f"[FSM] {counted(self._left_out.total(), 'more event')}: {parts}"
             self._sink(Line(Level.INFO, text, None, ""))
             self._left_out.clear()
         self._written = [0] * len(Level)

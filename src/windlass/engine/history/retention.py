@@ -14,6 +14,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.series import HOUR, MINUTE, TEN_MINUTES, SeriesKind
+from windlass.domain.values.quantities import counted
 from windlass.engine.attempts.attempt_files import end_log
 from windlass.engine.jobs.unique_keys import bound_jobs, bound_workflows
 from windlass.engine.transaction.unit_of_work import Work
@@ -59,7 +60,7 @@ async def remove_jobs(work: Work, after: int | None) -> Walk:
     needed = await needed_jobs(work, list(facts)) | await bound_jobs(work, facts)
     free = {job: fact for job, fact in facts.items() if not fact.is_open and job not in needed}
     gone = await _without_keys(work, await outside_open_workflows(work, free))
-    await remove_rows(work, gone, f"Removed {len(gone)} old jobs", "retention")
+    await remove_rows(work, gone, f"Removed {counted(len(gone), 'old job')}", "retention")
     return Walk(len(gone), following or None)
 
 

@@ -236,7 +236,7 @@ class Targets:
 
     def _label(self, shapes: Sequence[int]) -> str:
         first = self._catalog.shapes[shapes[0]]
-        more = f" and {counted(len(shapes) - 1, 'more shape')}" if len(shapes) > 1 else ""
+        more = f" and {counted(len(shapes) - 1, 'more kind')}" if len(shapes) > 1 else ""
         return f"{first.namespace}/{first.queue}: {first.task}{more}"
 
 

@@ -21,7 +21,7 @@ from windlass.domain.values.errors import (
     StoreUnavailable,
     WindlassError,
 )
-from windlass.domain.values.quantities import format_duration, parse_duration_ms
+from windlass.domain.values.quantities import parse_duration_ms, readable_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.jobs.unique_keys import Duplicate
@@ -129,7 +129,7 @@ class Reactions:
             await self._conclude(row.id, ReactionState.DONE, None, "no retries are left")
             return
         actor = f"reaction of workflow {row.workflow}"
-        message = f"retried in {format_duration(delay)}"
+        message = f"retried in {readable_duration(delay)}"
         # Record it first: if this process dies after the retry, the delay counts as used.
         noted = row._replace(tries=row.tries + 1, result=row.workflow, message=message)
         await self._engine.run(lambda work: work.tx.reactions.update(noted))

@@ -22,6 +22,7 @@ from windlass.domain.rows.records import (
     Worker,
 )
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.values.quantities import counted
 from windlass.engine.attempts.reports import (
     AttemptReport,
     Done,
@@ -206,7 +207,7 @@ def _count_failure(work: Work, worker: Worker, job: int) -> Worker:
     most = work.config.bad_worker_jobs
     if not most or jobs < most or worker.status != WorkerStatus.ONLINE:
         return worker
-    reason = f"bad worker: {jobs} different jobs failed for infrastructure reasons"
+    reason = f"bad worker: {counted(jobs, 'different job')} failed for infrastructure reasons"
     work.say(
         EventKind.WORKER,
         f"Worker {worker.name} is drained: {reason}",

@@ -169,7 +169,7 @@ class TupleCodec(Codec):
         if type(value) is not self._kind:
             return self.refuse(value)
         if len(value) != len(self._encoders):
-            raise Misfit(self.name, f"{len(value)} items")
+            raise Misfit(self.name, f"one of length {len(value)}")
         return _each(self._encoders, value)
 
     def decode(self, json: Any) -> Any:

@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable
 
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import readable_duration
 
 COARSE_MS = 10_000  # timeouts above this are checked now and then, without a timer each
 
@@ -76,7 +76,7 @@ class Timers:
 
     def _time_out(self) -> None:
         if self.timeout_ms is not None:
-            self._late(f"Timed out after {format_duration(self.timeout_ms)}")
+            self._late(f"Timed out after {readable_duration(self.timeout_ms)}")
 
     def _look_idle(self) -> None:
         if self._idle_ms is None:
@@ -84,7 +84,7 @@ class Timers:
         loop = asyncio.get_running_loop()
         due = self._seen_at + self._idle_ms / 1000
         if loop.time() >= due:
-            self._late(f"No sign of life for {format_duration(self._idle_ms)}")
+            self._late(f"No sign of life for {readable_duration(self._idle_ms)}")
         else:
             self._idle_timer = loop.call_at(due, self._look_idle)
 

@@ -66,7 +66,9 @@ def test_a_plan_tells_what_resources_allow_and_what_nobody_could_run(
     jobs = [fleet.text("submit", *wants, "lathes=2", "--", "true") for _ in range(2)]
     jobs.append(fleet.text("submit", *wants, "lathes=8", "--", "true"))
     lines = fleet.text("pools", "plan").splitlines()
-    assert "default/default: shell: 2 queued (2m) + 0 running (0s left) / 0 slots = never" in lines
+    assert (
+        "default/default: shell: 2 queued (2 min) + 0 running (0 s left) / 0 slots = never" in lines
+    )
     assert any(line.startswith("pool large, 0 workers: start none of 1: ") for line in lines)
     lacking = next(n for n, line in enumerate(lines) if "no worker can run it" in line)
     assert lines[lacking - 1].startswith("default/default: shell: 1 queued")
@@ -75,7 +77,7 @@ def test_a_plan_tells_what_resources_allow_and_what_nobody_could_run(
         in lines[lacking]
     )
     supposed = fleet.text("pools", "plan", "--what-if", "workers=2")
-    assert "2 queued (2m) + 0 running (0s left) / 4 slots = 30s" in supposed
+    assert "2 queued (2 min) + 0 running (0 s left) / 4 slots = 30 s" in supposed
     said = fleet.text("explain", jobs[0])
     assert "but is at its limit (max_workers is 0)" in said
 

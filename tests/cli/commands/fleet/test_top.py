@@ -12,7 +12,7 @@ def test_one_frame_shows_queues_workers_rates_and_jobs(up: Program) -> None:
     shown = up.text("top", "--once")
     worker = up.json("workers")[0]["name"]
     head, *_ = shown.splitlines()
-    assert " of 2 slots busy; in 1m: " in head
+    assert " of 2 slots busy; in 1 min: " in head
     assert worker in shown
     assert "default" in shown
     (line,) = [line for line in shown.splitlines() if line.startswith(f"{waiting} ")]

@@ -7,11 +7,11 @@ def test_a_job_and_a_worker_are_explained(up: Program) -> None:
     job = up.text("submit", "--requires", "memory>=8TiB", "--", "true")
     shown = up.text("explain", job)
     name = up.json("workers")[0]["name"]
-    assert shown.startswith(f"job {job} queued: waits for a worker that can run it: {name}: needs")
-    assert f"\nworkers:\n  worker {name}: needs memory ≥ 8TiB, has " in shown
-    assert f"what would let it run:\n  add a worker like {name} with memory ≥ 8TiB" in shown
+    assert shown.startswith(f"job {job} queued: waits for a worker that can run it: it needs")
+    assert f"\nworkers:\n  worker {name}: needs memory ≥ 8 TiB, has " in shown
+    assert f"what would let it run:\n  add a worker like {name} with memory ≥ 8 TiB" in shown
     idle = up.text("explain", f"worker:{name}")
-    assert "needs memory ≥ 8TiB" in idle
+    assert "needs memory ≥ 8 TiB" in idle
     assert up.json("explain", name)["worker"] == name
     up.text("cancel", job)
     assert up.json("explain", job)["summary"].startswith("canceled at ")

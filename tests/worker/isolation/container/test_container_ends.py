@@ -56,7 +56,7 @@ def test_a_canceled_container_hears_it_and_one_that_is_late_is_killed(
             ended = await rig.ended(job)
             assert (state_of(ended), await rig.files.log_end(job)) == ("canceled", b"up\nterm\n")
             assert state_of(await rig.ended(late)) == "failed"
-            assert (await rig.record(late)).message == "Timed out after 500ms"
+            assert (await rig.record(late)).message == "Timed out after 500 ms"
             assert podman.containers() == []
             assert list((folder / "w/containers").iterdir()) == []
 

@@ -234,10 +234,10 @@ def test_nothing_of_the_workers_environment_is_in_a_container(results: Results) 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("memory", "out of memory: the program used more than its limit of 60MiB"),
+        ("memory", "out of memory: the program used more than its limit of 60 MiB"),
         ("processes", "more processes than its limit of 5"),
-        ("cpu", "CPU time over its limit of 1s"),
-        ("disk", "disk use over its limit of 2MiB"),
+        ("cpu", "CPU time over its limit of 1 s"),
+        ("disk", "disk use over its limit of 2 MiB"),
     ],
 )
 def test_limits_hold_where_the_engine_enforces_none(

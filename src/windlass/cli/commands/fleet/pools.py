@@ -10,8 +10,8 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, DIM, print_change, print_json, say
-from windlass.domain.pools.pools import shown_duration
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import counted, readable_duration
 from windlass.wire.pools import Plan, PlanTarget, PoolInfo, PoolPlan
 from windlass.wire.workers import Changed
 
@@ -218,18 +218,20 @@ def _target_line(target: PlanTarget) -> str:
         f"{more}{target.queued} queued ({_seconds(target.queued_seconds)}) + "
         f"{target.running} running ({_seconds(target.running_seconds)} left)"
     )
-    line = f"{target.jobs}: {work} / {target.slots} slots = {_latency(target.latency_seconds)}"
+    slots = counted(target.slots, "slot")
+    line = f"{target.jobs}: {work} / {slots} = {_latency(target.latency_seconds)}"
     if target.obstacle:
         line += f"\n  no worker can run it: {target.obstacle}"
     return line
 
 
 def _plan_line(one: PoolPlan) -> str:
-    have = f"{one.workers} worker{'' if one.workers == 1 else 's'}"
+    have = counted(one.workers, "worker")
     would = f"start {one.start}" if one.start else "start none"
     if one.start < one.wanted:
         would += f" of {one.wanted}"
-    latency = f"{_seconds(one.work_seconds)} / {one.slots} slots = {_latency(one.latency_seconds)}"
+    slots = counted(one.slots, "slot")
+    latency = f"{_seconds(one.work_seconds)} / {slots} = {_latency(one.latency_seconds)}"
     after = f", then {_latency(one.latency_after_seconds)}" if one.start else ""
     return (
         f"pool {one.pool}, {have}: {would}: {one.reason} "
@@ -256,7 +258,7 @@ def _counted(info: PoolInfo) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    return shown_duration(round(seconds * 1000))
+    return readable_duration(round(seconds * 1000))
 
 
 def _idle(seconds: float | None) -> str | None:

@@ -12,6 +12,7 @@ from windlass.cli.options.selection import ANY, Selection
 from windlass.cli.output.exit_codes import FAILED, NOT_FOUND, REFUSED
 from windlass.cli.output.text import DIM, print_change, print_json, say
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import counted
 from windlass.wire.bulk import Action, BulkReply
 from windlass.wire.jobs import PriorityReply, PriorityRequest, UnblockRequest
 from windlass.wire.workers import Changed
@@ -162,7 +163,7 @@ def _change_many(
 def _print_changed(action: Action, done: BulkReply) -> None:
     already = done.matched - done.applied - done.refusals
     rest = f"; {already} needed no change" if already else ""
-    say(f"{action}: {done.applied} of {done.matched} jobs{rest}")
+    say(f"{action}: {done.applied} of {counted(done.matched, 'job')}{rest}")
     for refused in done.refused:
         say(f"  {refused.id}: {refused.reason}", DIM)
     if done.refusals > len(done.refused):

@@ -10,7 +10,7 @@ from windlass.cli.options.flags import JobId, Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_json, say
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import readable_duration
 
 WORKER: Final = "worker:"
 
@@ -43,10 +43,10 @@ def time_spent(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> N
     if json:
         print_json(found)
         return
-    took = format_duration(round(found.total * 1000))
+    took = readable_duration(round(found.total * 1000))
     say(f"job {found.job} {found.state}: {took} since it was submitted", BOLD)
     rows = [
-        (part.cause, format_duration(round(part.seconds * 1000)),
+        (part.cause, readable_duration(round(part.seconds * 1000)),
          f"{100 * part.seconds / found.total:.0f} %", part.text)
         for part in found.parts
     ]  # fmt: skip

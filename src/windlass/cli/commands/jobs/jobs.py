@@ -212,7 +212,7 @@ def artifacts(
     output
         Where to save it. Default: a file with the artifact's name in the current directory.
     """
-    from windlass.domain.values.quantities import format_size
+    from windlass.domain.values.quantities import readable_size
     from windlass.wire.files import ArtifactList
 
     if name is None:
@@ -220,7 +220,7 @@ def artifacts(
         if json:
             print_json(found)
         else:
-            rows = [(a.name, format_size(a.size), a.sha256) for a in found.artifacts]
+            rows = [(a.name, readable_size(a.size), a.sha256) for a in found.artifacts]
             print_table(("name", "size", "sha256"), rows, "no artifacts")
         return
     path = output or Path(Path(name).name)

@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from windlass.clock import RealClock
+from windlass.domain.values.quantities import counted
 from windlass.domain.values.times import format_moment
 
 PATIENCE_SECONDS: Final = 5.0
@@ -44,7 +45,7 @@ def judge_expiry(not_after: str, now_ms: int) -> Expiry:
     """Returns how urgent it is to renew a certificate that is valid until `not_after`."""
     until_ms = int(ssl.cert_time_to_seconds(not_after)) * 1000
     days = (until_ms - now_ms) // DAY_MS
-    detail = f"expires in {days} days, {format_moment(until_ms)}"
+    detail = f"expires in {counted(days, 'day')}, {format_moment(until_ms)}"
     if days < 0:
         return Expiry("problem", f"expired on {format_moment(until_ms)}: renew it")
     if days < URGENT_DAYS:

@@ -16,7 +16,7 @@ from windlass.client.settings import data_directory
 from windlass.domain.config import Config
 from windlass.domain.values.addresses import without_password
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import format_size
+from windlass.domain.values.quantities import readable_size
 from windlass.domain.values.times import format_moment
 
 Store = Annotated[
@@ -67,7 +67,7 @@ def backup(file: Path, /, *, store: Store = None, data: Data = None, json: Json 
     if json:
         print_json({"file": str(file), "bytes": file.stat().st_size})
     else:
-        say(f"{file}: {format_size(file.stat().st_size)}")
+        say(f"{file}: {readable_size(file.stat().st_size)}")
 
 
 @database.command

@@ -21,7 +21,7 @@ from windlass.cli.output.text import print_json
 from windlass.client.settings import data_directory, trust_for
 from windlass.domain.matching.isolation import MODES
 from windlass.domain.values.errors import WindlassError
-from windlass.domain.values.quantities import format_size
+from windlass.domain.values.quantities import counted, readable_size
 from windlass.wire.workers import WorkerList
 
 OLDEST_PYTHON: Final = (3, 11)
@@ -94,7 +94,7 @@ def _configuration(config: Path | None) -> Finding:
     except WindlassError as error:
         return Finding("configuration", "problem", str(error))
     changed = sum(setting.source != "default" for setting in settings.by_name.values())
-    return Finding("configuration", "ok", f"{changed} options differ from their defaults")
+    return Finding("configuration", "ok", f"{counted(changed, 'option')} set, else defaults")
 
 
 def _data(directory: Path) -> Iterator[Finding]:
@@ -111,9 +111,9 @@ def _data(directory: Path) -> Iterator[Finding]:
     else:
         yield Finding("data directory", "ok", str(directory))
     free = shutil.disk_usage(directory).free
-    room = f"{format_size(free)} free"
+    room = f"{readable_size(free)} free"
     if free < LEAST_SPACE:
-        yield Finding("disk", "problem", f"expected {format_size(LEAST_SPACE)} free, got {room}")
+        yield Finding("disk", "problem", f"expected {readable_size(LEAST_SPACE)} free, got {room}")
     else:
         yield Finding("disk", "ok", room)
 

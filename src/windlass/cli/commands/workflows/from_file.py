@@ -18,6 +18,7 @@ from windlass.domain.job.key_window import canonical_window
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
+from windlass.domain.values.quantities import counted
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.workflows.expansion import expand_file
 from windlass.workflows.graph import FORMATS, graph_of_jobs, graph_of_requests
@@ -190,7 +191,7 @@ def _print_plan(plan: SubmitRequest, json: bool) -> None:
             for j in plan.jobs]  # fmt: skip
     print_table(("job", "runs", "after", "after any"), rows, "no jobs")
     count = len(plan.jobs)
-    say(f"{count} job{'s' * (count != 1)}; nothing was submitted")
+    say(f"{counted(count, 'job')}; nothing was submitted")
 
 
 def _names(references: tuple[int | str, ...]) -> str:

@@ -15,6 +15,7 @@ from windlass.cli.output.text import BOLD, print_change, print_json, say
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import counted
 from windlass.wire.schedules import (
     Schedule,
     ScheduleList,
@@ -92,7 +93,7 @@ def list_schedules(*, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
         print_json(found)
         return
     rows = [
-        (s.name, s.namespace, s.cron, s.zone, s.template or f"{len(s.jobs)} jobs", s.overlap,
+        (s.name, s.namespace, s.cron, s.zone, s.template or counted(len(s.jobs), "job"), s.overlap,
          s.catch_up, "paused" if s.paused else s.next_at)
         for s in found
     ]  # fmt: skip

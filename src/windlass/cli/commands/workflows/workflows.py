@@ -14,6 +14,7 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.cli.output.workflow_view import jobs_of, print_workflow, progress_of, remark_on
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import counted
 from windlass.wire.schedules import ReactionList, StartRequest
 from windlass.wire.workflows import (
     CanceledWorkflow,
@@ -153,7 +154,7 @@ def show(
     rows = [(j.id, j.state, j.name or j.task, j.attempt, j.worker, remark_on(j)) for j in jobs]
     print_table(("id", "state", "job", "attempt", "worker", "reason"), rows, "no jobs")
     if len(jobs) < info.jobs:
-        say(f"{len(jobs)} of {info.jobs} jobs; --limit shows more")
+        say(f"{len(jobs)} of {counted(info.jobs, 'job')}; --limit shows more")
 
 
 @workflows.command

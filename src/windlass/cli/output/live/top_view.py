@@ -9,11 +9,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from windlass.cli.output.job_table import short_duration, table_of
+from windlass.cli.output.job_table import rough_age, table_of
 from windlass.cli.output.tables import make_table
 from windlass.client.blocking.client import Client
 from windlass.clock import RealClock
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import counted, readable_duration
 from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job
 from windlass.wire.system import EventInfo
@@ -99,12 +99,13 @@ def draw(frame: Frame) -> Group:
 
 
 def _head(frame: Frame) -> Text:
-    rates, minute = frame.rates, format_duration(round(frame.rates.seconds * 1000))
+    rates, minute = frame.rates, readable_duration(round(frame.rates.seconds * 1000))
     busy, slots = (sum(getattr(w, name) for w in frame.workers) for name in ("held", "slots"))
     queued = sum(queue.depth for queue in frame.queues)
     return Text(
-        f"{queued} queued, {busy} of {slots} slots busy; in {minute}: {rates.submitted} submitted, "
-        f"{rates.started} started, {rates.completed} completed, {rates.failed} failed",
+        f"{queued} queued, {busy} of {counted(slots, 'slot')} busy; "
+        f"in {minute}: {rates.submitted} submitted, {rates.started} started, "
+        f"{rates.completed} completed, {rates.failed} failed",
         "bold",
     )
 
@@ -121,10 +122,10 @@ def _workers(workers: Sequence[WorkerInfo]) -> Table | Text:
     shown = sorted(workers, key=lambda worker: (-worker.held, worker.name))[:WORKERS_SHOWN]
     rows = [
         (w.name, w.status, f"{w.held}/{w.slots}",
-         short_duration(now - parse_moment(w.last_seen, "last_seen")), w.reason)
+         rough_age(now - parse_moment(w.last_seen, "last_seen")), w.reason)
         for w in shown
     ]  # fmt: skip
     table = make_table(("worker", "state", "busy", "seen", "reason"), rows)
     if len(workers) > len(shown):
-        table.caption = f"and {len(workers) - len(shown)} more workers"
+        table.caption = f"and {counted(len(workers) - len(shown), 'more worker')}"
     return table
