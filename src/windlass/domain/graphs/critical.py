@@ -67,27 +67,39 @@ def estimates(
     Where no kind is known, jobs take as long as those of the same kind in this workflow did.
     """
     own = _means(times, kinds, len(known))
+    spans = [_span_of(summary, mean) for summary, mean in zip(known, own, strict=True)]
+    # Jobs that have not started share the estimate of their kind, and jobs that have ended that of
+    # their run time: new objects for each would make the garbage collector hold up everything.
+    waiting = [
+        Estimate(0, _NOTHING, False) if span is None else Estimate(span.likely, span, True)
+        for span in spans
+    ]
+    ended: dict[int, Estimate] = {}
     found: list[Estimate] = []
     for number, state in enumerate(times.states):
-        started, finished = times.started[number], times.finished[number]
+        started = times.started[number]
         if state in ENDED:
-            whole = max(0, finished - started) if started else 0
-            found.append(Estimate(whole, _NOTHING, True))
+            whole = max(0, times.finished[number] - started) if started else 0
+            found.append(
+                ended.get(whole) or ended.setdefault(whole, Estimate(whole, _NOTHING, True))
+            )
             continue
         kind = kinds[number]
-        summary = known[kind]
-        if summary is not None:
-            span = Span(*sorted((summary.p10_ms, summary.p50_ms, summary.p90_ms)))
-        elif own[kind] is not None:
-            mean = own[kind] or 0
-            span = Span(mean, mean, mean)
-        else:
-            span = _NOTHING
         elapsed = max(0, now - started) if started and state in RUNNING else 0
+        if not elapsed:
+            found.append(waiting[kind])
+            continue
+        span = spans[kind] or _NOTHING
         left = Span(*(max(0, part - elapsed) for part in (span.low, span.likely, span.high)))
-        is_known = summary is not None or own[kind] is not None
-        found.append(Estimate(elapsed + left.likely, left, is_known))
+        found.append(Estimate(elapsed + left.likely, left, spans[kind] is not None))
     return found
+
+
+def _span_of(known: Summary | None, mean: int | None) -> Span | None:
+    """Returns how long jobs of a kind take, in this workflow if nothing else is known."""
+    if known is not None:
+        return Span(*sorted((known.p10_ms, known.p50_ms, known.p90_ms)))
+    return None if mean is None else Span(mean, mean, mean)
 
 
 def _means(times: Times, kinds: Sequence[int], count: int) -> list[int | None]:
