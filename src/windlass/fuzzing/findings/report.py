@@ -173,7 +173,8 @@ def _facts(finding: Finding) -> list[str]:
     if others:
         rows.append(("also seen as", "; ".join(map(code, others[:5]))))
     if finding.group:
-        rows.append(("shares frames with", f"`{finding.group}`"))
+        shared = "operators" if finding.kind == "wrong_answer" else "frames"
+        rows.append((f"shares {shared} with", f"`{finding.group}`"))
     if len(finding.inputs) > 1:
         failing = sum(one.checked == "fails" for one in finding.inputs)
         rows.append(("inputs", f"{len(finding.inputs)} kept, {failing} failed when last run"))
