@@ -11,7 +11,11 @@ from typing import Final, Literal, NamedTuple
 
 from windlass.fuzzing.config.finding_settings import FailureKind, SignatureSettings
 from windlass.fuzzing.engines.frames import clean_function, frames_in, own_functions
-from windlass.fuzzing.engines.sanitizers import SanitizerReport, sanitizer_report
+from windlass.fuzzing.engines.sanitizers import (
+    SanitizerReport,
+    sanitizer_report,
+    start_of_report,
+)
 from windlass.fuzzing.processes.runner import ExitStatus, signal_name
 
 KEY_LENGTH: Final = 16
@@ -79,12 +83,23 @@ def signature_of(
     output = _shortened(output)
     found = (
         _by_rules(output, ended, rules)
+        or _sanitizer(_shortened(errors or ""), rules)
         or _sanitizer(output, rules)
         or _assertion(output)
         or _thrown(output)
         or _plain(output, _shortened(errors) if errors is not None else output, ended, rules)
     )
     return found._replace(title=found.title[:TITLE_LENGTH])
+
+
+def start_of_failure(output: str) -> int:
+    """Returns where the line begins that says what went wrong; 0 if no line does."""
+    starts = [start_of_report(output)]
+    for pattern in (_ASSERTION, _VIOLATION, _FATAL, _THROWN):
+        found = pattern.search(output)
+        starts.append(None if found is None else found.start())
+    first = min((one for one in starts if one is not None), default=0)
+    return output.rfind("\n", 0, first) + 1
 
 
 def with_stack(found: Signature, frames: tuple[str, ...]) -> Signature:
