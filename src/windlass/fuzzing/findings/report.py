@@ -141,7 +141,7 @@ def _branches(finding: Finding) -> list[str]:
     """Returns what is known on each branch, if the solver has several."""
     if not finding.branches:
         return []
-    rows = [f"- `{one.name}`: {branch_text(one)}" for one in finding.branches]
+    rows = [f"- {code(one.name)}: {branch_text(one)}" for one in finding.branches]
     return ["## Branches", "", *rows, ""]
 
 

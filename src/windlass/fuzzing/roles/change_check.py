@@ -32,12 +32,12 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.fuzzing.findings.judge import Slow, tries_for
 from windlass.fuzzing.findings.known import TRIES
-from windlass.fuzzing.findings.markdown import code, count_of
+from windlass.fuzzing.findings.markdown import code, code_block, count_of
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render
 from windlass.fuzzing.findings.sarif import Place, place_of, sarif
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.roles.builder import Builder
+from windlass.fuzzing.roles.builder import Builder, CannotBuild
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
@@ -68,7 +68,8 @@ class CheckedFinding(msgspec.Struct, kw_only=True):
 class CheckReport(msgspec.Struct, kw_only=True):
     """The result of a check; only `passed` lets a change through.
 
-    `branch` is the one of several that the change goes to, unless its base was named.
+    `branch` is the one of several that the change goes to, unless its base was named. `output` is
+    what the change's build printed if it failed, `base_why` says why the base cannot be built.
     """
 
     outcome: Literal["passed", "refused", "unhealthy"]
@@ -81,6 +82,8 @@ class CheckReport(msgspec.Struct, kw_only=True):
     findings: list[CheckedFinding] = []
     combinations: list[CombinationReport] = []
     branch: str = ""
+    output: str = ""
+    base_why: str = ""
 
 
 @dataclass(slots=True)
@@ -113,9 +116,25 @@ class ChangeCheck:
         )
         local = self._local()
         await self._copy_known(local.bucket, base)
-        for commit in (base, head):
-            if not await self._has_all(local, commit):
-                await Builder(solver, local, self.work, self.notify).make(commit, ("production",))
+        unbuilt = await self._build(solver, local, base)
+        if unbuilt is not None:
+            self.notify(f"the base {base[:12]} cannot be built: {unbuilt.why}")
+        broken = await self._build(solver, local, head)
+        changed = await mirror.changed_files(base, head)
+        report = CheckReport(
+            outcome="unhealthy", base=base, head=head, branch=nearest.name if nearest else "",
+            base_why="" if unbuilt is None else unbuilt.why,
+        )  # fmt: skip
+        if broken is None:
+            report = await self._fuzz(solver, local, report)
+        else:
+            report.why, report.output = f"it does not build: {broken.why}", broken.output
+        await self._write(local, report, [c for c in changed if self._is_code(c)] or changed)
+        return report
+
+    async def _fuzz(self, solver: Solver, local: Pipeline, report: CheckReport) -> CheckReport:
+        """Fuzzes the change, and runs what breaks it with the base."""
+        base, head = report.base, report.head
         fuzzer = Fuzzer(
             solver, local, self.work, self.notify, self.on_progress, budget_ms=self.budget_ms,
             base=base,
@@ -124,14 +143,23 @@ class ChangeCheck:
         self.findings = [one async for one in FindingStore(local).all(self.notify) if one.live]
         checked = [await self._compare(local, one, base) for one in self.findings]
         why = fuzzed.why or await self._lost(local, base, fuzzed.combinations)
-        report = CheckReport(
-            outcome=_outcome(why, checked), base=base, head=head, why=why, tests=fuzzed.tests,
+        return msgspec.structs.replace(
+            report, outcome=_outcome(why, checked), why=why, tests=fuzzed.tests,
             chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
-            combinations=fuzzed.combinations, branch=nearest.name if nearest else "",
+            combinations=fuzzed.combinations,
         )  # fmt: skip
-        changed = await mirror.changed_files(base, head)
-        await self._write(local, report, [c for c in changed if self._is_code(c)] or changed)
-        return report
+
+    async def _build(self, solver: Solver, local: Pipeline, commit: str) -> CannotBuild | None:
+        """Builds a commit unless that was done; returns why if it cannot be built."""
+        if await self._has_all(local, commit):
+            return None
+        try:
+            await Builder(solver, local, self.work, self.notify).make(commit, ("production",))
+        except CannotBuild as error:
+            return error
+        except InvalidInput as error:
+            return CannotBuild(error.message, "")
+        return None
 
     async def _has_all(self, local: Pipeline, commit: str) -> bool:
         """Returns whether there is a build of every combination that can be built."""
@@ -197,7 +225,7 @@ class ChangeCheck:
         build = await builds.fetch(base)
         path = self.work / input_name(finding)
         await FindingStore(local).fetch_input(finding, path)
-        said = f"does not tell: {one.name} could not be built"
+        said = f"does not tell: {one.name or 'it'} could not be built"
         if build is not None:
             said = await self._ask(local, one, build, finding, path)
         age: Age = "old" if said == "fails too" else "new"
@@ -241,19 +269,17 @@ def summary_page(
     verdict = {
         "passed": "no new bug was found",
         "refused": "it introduces a bug",
-        "unhealthy": f"it could not be fuzzed: {report.why}",
+        "unhealthy": f"it could not be fuzzed: {code(report.why)}",
     }[report.outcome]
-    count = report.statistics
-    ran = (
-        ""
-        if count is None
-        else f"{count_of(count.executions, 'execution')} from {count_of(report.tests, 'test')} "
-    )
-    base = f"`{report.base[:12]}`" + (f" on {report.branch}" if report.branch else "")
+    base = f"`{report.base[:12]}`" + (f" on {code(report.branch)}" if report.branch else "")
     lines = [
         f"# Fuzzing {solver}: {verdict}", "",
-        f"`{report.head[:12]}` against {base}: {ran}({report.chosen_by}).", "",
+        f"`{report.head[:12]}` against {base}{_what_ran(report)}.", "",
     ]  # fmt: skip
+    if report.base_why:
+        told = f"The base cannot be built: {code(report.base_why)}. So every bug counts as new."
+        lines += [told, ""]
+    lines += code_block("Output of the build", report.output)
     if report.findings:
         lines += ["| age | kind | finding | place | input | the base |", "|---" * 6 + "|"]
         for one in report.findings:
@@ -268,6 +294,14 @@ def summary_page(
         location = f"inputs/{input_name(finding)}"
         lines += [render(finding, solver, location, stored=False), ""]
     return "\n".join(lines)[:LARGEST_REPORT]
+
+
+def _what_ran(report: CheckReport) -> str:
+    count = report.statistics
+    if count is None:
+        return ""
+    ran = f"{count_of(count.executions, 'execution')} from {count_of(report.tests, 'test')}"
+    return f": {ran} ({report.chosen_by})"
 
 
 def _outcome(
