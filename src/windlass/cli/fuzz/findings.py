@@ -305,7 +305,9 @@ def _blamed(finding: Finding) -> str:
     if finding.introduced_by is None or finding.last_good is None:
         return "older"
     others = len(finding.suspects) - 1
-    return finding.introduced_by[:SHORT] + (f" or {others} others" if others > 0 else "")
+    return finding.introduced_by[:SHORT] + (
+        f" or {count_of(others, 'other')}" if others > 0 else ""
+    )
 
 
 def _copy(path: Path, to: Path) -> None:

@@ -7,6 +7,7 @@ around the bug changes.
 
 import hashlib
 import re
+from collections.abc import Collection
 from typing import Final, Literal, NamedTuple
 
 from windlass.fuzzing.config.finding_settings import FailureKind, SignatureSettings
@@ -46,6 +47,7 @@ _VARYING: Final = (
     (re.compile(r"(?:/[\w.+-]+)+/"), ""),
     (re.compile(r"\d+"), "N"),
 )
+_TELLING: Final = ("assertion `", "fatal failure `", "uncaught ")  # of titles that say what failed
 OUT_OF_MEMORY: Final = ("std::bad_alloc", "out of memory", "MemoryError", "Cannot allocate memory")
 
 
@@ -109,6 +111,31 @@ def with_stack(found: Signature, frames: tuple[str, ...]) -> Signature:
     how = found.title if found.title.startswith("uncaught ") else found.title.partition(":")[0]
     title = f"{how} in {' < '.join(frames)}"[:TITLE_LENGTH]
     return Signature(found.kind, title, frames, "stack")
+
+
+def may_be_same(one: Signature, names: Collection[str], frames: Collection[str]) -> bool:
+    """Returns whether a failure may be the bug with these names, in another build.
+
+    They share a function, or what an assertion or exception says. Where one of them has no place,
+    ending in the same way is enough: only a clear difference says that it is another bug.
+    """
+    if one.title in names or set(one.frames) & set(frames):
+        return True
+    how, place = _how_and_where(one.title)
+    for name in names:
+        other, there = _how_and_where(name)
+        if not place or not there:
+            if other.partition(":")[0] == how.partition(":")[0]:
+                return True
+        elif place == there or (how == other and how.startswith(_TELLING)):
+            return True
+    return False
+
+
+def _how_and_where(title: str) -> tuple[str, str]:
+    """Splits a title into how it failed and the innermost place, "" if it names none."""
+    how, said, stack = title.rpartition(" in ")
+    return (how, stack.partition(" < ")[0]) if said else (title, "")
 
 
 def crashed(ended: ExitStatus) -> bool:

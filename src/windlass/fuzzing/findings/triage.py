@@ -147,7 +147,7 @@ class Triage:
         finding = await self._describe(failure, small, again, commit, key)
         inputs = [self._kept(finding, again, minimised), *await self._others(failure, key, finding)]
         finding = msgspec.structs.replace(finding, inputs=inputs)
-        question = self.dating.question(small, inputs[0], finding)
+        question = self.dating.question(small, inputs[0], finding, known)
         dated = await self.dating.date(known, finding, question)
         return await self.store.update(key, lambda stored: dated(stored, finding))
 
