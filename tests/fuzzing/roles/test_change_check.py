@@ -78,6 +78,23 @@ def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: 
     assert (code, ages) == (1, {"SIGABRT: failed: old": "old", "SIGABRT: bad limit": "new"})
 
 
+def test_a_new_way_to_an_old_failure_is_new(tmp_path: Path) -> None:
+    """Both end with the same message; the base runs the input of the new one fine."""
+    world = World(tmp_path)
+    world.commit("old", solver_sh=OLD)
+    more = OLD.replace("other 3", "other [37]")
+    change(world, solver_sh=more, **{"tests/new.txt": "limit 1, other 7\n"})
+    code, result = check(world, "--head", "change")
+    (finding,) = result["findings"]
+    assert (code, finding["age"], finding["base"]) == (1, "new", "runs it fine")
+    output = tmp_path / "out"
+    shown = (output / finding["input"]).read_bytes()
+    assert b"other 7" in shown
+    assert finding["size"] == len(shown)
+    page = (output / "summary.md").read_text()
+    assert f"## Input\n\n```\n{shown.decode().rstrip()}\n```" in page
+
+
 def test_a_change_that_breaks_the_build_for_fuzzing_does_not_pass(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.commit("good")

@@ -30,10 +30,11 @@ from windlass.fuzzing.config.combinations import (
 )
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
-from windlass.fuzzing.findings.judge import Slow, tries_for
+from windlass.fuzzing.findings.evidence import inputs_of
+from windlass.fuzzing.findings.judge import Reproduction, Slow, tries_for
 from windlass.fuzzing.findings.known import TRIES
 from windlass.fuzzing.findings.markdown import code, code_block, count_of
-from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.record import Finding, KeptInput, binary_of, excerpt_of
 from windlass.fuzzing.findings.report import input_name, render
 from windlass.fuzzing.findings.sarif import Place, place_of, sarif
 from windlass.fuzzing.findings.store import FindingStore
@@ -50,6 +51,8 @@ from windlass.fuzzing.state.rules import touches_code
 from windlass.fuzzing.state.state_file import Runtime
 
 Age = Literal["new", "old", "flaky"]
+COMPARED: Final = 100  # inputs of a finding, of which some are compared with the base
+FAILS_TOO: Final = "fails too"
 LARGEST_REPORT: Final = 60_000  # characters of a summary; GitHub shows at most a megabyte
 
 
@@ -111,8 +114,9 @@ class ChangeCheck:
         base = await mirror.merge_base(await _resolve(mirror, base, "base"), head)
         if base == head:
             raise InvalidInput("head", f"a commit after the base {base[:12]}", head)
+        kept = msgspec.structs.replace(self.solver.findings, inputs=COMPARED)
         solver = msgspec.structs.replace(
-            self.solver, issues={}, alarms=AlarmSettings(), bisect="builds"
+            self.solver, issues={}, alarms=AlarmSettings(), bisect="builds", findings=kept
         )
         local = self._local()
         await self._copy_known(local.bucket, base)
@@ -140,8 +144,8 @@ class ChangeCheck:
             base=base,
         )  # fmt: skip
         fuzzed = await fuzzer.campaign(head)
-        self.findings = [one async for one in FindingStore(local).all(self.notify) if one.live]
-        checked = [await self._compare(local, one, base) for one in self.findings]
+        found = [one async for one in FindingStore(local).all(self.notify) if one.live]
+        checked = [await self._compare(local, one, base, head) for one in found]
         why = fuzzed.why or await self._lost(local, base, fuzzed.combinations)
         return msgspec.structs.replace(
             report, outcome=_outcome(why, checked), why=why, tests=fuzzed.tests,
@@ -218,17 +222,30 @@ class ChangeCheck:
             if found is not None:
                 await local.put(key, found.body)
 
-    async def _compare(self, local: Pipeline, finding: Finding, base: str) -> CheckedFinding:
-        """Runs the input of a finding with the base's build of the combination it broke."""
+    async def _compare(
+        self, local: Pipeline, finding: Finding, base: str, head: str
+    ) -> CheckedFinding:
+        """Runs the inputs of a finding with the base's build of the combination it broke.
+
+        Two bugs may fail in the same way: one input that the base runs is enough to be new.
+        """
         one = next(c for c in combinations_of(self.solver) if c.name == finding.combination)
         builds = BuildCache(local, fresh_folder(self.work / "builds"), one.name)
-        build = await builds.fetch(base)
-        path = self.work / input_name(finding)
-        await FindingStore(local).fetch_input(finding, path)
+        before, after = await builds.fetch(base), await builds.fetch(head)
         said = f"does not tell: {one.name or 'it'} could not be built"
-        if build is not None:
-            said = await self._ask(local, one, build, finding, path)
-        age: Age = "old" if said == "fails too" else "new"
+        if before is not None:
+            said = await self._ask(local, one, before, finding)
+        if before is not None and after is not None and said == FAILS_TOO:
+            for other in inputs_of(finding):
+                path = self.work / "compared"
+                await FindingStore(local).fetch_input(finding, path, other.name)
+                changed = _shown_by(finding, other, path.read_bytes())
+                told = await self._ask(local, one, before, changed)
+                if told != FAILS_TOO and await self._always_fails(local, one, after, changed):
+                    finding, said = changed, told
+                    break
+        self.findings.append(finding)
+        age: Age = "old" if said == FAILS_TOO else "new"
         if age == "new" and finding.state == "flaky":
             age = "flaky"
         return CheckedFinding(
@@ -237,14 +254,28 @@ class ChangeCheck:
         )  # fmt: skip
 
     async def _ask(
-        self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding, path: Path
+        self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
     ) -> str:
+        result = await self._run(local, one, build, finding)
+        if result.shown:
+            return FAILS_TOO
+        return "runs it fine" if result.fine else f"does not tell: the input {result.unclear}"
+
+    async def _always_fails(
+        self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
+    ) -> bool:
+        result = await self._run(local, one, build, finding)
+        return 0 < result.shown == result.tried
+
+    async def _run(
+        self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
+    ) -> Reproduction:
+        """Runs the input that stands for a finding with a build, as often as its kind needs."""
+        path = self.work / input_name(finding)
+        await FindingStore(local).fetch_input(finding, path)
         judge = EngineFactory(one.solver, local, self.work, one.env).judge(build.folder)
         tries = tries_for(finding.shown, finding.tried, TRIES)
-        result = await judge.reproduce(path, tries, finding.kind in Slow)
-        if result.shown:
-            return "fails too"
-        return "runs it fine" if result.fine else f"does not tell: the input {result.unclear}"
+        return await judge.reproduce(path, tries, finding.kind in Slow)
 
     async def _write(self, local: Pipeline, report: CheckReport, changed: list[str]) -> None:
         """Writes the summary, the SARIF file, the result and the inputs."""
@@ -294,6 +325,13 @@ def summary_page(
         location = f"inputs/{input_name(finding)}"
         lines += [render(finding, solver, location, stored=False), ""]
     return "\n".join(lines)[:LARGEST_REPORT]
+
+
+def _shown_by(finding: Finding, one: KeptInput, data: bytes) -> Finding:
+    """Returns a finding with another of its inputs as the one that stands for it."""
+    return msgspec.structs.replace(
+        finding, input=one.name, size=one.size, excerpt=excerpt_of(data), binary=binary_of(data)
+    )
 
 
 def _what_ran(report: CheckReport) -> str:
