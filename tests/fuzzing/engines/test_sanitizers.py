@@ -100,14 +100,18 @@ def test_a_report_that_a_script_sends_elsewhere_counts_if_the_program_failed(
     assert (verdict.kind, verdict.title) == ("bug", REPORTS["asan"][3])
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("command", {"argv": ["{binaries}/solver", "{input}"]}), ("libfuzzer", {"binary": "solver"})],
+)
 def test_the_error_output_names_a_bug_before_an_answer_that_reads_like_a_report(
-    tmp_path: Path,
+    tmp_path: Path, name: str, options: dict[str, Any]
 ) -> None:
     bench = Bench(tmp_path)
     (bench.build / "answer").write_text(ASAN)
     (bench.build / "report").write_text(MSAN)
     bench.script("solver", f"cat {bench.build}/answer; cat {bench.build}/report >&2; exit 77")
-    engine = bench.engine("command", argv=["{binaries}/solver", "{input}"])
+    engine = bench.engine(name, **options)
     assert run(engine.classify(bench.file("x"))).title == REPORTS["msan"][3]
 
 

@@ -36,6 +36,15 @@ def test_a_run_in_which_everything_is_refused_does_not_count(tmp_path: Path) -> 
     assert (code, "unhealthy" in said, commit[:12] in said) == (0, True, True)
 
 
+def test_answers_to_empty_inputs_do_not_make_a_run_healthy(tmp_path: Path) -> None:
+    """A wrong flag may go unnoticed for an empty file, and short tests soon become empty."""
+    world = World(tmp_path)
+    nothing_to_read = REFUSES.replace("\n", "\n[ -s $1 ] || exit 0\n", 1)
+    commit = world.commit("wrong flag", solver_sh=nothing_to_read, **{"tests/a.txt": "ok\n"})
+    run(world.build_and_schedule(commit))
+    assert run(world.fuzz(budget_ms=3_000)).outcome == "unhealthy"
+
+
 def test_after_some_such_runs_the_build_is_bad(tmp_path: Path) -> None:
     world = World(tmp_path, more="health: {runs: 2}")
     commit = world.commit("wrong flag", solver_sh=REFUSES)

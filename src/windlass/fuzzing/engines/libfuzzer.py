@@ -70,7 +70,7 @@ class LibFuzzerEngine:
             return Verdict("timeout", output=output)
         if ended.reason == "memory" or ended.code == MEMORY_CODE:
             return Verdict("memory", output=output)
-        return bug_verdict(signature_of(output, ended, self._target.signature), output)
+        return bug_verdict(signature_of(output, ended, self._target.signature, errors), output)
 
     def _of_output(self, ended: ExitStatus, output: str, errors: str) -> Verdict:
         """Looks for a report of a sanitizer that lets the program go on."""
