@@ -117,5 +117,5 @@ def _say(report: CheckReport, output: Path) -> None:
     }
     say(said[report.outcome])
     for line in report.output.splitlines():
-        say(f"    {line}")
+        say(f"  | {line}")  # A line of its own could be a command to the runner of a CI.
     say(f"  summary: {output / 'summary.md'}, SARIF: {output / 'report.sarif'}")
