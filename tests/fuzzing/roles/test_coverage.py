@@ -88,7 +88,7 @@ def test_tests_with_odd_names_are_mapped_and_links_out_of_the_repository_are_non
     run(map_tests(world, commit=commit))
     found = reached(the_map(world))
     assert found["zero"] == ["tests/\\xff.txt", "tests/a.txt", "tests/d.txt"]
-    assert found["more"] == ["tests/b.txt", "tests/c.txt", "tests/new\nline.txt"]
+    assert found["more"] == ["tests/b.txt", "tests/c.txt", "tests/new\\nline.txt"]
     run(world.enqueue(commit))
     run(world.build())
     report = run(world.fuzz(commit, budget_ms=500))

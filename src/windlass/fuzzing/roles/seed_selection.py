@@ -45,12 +45,13 @@ def find_tests(sources: Path, patterns: Sequence[str]) -> dict[str, Path]:
         for path in sources.glob(pattern)
         if path.is_file() and path.resolve().is_relative_to(top)
     }
-    return {_name(path.relative_to(sources)): path for path in sorted(found)}
+    return {name_of(path.relative_to(sources)): path for path in sorted(found)}
 
 
-def _name(path: Path) -> str:
-    """Returns a path as text that can be stored; names of files may be any bytes."""
-    return os.fsencode(path.as_posix()).decode(errors="backslashreplace")
+def name_of(path: Path) -> str:
+    """Returns a path as one line that can be stored and printed; names may be any bytes."""
+    text = os.fsencode(path.as_posix()).decode(errors="backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def select_tests(
