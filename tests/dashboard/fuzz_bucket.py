@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor  # noqa: TID251 - beside the b
 from pathlib import Path
 from typing import Final
 
+from windlass.fuzzing.alarms.outbox import Outbox, failed_again, outbox_file
+from windlass.fuzzing.alarms.sender import alarm_of
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.coverage import coverage_map
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
@@ -65,6 +67,7 @@ async def _fill(folder: Path, alarm: bool) -> None:
     if alarm:
         bad = BadRuns(2, "only 0 of 90 executions ran to an answer", pipeline.now_ms())
         await pipeline.health.update(lambda _: Health(commits={"e" * 40: bad}))
+        await _lose_alarms(pipeline, bad.why)
     queue = BuildQueue(queue=("a" * 40,), built=("b" * 40,), failed=("c" * 40,))
     await pipeline.queue.update(lambda _: queue)
     both = ("main", "release/1")
@@ -90,6 +93,16 @@ async def _fill(folder: Path, alarm: bool) -> None:
     body = coverage_map.encode(CoverageMap("d" * 40, functions))
     await pipeline.bucket.put(coverage_key("toy"), body)
     await pipeline.bucket.close()
+
+
+async def _lose_alarms(pipeline: Pipeline, why: str) -> None:
+    """Two notices of one alarm that did not arrive; one is sent again, one is given up."""
+    now = pipeline.now_ms()
+    alarm = alarm_of("toy", "e" * 40, why, 2, now)
+    refused = "the alarm did not reach the webhook: it answered <b>503</b>"
+    hook = failed_again(None, "webhook", alarm, refused, 6, now)
+    mail = failed_again(None, "mail", alarm, "the alarm was not mailed: refused", 1, now)
+    await outbox_file(pipeline).update(lambda _: Outbox(undelivered=[hook, mail]))
 
 
 async def _fill_statistics(pipeline: Pipeline, folder: Path) -> None:

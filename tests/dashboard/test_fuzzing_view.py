@@ -33,6 +33,19 @@ def test_commits_that_cannot_be_fuzzed_are_shown_as_alarms(open_page: Open, farm
     expect(page.get_by_role("row", name=re.compile("^toy"))).to_contain_text("1")
 
 
+def test_alarms_that_nobody_has_heard_of_are_shown_with_the_next_try(
+    open_page: Open, farm: Farm
+) -> None:
+    page = visit(open_page("viewer"), farm, "/fuzzing")
+    alarms = page.get_by_role("list", name="Alarms")
+    refused = "did not reach the webhook: it answered <b>503</b>"
+    expect(alarms).to_contain_text(re.compile(rf"{refused} \(1 try, next try due (in|just|\d)"))
+    expect(alarms).to_contain_text("the alarm was not mailed: refused (1 try, given up)")
+    limited = visit(open_page("viewer", "team"), farm, "/fuzzing")
+    expect(limited.get_by_text("Your token may not read fuzzing")).to_be_visible()
+    expect(limited.get_by_text("503")).to_have_count(0)
+
+
 def test_each_target_links_to_its_part_of_the_coverage_report(open_page: Open, farm: Farm) -> None:
     page = visit(open_page(), farm, "/fuzzing?solver=toy&tab=statistics")
     targets = page.get_by_role("list", name="Coverage by target")

@@ -52,6 +52,18 @@ class S3Server(NamedTuple):
             "region": "us-east-1",
         }
 
+    def make_bucket(self, name: str) -> str:
+        """Makes a bucket unless it exists; one that does not exist cannot be read."""
+        import boto3
+
+        client = boto3.client(
+            "s3", endpoint_url=self.endpoint, region_name="us-east-1",
+            aws_access_key_id=self.access_key, aws_secret_access_key=self.secret_key,
+        )  # fmt: skip
+        if name not in [one["Name"] for one in client.list_buckets()["Buckets"]]:
+            client.create_bucket(Bucket=name)
+        return name
+
     def environment(self) -> dict[str, str]:
         """The same, as the variables that programs take it from."""
         return {

@@ -4699,7 +4699,8 @@ export interface components {
          * @description The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
          *
          *         `unreadable` says what is wrong with findings that cannot be read. `branches` is empty if the
-         *         solver has only one, and `shares` if it has no matrix.
+         *         solver has only one, and `shares` if it has no matrix. `lost_alarms` did not arrive by webhook
+         *         or e-mail.
          */
         FuzzStatus: {
             solver: string;
@@ -4725,6 +4726,8 @@ export interface components {
             shares: components["schemas"]["FuzzShare"][];
             /** @default [] */
             unhealthy: components["schemas"]["FuzzAlarm"][];
+            /** @default [] */
+            lost_alarms: components["schemas"]["FuzzLostAlarm"][];
             /** @default 0 */
             untriaged: number;
             /** @default null */
@@ -4795,6 +4798,17 @@ export interface components {
             runs: number;
             why: string;
             at: string;
+        };
+        /**
+         * FuzzLostAlarm
+         * @description An alarm that did not reach its `place`; without `next_at` it is no longer repeated.
+         */
+        FuzzLostAlarm: {
+            commit: string;
+            place: string;
+            tries: number;
+            why: string;
+            next_at: string | null;
         };
         /**
          * FuzzCoverage

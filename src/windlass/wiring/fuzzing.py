@@ -38,6 +38,7 @@ from windlass.wire.fleet.fuzzing import (
     FuzzCoverageFile,
     FuzzFinding,
     FuzzFindingLine,
+    FuzzLostAlarm,
     FuzzOnBranch,
     FuzzReached,
     FuzzShare,
@@ -373,6 +374,13 @@ def _show(found: PipelineStatus, now: int) -> FuzzStatus:
         unhealthy=[
             FuzzAlarm(commit=one.commit, runs=one.runs, why=_alarm_text(one), at=one.at)
             for one in found.unhealthy[:SHOWN]
+        ],
+        lost_alarms=[
+            FuzzLostAlarm(
+                commit=one.commit, place=one.place, tries=one.tries, why=one.why,
+                next_at=one.next_at,
+            )
+            for one in found.lost_alarms[:SHOWN]
         ],
         untriaged=found.untriaged,
     )  # fmt: skip

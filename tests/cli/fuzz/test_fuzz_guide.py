@@ -35,7 +35,7 @@ def test_every_command_of_the_guide_about_the_matrix_runs(up: Program, tmp_path:
     assert "  last: " in coverage
     assert "next run" in time
     assert "new finding" in time
-    assert "count-address (count with command): 1 runs" in time
+    assert "count-address (count with command): 1 run, " in time
     assert findings.count("heap-buffer-overflow") == 1
 
 

@@ -199,12 +199,6 @@ def test_attributes_fit_the_body_after_a_crash_between_their_two_files(tmp_path:
     rig.close()
 
 
-def test_a_directory_that_cannot_be_used_says_so(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreUnavailable, match="file"):
-        DirectoryBucket(tmp_path / "file")
-
-
 def test_an_address_that_is_none_is_refused() -> None:
     for url in ("http://bucket", "s3://", ""):
         with pytest.raises(InvalidInput, match="bucket"):

@@ -132,7 +132,8 @@ def test_a_commit_goes_the_whole_way_to_a_bisected_finding(
     tmp_path: Path, s3_server: S3Server, kind: Kind, title: str
 ) -> None:
     world = PipelineWorld(tmp_path)
-    bucket = S3Bucket(f"pipeline-{title.lower()}", **s3_server.options())
+    name = s3_server.make_bucket(f"pipeline-{title.lower()}")
+    bucket = S3Bucket(name, **s3_server.options())
     world.use(kind, bucket)
     build = {"build.sh": kind.build}
     good = world.commit("good", **{"target.c": SOURCE}, **build, **TESTS)

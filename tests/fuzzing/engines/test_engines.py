@@ -199,6 +199,7 @@ def test_the_same_draws_make_the_same_input() -> None:
     assert made[0] == made[1]
     one = draws()
     assert len({mutate(data, [b"other"], one) for _ in range(50)}) > 25
+    assert all(mutate(b"ok", [], one) for _ in range(500)), "nothing becomes empty"
 
 
 @needs_clang

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,48 @@ def test_a_report_is_a_bug_whatever_the_exit_code(
     )
     verdict = run(engine.classify(bench.file("x")))
     assert (verdict.kind, verdict.failure, verdict.title) == ("bug", kind, title)
+
+
+@pytest.mark.parametrize(
+    ("engine", "options"),
+    [("command", {"fine": [10]}), ("afl", {"argv": ["{binaries}/solver", "@@"]})],
+)
+def test_an_answer_that_reads_like_a_report_is_no_bug(
+    tmp_path: Path, engine: str, options: dict[str, Any]
+) -> None:
+    """A program may print anything as its answer; a sanitizer writes to the error output."""
+    bench = Bench(tmp_path)
+    (bench.build / "report").write_text(ASAN)
+    code = 10 if engine == "command" else 0
+    bench.script("solver", f"cat {bench.build}/report; exit {code}")
+    made = bench.engine(engine, **{"argv": ["{binaries}/solver", "{input}"], **options})
+    assert run(made.classify(bench.file("x"))).kind == "fine"
+
+
+def test_a_report_that_a_script_sends_elsewhere_counts_if_the_program_failed(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    (bench.build / "report").write_text(ASAN)
+    bench.script("solver", f"cat {bench.build}/report; exit 1")
+    engine = bench.engine("command", argv=["{binaries}/solver", "{input}"])
+    verdict = run(engine.classify(bench.file("x")))
+    assert (verdict.kind, verdict.title) == ("bug", REPORTS["asan"][3])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("command", {"argv": ["{binaries}/solver", "{input}"]}), ("libfuzzer", {"binary": "solver"})],
+)
+def test_the_error_output_names_a_bug_before_an_answer_that_reads_like_a_report(
+    tmp_path: Path, name: str, options: dict[str, Any]
+) -> None:
+    bench = Bench(tmp_path)
+    (bench.build / "answer").write_text(ASAN)
+    (bench.build / "report").write_text(MSAN)
+    bench.script("solver", f"cat {bench.build}/answer; cat {bench.build}/report >&2; exit 77")
+    engine = bench.engine(name, **options)
+    assert run(engine.classify(bench.file("x"))).title == REPORTS["msan"][3]
 
 
 def test_a_sanitizer_that_is_out_of_memory_reports_no_bug(tmp_path: Path) -> None:

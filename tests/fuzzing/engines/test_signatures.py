@@ -2,7 +2,14 @@
 
 import pytest
 
-from windlass.fuzzing.engines.signature import crashed, key_of, signal_of, title_of
+from windlass.fuzzing.engines.signature import (
+    Signature,
+    crashed,
+    key_of,
+    may_be_same,
+    signal_of,
+    title_of,
+)
 from windlass.fuzzing.processes.runner import ExitStatus
 
 ABORTED = ExitStatus(-6, "exited", 10)
@@ -52,3 +59,31 @@ def test_lines_and_addresses_do_not_tell_bugs_apart() -> None:
 def test_a_signal_is_known_also_through_a_shell(code: int, signal: int | None) -> None:
     assert signal_of(code) == signal
     assert crashed(ExitStatus(code, "exited", 1)) == (signal is not None)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "same"),
+    [
+        ("assertion `ok` in a.c parse", "assertion `ok` in b.c read", True),
+        ("assertion `ok` in a.c parse", "assertion `fine` in a.c parse", True),
+        ("assertion `ok` in a.c parse", "assertion `fine` in a.c solve", False),
+        ("SIGSEGV in parse < run", "SIGABRT in parse < other", True),
+        ("SIGSEGV in parse < run", "SIGSEGV in solve < other", False),
+        ("AddressSanitizer: leak in a", "AddressSanitizer: leak in b", False),
+        ("assertion `ok` in a.c parse", "SIGSEGV in solve", False),
+        ("SIGSEGV", "SIGSEGV in parse", True),
+        ("SIGSEGV: reading 7", "SIGSEGV: reading 9", True),
+        ("exit code 4: wrong", "SIGSEGV in parse", False),
+        ("uncaught E: text in f", "uncaught E: text in g", True),
+    ],
+)
+def test_only_a_clear_difference_makes_a_failure_of_another_build_another_bug(
+    before: str, now: str, same: bool
+) -> None:
+    assert may_be_same(Signature("crash", before), {now}, ()) is same
+
+
+def test_failures_of_two_builds_that_share_a_function_may_be_one_bug() -> None:
+    before = Signature("crash", "SIGSEGV in a < shared", ("a", "shared"))
+    assert may_be_same(before, {"SIGABRT in b < shared"}, {"b", "shared"})
+    assert not may_be_same(before, {"SIGABRT in b < c"}, {"b", "c"})

@@ -17,7 +17,7 @@ from windlass.fuzzing.config.finding_settings import ALWAYS
 from windlass.fuzzing.engines.engine import Verdict
 from windlass.fuzzing.findings.bisect import Bisector, Question
 from windlass.fuzzing.findings.judge import Judge, tries_for
-from windlass.fuzzing.findings.record import Origin, excerpt_of
+from windlass.fuzzing.findings.record import Origin, excerpt_of, shorten
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.findings.sightings import mark_closed, release, seen_again, with_origin
 from windlass.fuzzing.findings.store import FindingStore
@@ -110,6 +110,19 @@ def test_a_report_says_where_it_came_from_and_how_to_see_it() -> None:
     assert "## Input\n\n````\n```\nlimit 0\n````\n" in shown
     ancient = render(a_finding(last_good=None), "scripted", "x")
     assert "as old as the oldest build" in ancient
+
+
+def test_the_part_of_long_output_that_says_what_went_wrong_is_kept() -> None:
+    progress = "".join(f"c progress {number}\n" for number in range(5_000))
+    report = "==7==ERROR: AddressSanitizer: heap-use-after-free\n    #0 0x1 in parse x.c:3\n"
+    shadow = "fa fb\n" * 5_000
+    shown = shorten(f"{progress}{report}{shadow}SUMMARY: the end")
+    assert len(shown) < 9_000
+    for words in (report, "c progress 0\n", "c progress 4999\n", "SUMMARY: the end", "left out]"):
+        assert words in shown
+    noisy = shorten("A" * 10**6 + "\nx.c:3: parse: Assertion `ok' failed.\n" + "B" * 10**6)
+    assert "parse: Assertion `ok' failed." in noisy
+    assert shorten("short\n") == "short\n"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests.support.running import run
 from windlass.fuzzing.engines.formulas import answers_differ, operators_of
 from windlass.fuzzing.findings.minimise import without
 from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.report import render
 
 # Two solvers that read only whole terms; the second is wrong about the operators it is given.
 READS = """#!/bin/sh
@@ -22,6 +23,14 @@ awk 'BEGIN { RS = "\\001" } {
   if (text ~ /\\(assert [^;]*\\((%s) /) print "unsat"; else print "sat"
 }' $1
 """
+SWAPS_AT = """#!/bin/sh
+said=$(sh "$(dirname "$0")/right" "$1")
+if grep -q 'assert.*(str[.]at ' "$1"; then
+  case $said in sat) said=unsat ;; unsat) said=sat ;; esac
+fi
+echo "$said"
+"""
+OTHER_BUG = "str[.]contains|str[.]in_re"
 KNOWN = "set-logic|declare-const|declare-fun|assert|not|=|distinct|or|>|f|-|str[.][a-z_+]+"
 BUILD = """#!/bin/sh
 mkdir -p build
@@ -89,6 +98,34 @@ def test_a_bug_beside_another_in_one_input_is_found_too(tmp_path: Path) -> None:
     both = f"{HEAD}{OTHER}{REPLACE}{AT}{END}"
     found = found_with(tmp_path, ("str.replace", "str.at"), both)
     assert [one.frames for one in found] == [["str.at"], ["str.replace"]]
+
+
+def test_wrong_answers_in_both_directions_are_two_findings_of_one_group(tmp_path: Path) -> None:
+    """A missing lemma says sat, a wrong one unsat: nothing shows that they are one bug."""
+    world = TypefuzzWorld(tmp_path)
+    held = f"{HEAD}(assert (= s (str.contains (str.at s 1) s)))\n{END}"
+    tests = {"tests/a.txt": PLAIN, "tests/b.txt": f"{HEAD}{AT}{END}", "tests/c.txt": held}
+    right = reading("str.contains")
+    files = {"build.sh": BUILD, "right.sh": right, "solver.sh": SWAPS_AT}
+    commit = world.commit("swaps", **files, **tests)
+    run(world.build_and_schedule(commit))
+    run(world.fuzz(commit, until_bug=True, budget_ms=BUDGET_MS))
+    found = sorted(run(findings_of(world)), key=lambda one: one.title)
+    assert [one.title for one in found] == [
+        "answers differ: right says sat, solver says unsat (str.at)",
+        "answers differ: right says unsat, solver says sat (str.at str.contains)",
+    ]
+    (first,) = (one for one in found if not one.group)
+    (second,) = (one for one in found if one.group)
+    assert second.group == first.key
+    assert f"shares operators with | `{first.key}`" in render(second, "scripted", "")
+    fixed = world.commit(
+        "one fix, and a bug that ends the run", **{"solver.sh": reading(OTHER_BUG)}
+    )
+    run(world.build_and_schedule(fixed))
+    run(world.fuzz(fixed, until_bug=True, budget_ms=BUDGET_MS))
+    closed = {one.key for one in run(findings_of(world)) if one.state == "closed"}
+    assert closed == {first.key, second.key}
 
 
 def test_the_fix_of_one_bug_closes_its_finding_alone(tmp_path: Path) -> None:

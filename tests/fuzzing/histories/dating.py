@@ -1,6 +1,6 @@
 """Histories about origins: builds that are missing, late, lost or refuse, and merges."""
 
-from tests.fuzzing.histories.bookkeeping import BUG
+from tests.fuzzing.histories.bookkeeping import BUG, two
 from tests.fuzzing.histories.planted import FINE, Expected, History, Step, program
 
 REFUSES = program("  return 3;")
@@ -8,6 +8,20 @@ DIVISION = program('  if (has("/")) { assert(!has("/0")); return 0; }')
 NO_DIVISION = program('  if (has("/")) return 3;')
 
 HISTORIES = (
+    History(
+        "a wrong fix that brings another bug is not blamed on the first one",
+        {"good": FINE, "bug": two('has("X")', "0"), "later": two('has("X")', "0"),
+         "wrong": program('  if (has("X")) stop();', "static void stop(void) { abort(); }"),
+         "last": program('  if (has("X")) stop();', "static void stop(void) { abort(); }")},
+        (Step("last", ("X",), 1),),
+        (Expected("SIGABRT in stop", since=("wrong",), good="good", exact=False),),
+    ),
+    History(
+        "a bug whose message and function were changed blames nobody for certain",
+        {"good": FINE, "bug": two('has("X")', "0"), "changed": two("0", 'has("X")')},
+        (Step("changed", ("X",), 1),),
+        (Expected("!other()", since=("changed",), good="good", exact=False),),
+    ),
     History(
         "a build that refuses everything closes nothing",
         {"good": FINE, "bug": BUG, "broken": REFUSES, "fix": FINE},

@@ -16,7 +16,7 @@ from tests.fuzzing.engines.test_engine_pipelines import AFL, LIBFUZZER, SOURCE, 
 from tests.fuzzing.roles.test_run_health import REFUSES
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import FINE, World
-from tests.fuzzing.trackers.servers import SECRET, Receiver, running
+from tests.fuzzing.trackers.servers import SECRET, QuickClock, Receiver, running
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.clock import RealClock
@@ -223,6 +223,26 @@ def test_a_build_that_afl_cannot_fuzz_raises_an_alarm(tmp_path: Path) -> None:
     files = {"target.c": SOURCE, "build.sh": plain, "tests/a.txt": "n12"}
     run(world.enqueue(world.commit("plain", **files)))
     assert "cannot be fuzzed" in run(world.build()).alarm
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+def test_the_path_of_a_webhook_is_in_no_message(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path of some webhooks is all one needs to use them, and many people read `status`."""
+    monkeypatch.setenv("WINDLASS_ALARMS_SECRET", SECRET)
+
+    async def scenario() -> str:
+        receiver = Receiver()
+        receiver.refuse = status
+        async with running(receiver):
+            settings = AlarmSettings(webhook=f"{receiver.address}/hook/T0P/s3cret")
+            alarm = alarm_of("toy", "c" * 40, WHY, 1, 0)
+            return await deliver("webhook", alarm, settings, QuickClock())
+
+    said = run(scenario())
+    assert "did not reach the webhook" in said
+    assert "s3cret" not in said
 
 
 @pytest.mark.parametrize(

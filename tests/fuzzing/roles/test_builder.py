@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing.support.process_exit import until_gone
-from tests.fuzzing.support.scripted_solver import ShiftedClock, World
+from tests.fuzzing.support.scripted_solver import BUILD, ShiftedClock, World
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
@@ -72,6 +72,24 @@ def test_a_build_that_makes_nothing_has_failed(tmp_path: Path) -> None:
     report = run(world.build())
     assert report.outcome == "failed"
     assert "build/solver" in report.why
+
+
+def test_a_binary_that_is_a_link_within_the_build_is_built_and_fuzzed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    versioned = BUILD + "mv build/solver build/solver-1\nln -s solver-1 build/solver\n"
+    commit = world.commit("links", build_sh=versioned)
+    run(world.build_and_schedule(commit))
+    assert run(world.fuzz(commit, budget_ms=500)).outcome == "fuzzed"
+
+
+def test_a_binary_that_is_a_link_out_of_the_build_has_failed_and_is_named(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    outside = f"{BUILD}cp build/solver {tmp_path}/outside\nln -sf {tmp_path}/outside build/solver\n"
+    run(world.enqueue(world.commit("leads out", build_sh=outside)))
+    report = run(world.build())
+    assert report.outcome == "failed"
+    assert f"build/solver (binaries) is a link to {tmp_path}/outside" in report.why
+    assert world.objects("builds") == []
 
 
 def test_a_build_without_a_script_has_failed(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.fuzzing.histories.planted import program
 from tests.fuzzing.roles.test_fuzzer import fuzz_until_bug
 from tests.fuzzing.roles.test_run_health import REFUSES
 from tests.fuzzing.support.commands import Commands
-from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
+from tests.fuzzing.support.scripted_solver import BROKEN, BUILD, FINE, World
 from tests.support.debian import missing_reason
 from tests.support.running import run
 
@@ -78,12 +78,63 @@ def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: 
     assert (code, ages) == (1, {"SIGABRT: failed: old": "old", "SIGABRT: bad limit": "new"})
 
 
+def test_a_new_way_to_an_old_failure_is_new(tmp_path: Path) -> None:
+    """Both end with the same message; the base runs the input of the new one fine."""
+    world = World(tmp_path)
+    world.commit("old", solver_sh=OLD)
+    more = OLD.replace("other 3", "other [37]")
+    change(world, solver_sh=more, **{"tests/new.txt": "limit 1, other 7\n"})
+    code, result = check(world, "--head", "change")
+    (finding,) = result["findings"]
+    assert (code, finding["age"], finding["base"]) == (1, "new", "runs it fine")
+    output = tmp_path / "out"
+    shown = (output / finding["input"]).read_bytes()
+    assert b"other 7" in shown
+    assert finding["size"] == len(shown)
+    page = (output / "summary.md").read_text()
+    assert f"## Input\n\n```\n{shown.decode().rstrip()}\n```" in page
+
+
 def test_a_change_that_breaks_the_build_for_fuzzing_does_not_pass(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.commit("good")
     change(world, solver_sh=REFUSES)
     code, result = check(world, "--head", "change")
     assert (code, result["outcome"]) == (1, "unhealthy")
+
+
+FAILS = "#!/bin/sh\necho 'x.c:1: error: ```<img src=x>' >&2\nexit 3\n"
+
+
+def test_a_change_that_does_not_build_is_refused_and_the_summary_says_why(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    change(world, build_sh=FAILS)
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"]) == (1, "unhealthy")
+    assert result["why"] == "it does not build: the production build exited with code 3"
+    page = (tmp_path / "out/summary.md").read_text()
+    assert "# Fuzzing scripted: it could not be fuzzed: `it does not build: the production" in page
+    assert "\n````\n" in page, "the fence is longer than what the build printed"
+    assert "x.c:1: error:" in page
+    assert json.loads((tmp_path / "out/report.sarif").read_text())["runs"][0]["results"] == []
+
+
+def test_a_change_that_mends_the_build_passes_unless_it_shows_a_bug(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    broken = world.commit("broken", build_sh=FAILS)
+    change(world, build_sh=BUILD)
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"], result["base"]) == (0, "passed", broken)
+    assert result["base_why"] == "the production build exited with code 3"
+    world.git("checkout", "--quiet", "change")
+    world.commit("bug", solver_sh=BROKEN, **{"tests/new.txt": "limit 0\n"})
+    code, result = check(world, "--base", "main", "--head", "change")
+    assert (code, result["outcome"]) == (1, "refused")
+    (finding,) = result["findings"]
+    assert (finding["age"], finding["base"]) == ("new", "does not tell: it could not be built")
+    page = (tmp_path / "out/summary.md").read_text()
+    assert "The base cannot be built: `the production build exited with code 3`. So every" in page
 
 
 def test_a_detached_head_is_checked_as_ci_checks_it_out(tmp_path: Path) -> None:

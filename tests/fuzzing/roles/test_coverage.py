@@ -1,5 +1,6 @@
 """The coverage role: with a build from the bucket or its own, in shards or whole."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,29 @@ def test_the_newest_build_in_the_bucket_is_mapped(tmp_path: Path) -> None:
     report = run(map_tests(world))
     assert (report.commit, report.tests, report.merged) == (commits[1], 3, True)
     assert reached(the_map(world)) == WHOLE
+
+
+def test_tests_with_odd_names_are_mapped_and_links_out_of_the_repository_are_none(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    world.commit("one", **FILES)
+    (tmp_path / "private").write_text("0 private")
+    tests = world.repository / "tests"
+    (tests / "out.txt").symlink_to(tmp_path / "private")
+    (tests / "folder").symlink_to(tmp_path)
+    (tests / "d.txt").symlink_to("a.txt")
+    Path(os.fsdecode(bytes(tests) + b"/\xff.txt")).write_text("0")
+    (tests / "new\nline.txt").write_text("1")
+    commit = world.commit("odd names")
+    run(map_tests(world, commit=commit))
+    found = reached(the_map(world))
+    assert found["zero"] == ["tests/\\xff.txt", "tests/a.txt", "tests/d.txt"]
+    assert found["more"] == ["tests/b.txt", "tests/c.txt", "tests/new\\nline.txt"]
+    run(world.enqueue(commit))
+    run(world.build())
+    report = run(world.fuzz(commit, budget_ms=500))
+    assert (report.outcome, report.tests) == ("fuzzed", 6)
 
 
 def test_a_commit_by_hand_is_built_for_it_if_need_be(tmp_path: Path) -> None:

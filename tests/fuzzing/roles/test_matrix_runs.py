@@ -253,7 +253,7 @@ def test_commands_know_the_combinations(tmp_path: Path) -> None:
     assert (code, "shows SIGABRT: error: bad limit" in said) == (0, True)
     said = fuzz.run("findings", "show", "scripted", found.key)[1]
     assert re.search(r"one-strict \((\d+) of \1 inputs failed when last run\)", said)
-    assert "one-strict (one with command): 1 runs" in fuzz.run("stats", "scripted")[1]
+    assert "one-strict (one with command): 1 run," in fuzz.run("stats", "scripted")[1]
     assert fuzz.run("findings", "recheck", "scripted", bad)[1].strip() == "no finding is fixed"
 
 

@@ -96,7 +96,7 @@ def test_an_s3_server_is_not_written_to(tmp_path: Path, s3_server: S3Server) -> 
     from windlass.fuzzing.buckets.s3 import S3Bucket
 
     world = World(tmp_path)
-    bucket = S3Bucket("dry-runs", **s3_server.options())
+    bucket = S3Bucket(s3_server.make_bucket("dry-runs"), **s3_server.options())
     world.pipeline = Pipeline(bucket, "scripted", world.pipeline.runtime, "test")
     variables = {"WINDLASS_FUZZ_BUCKET": "s3://dry-runs"} | s3_server.environment()
     fuzz = Commands(world, **variables)

@@ -36,6 +36,15 @@ def test_a_run_in_which_everything_is_refused_does_not_count(tmp_path: Path) -> 
     assert (code, "unhealthy" in said, commit[:12] in said) == (0, True, True)
 
 
+def test_answers_to_empty_inputs_do_not_make_a_run_healthy(tmp_path: Path) -> None:
+    """A wrong flag may go unnoticed for an empty file, and short tests soon become empty."""
+    world = World(tmp_path)
+    nothing_to_read = REFUSES.replace("\n", "\n[ -s $1 ] || exit 0\n", 1)
+    commit = world.commit("wrong flag", solver_sh=nothing_to_read, **{"tests/a.txt": "ok\n"})
+    run(world.build_and_schedule(commit))
+    assert run(world.fuzz(budget_ms=3_000)).outcome == "unhealthy"
+
+
 def test_after_some_such_runs_the_build_is_bad(tmp_path: Path) -> None:
     world = World(tmp_path, more="health: {runs: 2}")
     commit = world.commit("wrong flag", solver_sh=REFUSES)
@@ -173,6 +182,29 @@ def test_findings_are_closed_and_set_aside_by_hand(tmp_path: Path) -> None:
     assert (finding.state, finding.closed_by, finding.closed_in) == ("closed", "no bug", None)
     code, said, _ = fuzz.run("findings", "reproduce", "scripted", key, "--commit", bad[:12])
     assert (code, "shows SIGABRT" in said) == (0, True), "the hash that status prints"
+    code, _, complained = fuzz.run("findings", "quarantine", "scripted", key, "--why", "x")
+    assert (code, "only an open or flaky finding" in complained) == (5, True)
+    assert run(findings_of(world))[0].state == "closed"
+
+
+def test_reproducing_says_what_a_build_does_with_the_input(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    asserts = 'echo "a.c:1: parse: Assertion \\`%s\' failed." >&2; kill -ABRT $$'
+    named = [BROKEN.replace("echo 'bad limit' >&2; kill -ABRT $$", asserts % one) for one in "ab"]
+    other = named[1].replace("a.c:1: parse", "b.c:1: solve")
+    scripts = {"shows": named[0], "other": other, "refuses": "#!/bin/sh\nexit 3\n", "fine": FINE}
+    commits = {name: world.commit(name, solver_sh=text) for name, text in scripts.items()}
+    run(world.build_and_schedule(*commits.values()))
+    (key,) = run(fuzz_until_bug(world, commits["shows"])).findings
+    for name, words in {
+        "shows": "shows assertion `a` in a.c parse",
+        "other": "fails in another way than assertion `a` in a.c parse: assertion `b` in b.c solve",
+        "refuses": "does not show assertion `a` in a.c parse: it refuses the input",
+        "fine": "does not show assertion `a` in a.c parse: it runs the input fine",
+    }.items():
+        code, said, _ = Commands(world).run("reproduce", "scripted", key, "--commit", commits[name])
+        assert said.endswith(f"{commits[name]} {words}\n"), said
+        assert code == (0 if name in ("shows", "other") else 1)
 
 
 @pytest.mark.parametrize(

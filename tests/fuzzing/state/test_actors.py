@@ -96,7 +96,7 @@ def test_the_same_holds_on_a_real_server(s3_server: S3Server) -> None:
     from windlass.fuzzing.buckets.s3 import S3Bucket
 
     async def work() -> World:
-        bucket = S3Bucket("actors", **s3_server.options())
+        bucket = S3Bucket(s3_server.make_bucket("actors"), **s3_server.options())
         world = World(bucket, FastClock(), seed=4)
         await world.run(REAL_STEPS)
         await world.wind_down()

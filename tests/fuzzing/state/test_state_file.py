@@ -269,7 +269,8 @@ def test_troubles_of_a_real_server_end_well(
     async def work() -> tuple[Schedule, int, int]:
         async with fault_proxy(s3_server.endpoint) as proxy:
             options = s3_server.options() | {"endpoint": proxy.address}
-            bucket = S3Bucket("faults", f"run-{hash(str(script)) & 0xFFFFFF}", **options)
+            name = s3_server.make_bucket("faults")
+            bucket = S3Bucket(name, f"run-{hash(str(script)) & 0xFFFFFF}", **options)
             pipeline = made.another_pipeline("two", bucket)
             await pipeline.schedule.update(schedules("c1"))
             proxy.script = list(script)

@@ -57,7 +57,8 @@ def open_bucket(kind: str, request: pytest.FixtureRequest, folder: Path) -> Buck
     from windlass.fuzzing.buckets.s3 import S3Bucket
 
     server: S3Server = request.getfixturevalue("s3_server")
-    return S3Bucket(f"fuzzing-{next(_numbers)}", "below", **server.options())
+    name = server.make_bucket(f"fuzzing-{next(_numbers)}")
+    return S3Bucket(name, "below", **server.options())
 
 
 class ForwardingBucket:

@@ -237,6 +237,30 @@ def test_statistics_what_a_commit_reached_and_alarms_are_shown(tmp_path: Path) -
     run(scenario())
 
 
+def test_alarms_that_did_not_arrive_are_shown_to_those_who_may_read_fuzzing(
+    tmp_path: Path,
+) -> None:
+    solver = fuzz_bucket.make(tmp_path)
+
+    async def scenario() -> None:
+        async with running_server(fuzz=(solver,)) as server:
+            viewer = await server.role(Role.VIEWER)
+            lost = (await viewer.get("/api/v1/fuzz/toy")).json()["lost_alarms"]
+            assert [(one["place"], one["tries"], one["commit"]) for one in lost] == [
+                ("webhook", 1, "e" * 40), ("mail", 1, "e" * 40),
+            ]  # fmt: skip
+            assert "503" in lost[0]["why"]
+            assert lost[0]["next_at"] is not None
+            assert lost[1]["next_at"] is None
+            limited = await server.role(Role.ADMIN, "team")
+            for token in (limited, await server.http(None)):
+                reply = await token.get("/api/v1/fuzz/toy")
+                assert reply.status_code in (401, 403)
+                assert "503" not in reply.text
+
+    run(scenario())
+
+
 def test_pages_of_the_coverage_report_can_do_nothing(tmp_path: Path) -> None:
     solver = fuzz_bucket.make(tmp_path)
 

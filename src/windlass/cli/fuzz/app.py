@@ -17,6 +17,7 @@ from windlass.client.settings import data_directory
 from windlass.fuzzing.config.combinations import combination_names
 from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.engines.engine import check_engines
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.workspace import default_root
 from windlass.fuzzing.sources.mirror import check_repository
 from windlass.fuzzing.state.open import directory_of, open_pipeline
@@ -81,6 +82,9 @@ class Location:
 
     def bucket_of(self, solver: Solver) -> str:
         """Returns the URL of the bucket."""
+        if self.bucket == "":
+            message = "--bucket is empty; name a bucket, or leave the option out for the default"
+            raise InvalidSetting("bucket", message)
         named = self.bucket or os.environ.get(BUCKET_VARIABLE) or solver.bucket
         return named or str(data_directory() / "fuzzing")
 
@@ -121,12 +125,12 @@ async def open_context(
     if dry_run:
         await check_repository(solver.repository, *solver.branch_names)
     url = location.bucket_of(solver)
-    folder = directory_of(url) if reading else None
-    if folder is not None and not folder.exists():
-        warn(f"{folder} does not exist; check the name of the bucket, or run windlass fuzz init")
     pipeline = await open_pipeline(
         url, solver.name, dry_run=dry_run, reading=reading, matrix=combination_names(solver)
     )
+    folder = directory_of(url) if reading else None
+    if folder is not None and not folder.exists():
+        warn(f"{folder} does not exist; check the name of the bucket, or run windlass fuzz init")
     try:
         yield FuzzContext(solver, pipeline, location.work_root())
     finally:

@@ -100,9 +100,13 @@ def _open_stored(url: str) -> Bucket | None:
 
 def _say(report: CheckReport, output: Path) -> None:
     count = report.statistics
-    ran = "" if count is None else f"{count_of(count.executions, 'execution')} from "
+    ran = ""
+    if count is not None:
+        ran = f"{count_of(count.executions, 'execution')} from {count_of(report.tests, 'test')}"
     base = report.base[:12] + (f" on {report.branch}" if report.branch else "")
-    say(f"{report.head[:12]} against {base}: {ran}{count_of(report.tests, 'test')}")
+    say(f"{report.head[:12]} against {base}" + (f": {ran}" if ran else ""))
+    if report.base_why:
+        say(f"  the base cannot be built, so every bug counts as new: {report.base_why}")
     for one in report.findings:
         say(f"  {one.age}: {one.title} ({count_of(one.size, 'byte')}; the base {one.base})")
         say(f"    {output / one.input}")
@@ -112,4 +116,6 @@ def _say(report: CheckReport, output: Path) -> None:
         "unhealthy": f"refused: the change could not be fuzzed: {report.why}",
     }
     say(said[report.outcome])
+    for line in report.output.splitlines():
+        say(f"  | {line}")  # A line of its own could be a command to the runner of a CI.
     say(f"  summary: {output / 'summary.md'}, SARIF: {output / 'report.sarif'}")

@@ -23,7 +23,9 @@ from windlass.cli.options.flags import Json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.fuzzing.engines.engine import Verdict
+from windlass.fuzzing.engines.signature import may_be_same
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.record import Finding
@@ -41,6 +43,10 @@ SHORT = 12
 VERBS: Final = {
     "open": "file with", "close": "close", "reopen": "reopen", "update": "update",
     "summary": "write a summary to",
+}  # fmt: skip
+ENDED: Final = {
+    "fine": "runs the input fine", "unsupported": "refuses the input",
+    "timeout": "needs too much time", "memory": "needs too much memory",
 }  # fmt: skip
 FindingKey = Annotated[str, Parameter(help="The key of a finding, or a prefix of it.")]
 
@@ -169,7 +175,14 @@ def quarantine_finding(
     json: Json = False,
 ) -> None:
     """Set a finding aside: it is watched, but neither filed nor a reason to refuse a change."""
-    _change(solver, finding, location, json, lambda known, _: quarantine(known, why))
+
+    def change(known: Finding, _: int) -> Finding:
+        if known.state == "closed":
+            message = f"{known.key} is closed; only an open or flaky finding can be set aside"
+            raise Conflict("finding_closed", message)
+        return quarantine(known, why)
+
+    _change(solver, finding, location, json, change)
 
 
 @findings.command(name="release")
@@ -253,8 +266,7 @@ def reproduce_finding(
         print_json(outcome)
     else:
         say(outcome["output"].strip())
-        verb = "shows" if outcome["shown"] else "does not show"
-        say(f"\n{outcome['commit']} {verb} {outcome['title']}")
+        say(f"\n{outcome['commit']} {outcome['said']}")
     if not outcome["shown"]:
         raise SystemExit(FAILED)
 
@@ -296,8 +308,19 @@ async def _reproduce(
         "finding": found.key, "commit": name, "title": found.title,
         "combination": found.combination,
         "shown": verdict.kind == "bug" or verdict.kind == found.kind,
-        "verdict": verdict.kind, "output": verdict.output,
+        "verdict": verdict.kind, "output": verdict.output, "said": _said(verdict, found),
     }  # fmt: skip
+
+
+def _said(verdict: Verdict, finding: Finding) -> str:
+    """Says what a build does with the input, and whether that is the bug."""
+    if verdict.kind == "bug":
+        same = may_be_same(verdict.signature, finding.names, finding.frames)
+        other = f"fails in another way than {finding.title}: {verdict.title}"
+        return f"shows {finding.title}" if same else other
+    if verdict.kind == finding.kind:
+        return f"shows {finding.title}"
+    return f"does not show {finding.title}: it {ENDED[verdict.kind]}"
 
 
 def _blamed(finding: Finding) -> str:
@@ -305,7 +328,9 @@ def _blamed(finding: Finding) -> str:
     if finding.introduced_by is None or finding.last_good is None:
         return "older"
     others = len(finding.suspects) - 1
-    return finding.introduced_by[:SHORT] + (f" or {others} others" if others > 0 else "")
+    return finding.introduced_by[:SHORT] + (
+        f" or {count_of(others, 'other')}" if others > 0 else ""
+    )
 
 
 def _copy(path: Path, to: Path) -> None:

@@ -177,7 +177,8 @@ def _findings(found: PipelineStatus) -> Iterator[Text]:
     lines = []
     for finding in open_context[:SHOWN]:
         since = f"  since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
-        since += f" or {finding.suspects - 1} others" if finding.suspects > 1 else ""
+        more = count_of(finding.suspects - 1, "other")
+        since += f" or {more}" if finding.suspects > 1 else ""
         there = [name for name, state in finding.branches.items() if state != "fixed"]
         since += f"  on {', '.join(there)}" if there else ""
         lines.append(

@@ -99,8 +99,8 @@ async def _post(alarm: Alarm, settings: AlarmSettings, clock: Clock) -> None:
         "Windlass-Timestamp": str(now),
         "Windlass-Signature": f"sha256={sign(secret, now, body)}",
     }
-    # An address from the environment is a secret: it goes into no message.
-    hidden = path if settings.webhook != settings.address and path not in ("", "/") else None
+    # The path of some webhooks is all one needs to use them: it goes into no message.
+    hidden = path if path not in ("", "/") else None
     service = Service("the webhook", settings.secret, header="")
     api = HttpApi(service, f"{parts.scheme}://{parts.netloc}", hidden, clock, PATIENCE_MS)
     try:

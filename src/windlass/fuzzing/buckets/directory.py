@@ -19,9 +19,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from windlass.blobs.faults import from_disk
 from windlass.blobs.keys import check_key, check_prefix
 from windlass.fuzzing.buckets.bucket import Listed, PreconditionFailed, Stored
+from windlass.fuzzing.buckets.unusable import check_directory, unusable
 
 T = TypeVar("T")
 
@@ -42,12 +42,13 @@ class DirectoryBucket:
         self._internal = self._root / INTERNAL
         folders = (self._root, self._internal, self._internal / "tmp")
         try:
+            check_directory(self._root)
             for folder in folders if make else folders[:0]:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._root.exists():
                 os.scandir(self._root).close()
         except OSError as error:
-            raise from_disk(error, str(self._root)) from error
+            raise unusable(error, self._root) from error
 
     @property
     def name(self) -> str:
@@ -148,7 +149,7 @@ class DirectoryBucket:
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work)
         except OSError as error:
-            raise from_disk(error, str(self._root)) from error
+            raise unusable(error, self._root) from error
 
     def _path(self, key: str) -> Path:
         return self._root / check_key(key)

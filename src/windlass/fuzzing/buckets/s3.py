@@ -53,7 +53,8 @@ class S3Bucket:
         try:
             found = await obstore.get_async(self._store, check_key(key))
             body = bytes(await found.bytes_async())
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            self._check_bucket(error)
             return None
         except BaseError as error:
             raise from_bucket(error, self.name) from error
@@ -79,12 +80,7 @@ class S3Bucket:
             # The library raises this for a 412 to "only if absent" and for every 409.
             raise (PreconditionFailed if expected is None else ConcurrentWrite)(key) from None
         except FileNotFoundError as error:
-            if expected is None or "NoSuchBucket" in str(error):
-                raise StoreUnavailable(
-                    f"bucket {self.name} does not exist; correct its name, or create it with "
-                    "`windlass fuzz init`",
-                    outcome_unknown=False,
-                ) from None
+            self._check_bucket(error, certain=expected is None)
             raise PreconditionFailed(key) from None
         except BaseError as error:
             raise _outcome_unknown(error, key, self.name) from error
@@ -93,6 +89,9 @@ class S3Bucket:
     async def put(self, key: str, source: Path | bytes) -> None:
         try:
             await obstore.put_async(self._store, check_key(key), source)
+        except FileNotFoundError as error:
+            self._check_bucket(error, certain=not isinstance(source, Path) or source.exists())
+            raise
         except BaseError as error:
             raise from_bucket(error, self.name) from error
 
@@ -102,7 +101,8 @@ class S3Bucket:
             with path.open("wb") as file:
                 async for chunk in found.stream(min_chunk_size=CHUNK):
                     file.write(bytes(chunk))
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            self._check_bucket(error)
             return False
         except BaseError as error:
             path.unlink(missing_ok=True)
@@ -132,6 +132,15 @@ class S3Bucket:
 
     async def close(self) -> None:
         """Does nothing: connections close with the object."""
+
+    def _check_bucket(self, error: FileNotFoundError, *, certain: bool = False) -> None:
+        """Raises if it is the bucket that does not exist, not only an object in it."""
+        if certain or "NoSuchBucket" in str(error):
+            message = (
+                f"bucket {self.name} does not exist; correct its name, or create it with "
+                "`windlass fuzz init`"
+            )
+            raise StoreUnavailable(message, outcome_unknown=False) from None
 
 
 def _outcome_unknown(error: BaseError, key: str, where: str) -> Exception:

@@ -27,7 +27,8 @@ class BuildMetadata(msgspec.Struct, kw_only=True):
 def pack(root: Path, patterns: Sequence[str], metadata: BuildMetadata, archive: Path) -> int:
     """Packs the files that match the patterns, and returns how many there are.
 
-    Every pattern must match a file: a build that succeeds without output has failed.
+    Every pattern must match a file: a build that succeeds without output has failed. Links within
+    the build become the files that they lead to.
     """
     files: dict[Path, None] = {}
     for pattern in patterns:
@@ -38,10 +39,15 @@ def pack(root: Path, patterns: Sequence[str], metadata: BuildMetadata, archive: 
         files.update(dict.fromkeys(found))
     if metadata.kind == "coverage":
         files.update(dict.fromkeys(sorted(root.glob(COVERAGE_NOTES))))
+    for path in files:
+        if not path.resolve().is_relative_to(root.resolve()):
+            name = path.relative_to(root).as_posix()
+            message = f"{name} (binaries) is a link to {path.resolve()}, outside the build"
+            raise InvalidSetting("binaries", f"{message}; let the build copy it", name)
     with report_disk_full(archive.parent):
         about = archive.with_name(ABOUT)
         about.write_bytes(msgspec.json.encode(metadata))
-        with tarfile.open(archive, "w:gz", compresslevel=3) as packed:
+        with tarfile.open(archive, "w:gz", compresslevel=3, dereference=True) as packed:
             packed.add(about, ABOUT)
             for path in files:
                 packed.add(path, path.relative_to(root).as_posix())

@@ -24,7 +24,7 @@ from windlass.fuzzing.engines.engine import (
     fill_placeholders,
     parse_options,
 )
-from windlass.fuzzing.engines.sanitizers import sanitizer_report
+from windlass.fuzzing.engines.sanitizers import report_of_run
 from windlass.fuzzing.engines.signature import crashed, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line
 from windlass.fuzzing.errors import InvalidSetting
@@ -74,7 +74,7 @@ class AflEngine:
         space = memory if self._options.memory_bound else 0
         limits = Limits(self._target.input_timeout_ms, memory=memory, address_space=space)
         ended, output, errors = await self._tools.run_target(self.command(path), limits, VARIABLES)
-        report = sanitizer_report(output)
+        report = report_of_run(output, errors, failed=ended.code != 0)
         if ended.reason in {"timeout", "output"}:
             return Verdict("timeout", output=output)
         if ended.reason == "memory" or (report is not None and report.kind == "memory"):

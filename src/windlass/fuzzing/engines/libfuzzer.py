@@ -63,21 +63,21 @@ class LibFuzzerEngine:
     async def classify(self, path: Path) -> Verdict:
         argv = [*self._driver, *self._limit_flags(), "-runs=1", str(path)]
         limits = Limits(self._target.input_timeout_ms + 5_000, memory=self._target.memory * 2)
-        ended, output, _ = await self._tools.run_target(argv, limits)
+        ended, output, errors = await self._tools.run_target(argv, limits)
         if ended.ok:
-            return self._of_output(ended, output)
+            return self._of_output(ended, output, errors)
         if ended.reason == "timeout" or ended.code == TIMEOUT_CODE:
             return Verdict("timeout", output=output)
         if ended.reason == "memory" or ended.code == MEMORY_CODE:
             return Verdict("memory", output=output)
-        return bug_verdict(signature_of(output, ended, self._target.signature), output)
+        return bug_verdict(signature_of(output, ended, self._target.signature, errors), output)
 
-    def _of_output(self, ended: ExitStatus, output: str) -> Verdict:
+    def _of_output(self, ended: ExitStatus, output: str, errors: str) -> Verdict:
         """Looks for a report of a sanitizer that lets the program go on."""
-        report = sanitizer_report(output)
+        report = sanitizer_report(errors)
         if report is None or report.kind == "memory":
             return Verdict("fine", output=output)
-        return bug_verdict(signature_of(output, ended, self._target.signature), output)
+        return bug_verdict(signature_of(output, ended, self._target.signature, errors), output)
 
     async def stack(self, path: Path) -> tuple[str, ...]:  # noqa: ARG002
         """Returns nothing: the driver's own report names the functions."""

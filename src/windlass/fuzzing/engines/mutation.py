@@ -21,12 +21,15 @@ Draw = Callable[[], float]
 
 
 def mutate(data: bytes, others: Sequence[bytes], draw: Draw) -> bytes:
-    """Applies one to four changes, mostly one; `others` are inputs to copy words from."""
+    """Applies one to four changes, mostly one; `others` are inputs to copy words from.
+
+    Nothing becomes empty: most programs accept that, so it would hide that they refuse the rest.
+    """
     words = _WORDS.findall(data) if _is_text(data) else [data[n : n + 1] for n in range(len(data))]
     for _ in range(1 + int(draw() ** 3 * 4)):
         change = CHANGES[_below(len(CHANGES), draw)]
         words = change(words, others, draw)
-    return b"".join(words)[:LONGEST]
+    return b"".join(words)[:LONGEST] or data
 
 
 def _replace_number(words: list[bytes], others: Sequence[bytes], draw: Draw) -> list[bytes]:

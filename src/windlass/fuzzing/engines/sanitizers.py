@@ -33,6 +33,15 @@ class SanitizerReport(NamedTuple):
     file: str = ""
 
 
+def report_of_run(output: str, errors: str, *, failed: bool) -> SanitizerReport | None:
+    """Returns the report of a run that printed this, `errors` on its error output.
+
+    Sanitizers write there, and go on or make the program fail. What a program that did not fail
+    prints elsewhere is its answer, whatever it looks like.
+    """
+    return sanitizer_report(errors) or (sanitizer_report(output) if failed else None)
+
+
 def sanitizer_report(output: str) -> SanitizerReport | None:
     """Returns the first report in a program's output."""
     if (found := _REPORT.search(output)) is not None:
@@ -55,6 +64,12 @@ def _named(tool: str, error: str, text: str) -> SanitizerReport:
     words = _WORDS.match(error)
     name = error if words is None else words[0]
     return SanitizerReport(tool, name.removesuffix(" on"), "sanitizer", text)
+
+
+def start_of_report(output: str) -> int | None:
+    """Returns where the first report begins, if there is one."""
+    found = _REPORT.search(output) or _UNDEFINED.search(output)
+    return None if found is None else found.start()
 
 
 def needs_address_space(output: str) -> bool:

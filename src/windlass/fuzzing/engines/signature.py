@@ -7,11 +7,16 @@ around the bug changes.
 
 import hashlib
 import re
+from collections.abc import Collection
 from typing import Final, Literal, NamedTuple
 
 from windlass.fuzzing.config.finding_settings import FailureKind, SignatureSettings
 from windlass.fuzzing.engines.frames import clean_function, frames_in, own_functions
-from windlass.fuzzing.engines.sanitizers import SanitizerReport, sanitizer_report
+from windlass.fuzzing.engines.sanitizers import (
+    SanitizerReport,
+    sanitizer_report,
+    start_of_report,
+)
 from windlass.fuzzing.processes.runner import ExitStatus, signal_name
 
 KEY_LENGTH: Final = 16
@@ -42,6 +47,7 @@ _VARYING: Final = (
     (re.compile(r"(?:/[\w.+-]+)+/"), ""),
     (re.compile(r"\d+"), "N"),
 )
+_TELLING: Final = ("assertion `", "fatal failure `", "uncaught ")  # of titles that say what failed
 OUT_OF_MEMORY: Final = ("std::bad_alloc", "out of memory", "MemoryError", "Cannot allocate memory")
 
 
@@ -79,12 +85,23 @@ def signature_of(
     output = _shortened(output)
     found = (
         _by_rules(output, ended, rules)
+        or _sanitizer(_shortened(errors or ""), rules)
         or _sanitizer(output, rules)
         or _assertion(output)
         or _thrown(output)
         or _plain(output, _shortened(errors) if errors is not None else output, ended, rules)
     )
     return found._replace(title=found.title[:TITLE_LENGTH])
+
+
+def start_of_failure(output: str) -> int:
+    """Returns where the line begins that says what went wrong; 0 if no line does."""
+    starts = [start_of_report(output)]
+    for pattern in (_ASSERTION, _VIOLATION, _FATAL, _THROWN):
+        found = pattern.search(output)
+        starts.append(None if found is None else found.start())
+    first = min((one for one in starts if one is not None), default=0)
+    return output.rfind("\n", 0, first) + 1
 
 
 def with_stack(found: Signature, frames: tuple[str, ...]) -> Signature:
@@ -94,6 +111,31 @@ def with_stack(found: Signature, frames: tuple[str, ...]) -> Signature:
     how = found.title if found.title.startswith("uncaught ") else found.title.partition(":")[0]
     title = f"{how} in {' < '.join(frames)}"[:TITLE_LENGTH]
     return Signature(found.kind, title, frames, "stack")
+
+
+def may_be_same(one: Signature, names: Collection[str], frames: Collection[str]) -> bool:
+    """Returns whether a failure may be the bug with these names, in another build.
+
+    They share a function, or what an assertion or exception says. Where one of them has no place,
+    ending in the same way is enough: only a clear difference says that it is another bug.
+    """
+    if one.title in names or set(one.frames) & set(frames):
+        return True
+    how, place = _how_and_where(one.title)
+    for name in names:
+        other, there = _how_and_where(name)
+        if not place or not there:
+            if other.partition(":")[0] == how.partition(":")[0]:
+                return True
+        elif place == there or (how == other and how.startswith(_TELLING)):
+            return True
+    return False
+
+
+def _how_and_where(title: str) -> tuple[str, str]:
+    """Splits a title into how it failed and the innermost place, "" if it names none."""
+    how, said, stack = title.rpartition(" in ")
+    return (how, stack.partition(" < ")[0]) if said else (title, "")
 
 
 def crashed(ended: ExitStatus) -> bool:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
-from windlass.fuzzing.findings.judge import Judge, Outcome, tries_for
+from windlass.fuzzing.engines.signature import may_be_same
+from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
+from windlass.fuzzing.findings.markdown import code
 from windlass.fuzzing.findings.record import Finding, KeptInput, Origin
 from windlass.fuzzing.sources.mirror import LONGEST, Mirror
 from windlass.ports.clock import Clock
@@ -25,25 +27,49 @@ Build = Callable[[str], Awaitable[LocalBuild | None]]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a search asks of each build: an input, how often it is run, and until when."""
+    """What a search asks of each build: an input, how often it is run, and until when.
+
+    `names` and `frames` are those of the bug. Without them, any failure counts as the bug.
+    """
 
     path: Path
     name: str
     tries: int
     slow: bool
     until_ms: int
+    names: frozenset[str] = frozenset()
+    frames: frozenset[str] = frozenset()
+
+    def fits(self, result: Reproduction) -> bool:
+        """Returns whether a failure may be the bug that the search is about."""
+        found = result.signatures
+        return not self.names or any(may_be_same(one, self.names, self.frames) for one in found)
 
 
 @dataclass(slots=True)
 class _Search:
-    """The state of one search."""
+    """The state of one search.
+
+    `sure_bad` is the oldest build that fails as the bug does. Older ones may fail in another way:
+    `other` is the newest of these, and `other_name` what it shows.
+    """
 
     first_bad: str
+    sure_bad: str
+    other: str = ""
+    other_name: str = ""
     last_good: str | None = None
     line_bad: str = ""
     answers: dict[str, Outcome] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
     built: int = 0
+
+    def note_failure(self, commit: str, result: Reproduction, question: Question) -> None:
+        """Notes whether a build fails as the bug does; searches go from newer to older builds."""
+        if question.fits(result):
+            self.sure_bad, self.other = commit, ""
+        elif not self.other:
+            self.other, self.other_name = commit, result.signatures[0].title
 
     def assume(self, text: str) -> None:
         if text not in self.assumed:
@@ -65,24 +91,25 @@ class Bisector:
 
     async def answer(self, commit: str, question: Question) -> Outcome | None:
         """Returns how the build of a commit handles an input; None if there is no build."""
+        result = await self._run(commit, question)
+        return None if result is None else _outcome(result)
+
+    async def _run(self, commit: str, question: Question) -> Reproduction | None:
         build = await self.builds.fetch(commit)
         if build is None and self.build is not None:
             build = await self.build(commit)
         if build is None:
             return None
         judge = self.judge_of(build.folder)
-        result = await judge.reproduce(question.path, question.tries, question.slow)
-        if result.shown:
-            return "fails"
-        return "fine" if result.fine else "unclear"
+        return await judge.reproduce(question.path, question.tries, question.slow)
 
-    def question(self, path: Path, one: KeptInput, slow: bool, until_ms: int) -> Question:
-        """Returns the question about a kept input; flaky ones need more tries."""
-        return Question(path, one.name, tries_for(one.shown, one.tried, self.tries), slow, until_ms)
+    def tries_of(self, one: KeptInput) -> int:
+        """Returns how often a search runs a kept input; flaky ones need more tries."""
+        return tries_for(one.shown, one.tried, self.tries)
 
     async def origin(self, commit: str, question: Question) -> Origin:
         """Searches from `commit`, which is known to fail."""
-        search = _Search(commit)
+        search = _Search(commit, commit)
         built = set(await self.builds.commits())
         await self._walk(search, await self.mirror.first_parents(commit, LONGEST), built, question)
         await self._narrow(search, question)
@@ -222,7 +249,10 @@ class Bisector:
                 search.assume(f"only {MOST_BUILT} commits were built for the search")
                 return "unclear"
             search.built += not stored
-            search.answers[commit] = await self.answer(commit, question) or "unclear"
+            result = await self._run(commit, question)
+            search.answers[commit] = "unclear" if result is None else _outcome(result)
+            if result is not None and result.shown:
+                search.note_failure(commit, result, question)
         return search.answers[commit]
 
     def _late(self, search: _Search, question: Question) -> bool:
@@ -235,6 +265,13 @@ class Bisector:
         between: list[str] = []
         if search.last_good is not None:
             between = await self.mirror.between(search.last_good, search.first_bad)
+        line_bad = search.line_bad if search.line_bad != search.first_bad else ""
+        if search.other:
+            # Either it is the same bug, or the commit after it brought another one.
+            between += await self.mirror.between(search.other, search.sure_bad)
+            shows = f"{code(search.other_name)}, which {search.other[:12]} shows"
+            search.assume(f"{shows}, may be this bug or another one")
+            search.first_bad, line_bad = search.sure_bad, ""
         suspects = [c for c in between if await self.mirror.touches(c, self.extensions)]
         if suspects and len(suspects) < len(between):
             search.assume("commits that touch no code are not to blame")
@@ -248,6 +285,11 @@ class Bisector:
             subject=await self.subject(search.first_bad), suspects=suspects[:SUSPECTS],
             suspect_count=len(suspects), assumed=search.assumed,
             tried=list(search.answers)[:TRIED], input=question.name, combination=self.combination,
-            searched_at_ms=self.clock.now_ms(),
-            line_bad=search.line_bad if search.line_bad != search.first_bad else "",
+            searched_at_ms=self.clock.now_ms(), line_bad=line_bad,
         )  # fmt: skip
+
+
+def _outcome(result: Reproduction) -> Outcome:
+    if result.shown:
+        return "fails"
+    return "fine" if result.fine else "unclear"

@@ -33,9 +33,14 @@ class Dating:
     notify: Callable[[str], None] = lambda _: None
     where: Where = ANYWHERE
 
-    def question(self, path: Path, one: KeptInput, finding: Finding) -> Question:
-        """Returns what a search asks of each build."""
-        return self.bisector.question(path, one, finding.kind in Slow, self.deadline_ms)
+    def question(
+        self, path: Path, one: KeptInput, finding: Finding, known: Finding | None = None
+    ) -> Question:
+        """Returns what a search asks of each build; `known` is what was known of the finding."""
+        names = finding.names | (known.names if known else frozenset())
+        frames = frozenset((*finding.frames, *(known.frames if known else ())))
+        tries, slow = self.bisector.tries_of(one), finding.kind in Slow
+        return Question(path, one.name, tries, slow, self.deadline_ms, names, frames)
 
     async def date(self, known: Finding | None, finding: Finding, question: Question) -> Change:
         """Returns how the sighting changes the record, with an origin if one has to be added.

@@ -6,6 +6,7 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.fuzzing.config.finding_settings import FailureKind
+from windlass.fuzzing.engines.signature import start_of_failure
 from windlass.fuzzing.state.documents import Codec, struct_codec
 
 State = Literal["open", "flaky", "quarantined", "closed"]
@@ -14,6 +15,7 @@ LIVE: Final[tuple[State, ...]] = ("open", "flaky", "quarantined")
 SHOWN: Final = 20  # how many commits that showed the bug are listed
 SIGNATURES: Final = 50
 OUTPUT: Final = 8_000  # characters of the program's output
+LONGEST_LINE: Final = 500  # characters of a line of long output
 EXCERPT: Final = 1_000  # an input of at most this many bytes is shown
 
 
@@ -207,11 +209,30 @@ def binary_of(data: bytes) -> str:
 
 
 def shorten(output: str, limit: int = OUTPUT) -> str:
-    """Cuts a long output in the middle: a report starts with the error and ends with a summary."""
+    """Cuts a long output in the middle: a report starts with the error and ends with a summary.
+
+    What a program printed before the error gets a quarter of the room, and long lines are cut.
+    """
     if len(output) <= limit:
         return output
+    output = "\n".join(map(_short_line, output.split("\n")))
+    start, before = start_of_failure(output), limit // 4
+    if start <= before:
+        return _without_middle(output, limit)
+    shown = _without_middle(output[start:], limit - before)
+    return f"{_without_middle(output[:start], before)}\n{shown}"
+
+
+def _without_middle(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
     half = limit // 2
-    return f"{output[:half]}\n[{len(output) - limit} characters left out]\n{output[-half:]}"
+    return f"{text[:half]}\n[{len(text) - limit} characters left out]\n{text[-half:]}"
+
+
+def _short_line(line: str) -> str:
+    left = len(line) - LONGEST_LINE
+    return line if left <= 0 else f"{line[:LONGEST_LINE]} [{left} characters left out]"
 
 
 FINDING: Final[Codec[Finding | None]] = struct_codec("finding.json", Finding, None)

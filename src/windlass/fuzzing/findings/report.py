@@ -141,7 +141,7 @@ def _branches(finding: Finding) -> list[str]:
     """Returns what is known on each branch, if the solver has several."""
     if not finding.branches:
         return []
-    rows = [f"- `{one.name}`: {branch_text(one)}" for one in finding.branches]
+    rows = [f"- {code(one.name)}: {branch_text(one)}" for one in finding.branches]
     return ["## Branches", "", *rows, ""]
 
 
@@ -173,7 +173,8 @@ def _facts(finding: Finding) -> list[str]:
     if others:
         rows.append(("also seen as", "; ".join(map(code, others[:5]))))
     if finding.group:
-        rows.append(("shares frames with", f"`{finding.group}`"))
+        shared = "operators" if finding.kind == "wrong_answer" else "frames"
+        rows.append((f"shares {shared} with", f"`{finding.group}`"))
     if len(finding.inputs) > 1:
         failing = sum(one.checked == "fails" for one in finding.inputs)
         rows.append(("inputs", f"{len(finding.inputs)} kept, {failing} failed when last run"))

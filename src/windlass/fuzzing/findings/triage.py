@@ -35,6 +35,7 @@ from windlass.ports.clock import Clock
 
 MOST_FILES: Final = 500
 LOOKS: Final = 4
+SHARE: Final = 5  # one in so many of a finding's inputs is kept as it was found
 ASKED: Final = 5  # inputs that the build of a fix is asked about
 SHRINK_MS: Final = 60_000  # per finding, if there is time
 # Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
@@ -147,7 +148,7 @@ class Triage:
         finding = await self._describe(failure, small, again, commit, key)
         inputs = [self._kept(finding, again, minimised), *await self._others(failure, key, finding)]
         finding = msgspec.structs.replace(finding, inputs=inputs)
-        question = self.dating.question(small, inputs[0], finding)
+        question = self.dating.question(small, inputs[0], finding, known)
         dated = await self.dating.date(known, finding, question)
         return await self.store.update(key, lambda stored: dated(stored, finding))
 
@@ -290,7 +291,7 @@ class Triage:
         """
         others = failure.paths[1:]
         if failure.signature.source != "output":
-            others = list(dict.fromkeys([*others[-1:], *others[len(others) // 2 :][:1]]))
+            others = _spread(others, max(self.dating.inputs // SHARE, 2))
         made = []
         for path in others[: self.dating.inputs]:
             data = path.read_bytes()
@@ -314,6 +315,13 @@ class Triage:
 
     def _late(self) -> bool:
         return self.clock.now_ms() >= self.deadline_ms
+
+
+def _spread(paths: list[Path], count: int) -> list[Path]:
+    """Returns so many of the paths, from the last one on, at equal distances."""
+    last = len(paths) - 1
+    places = [last - last * number // count for number in range(min(count, len(paths)))]
+    return [paths[place] for place in dict.fromkeys(places)]
 
 
 def _by_size(path: Path) -> tuple[int, str]:

@@ -40,6 +40,15 @@ LOG_KEPT: Final = 4 * 1024 * 1024
 OUTPUT_CHARS: Final = 2_000  # how much of a log an error shows
 
 
+class CannotBuild(WindlassError):
+    """A commit cannot be built: how its build ended, and the end of what it printed."""
+
+    def __init__(self, why: str, output: str) -> None:
+        super().__init__(f"{why}; output: {output}")
+        self.why = why
+        self.output = output
+
+
 class BuildReport(msgspec.Struct, kw_only=True):
     """The result of a builder's run; `given_up` lists commits whose builds crashed too often.
 
@@ -149,7 +158,7 @@ class Builder:
             await self._make(full, mirror, log, kinds)
         except BuildFailed as error:
             await self._keep_log(full, log, str(error))
-            raise WindlassError(f"{error}; output: {tail(log, OUTPUT_CHARS).strip()}") from None
+            raise CannotBuild(str(error), tail(log, OUTPUT_CHARS).strip()) from None
         return mirror
 
     async def make_and_try(self, commit: str, kinds: Sequence[Kind]) -> str:

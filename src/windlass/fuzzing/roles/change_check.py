@@ -30,14 +30,15 @@ from windlass.fuzzing.config.combinations import (
 )
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import Statistics
-from windlass.fuzzing.findings.judge import Slow, tries_for
+from windlass.fuzzing.findings.evidence import inputs_of
+from windlass.fuzzing.findings.judge import Reproduction, Slow, tries_for
 from windlass.fuzzing.findings.known import TRIES
-from windlass.fuzzing.findings.markdown import code, count_of
-from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.markdown import code, code_block, count_of
+from windlass.fuzzing.findings.record import Finding, KeptInput, binary_of, excerpt_of
 from windlass.fuzzing.findings.report import input_name, render
 from windlass.fuzzing.findings.sarif import Place, place_of, sarif
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.roles.builder import Builder
+from windlass.fuzzing.roles.builder import Builder, CannotBuild
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
@@ -50,6 +51,8 @@ from windlass.fuzzing.state.rules import touches_code
 from windlass.fuzzing.state.state_file import Runtime
 
 Age = Literal["new", "old", "flaky"]
+COMPARED: Final = 100  # inputs of a finding, of which some are compared with the base
+FAILS_TOO: Final = "fails too"
 LARGEST_REPORT: Final = 60_000  # characters of a summary; GitHub shows at most a megabyte
 
 
@@ -68,7 +71,8 @@ class CheckedFinding(msgspec.Struct, kw_only=True):
 class CheckReport(msgspec.Struct, kw_only=True):
     """The result of a check; only `passed` lets a change through.
 
-    `branch` is the one of several that the change goes to, unless its base was named.
+    `branch` is the one of several that the change goes to, unless its base was named. `output` is
+    what the change's build printed if it failed, `base_why` says why the base cannot be built.
     """
 
     outcome: Literal["passed", "refused", "unhealthy"]
@@ -81,6 +85,8 @@ class CheckReport(msgspec.Struct, kw_only=True):
     findings: list[CheckedFinding] = []
     combinations: list[CombinationReport] = []
     branch: str = ""
+    output: str = ""
+    base_why: str = ""
 
 
 @dataclass(slots=True)
@@ -108,30 +114,56 @@ class ChangeCheck:
         base = await mirror.merge_base(await _resolve(mirror, base, "base"), head)
         if base == head:
             raise InvalidInput("head", f"a commit after the base {base[:12]}", head)
+        kept = msgspec.structs.replace(self.solver.findings, inputs=COMPARED)
         solver = msgspec.structs.replace(
-            self.solver, issues={}, alarms=AlarmSettings(), bisect="builds"
+            self.solver, issues={}, alarms=AlarmSettings(), bisect="builds", findings=kept
         )
         local = self._local()
         await self._copy_known(local.bucket, base)
-        for commit in (base, head):
-            if not await self._has_all(local, commit):
-                await Builder(solver, local, self.work, self.notify).make(commit, ("production",))
+        unbuilt = await self._build(solver, local, base)
+        if unbuilt is not None:
+            self.notify(f"the base {base[:12]} cannot be built: {unbuilt.why}")
+        broken = await self._build(solver, local, head)
+        changed = await mirror.changed_files(base, head)
+        report = CheckReport(
+            outcome="unhealthy", base=base, head=head, branch=nearest.name if nearest else "",
+            base_why="" if unbuilt is None else unbuilt.why,
+        )  # fmt: skip
+        if broken is None:
+            report = await self._fuzz(solver, local, report)
+        else:
+            report.why, report.output = f"it does not build: {broken.why}", broken.output
+        await self._write(local, report, [c for c in changed if self._is_code(c)] or changed)
+        return report
+
+    async def _fuzz(self, solver: Solver, local: Pipeline, report: CheckReport) -> CheckReport:
+        """Fuzzes the change, and runs what breaks it with the base."""
+        base, head = report.base, report.head
         fuzzer = Fuzzer(
             solver, local, self.work, self.notify, self.on_progress, budget_ms=self.budget_ms,
             base=base,
         )  # fmt: skip
         fuzzed = await fuzzer.campaign(head)
-        self.findings = [one async for one in FindingStore(local).all(self.notify) if one.live]
-        checked = [await self._compare(local, one, base) for one in self.findings]
+        found = [one async for one in FindingStore(local).all(self.notify) if one.live]
+        checked = [await self._compare(local, one, base, head) for one in found]
         why = fuzzed.why or await self._lost(local, base, fuzzed.combinations)
-        report = CheckReport(
-            outcome=_outcome(why, checked), base=base, head=head, why=why, tests=fuzzed.tests,
+        return msgspec.structs.replace(
+            report, outcome=_outcome(why, checked), why=why, tests=fuzzed.tests,
             chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
-            combinations=fuzzed.combinations, branch=nearest.name if nearest else "",
+            combinations=fuzzed.combinations,
         )  # fmt: skip
-        changed = await mirror.changed_files(base, head)
-        await self._write(local, report, [c for c in changed if self._is_code(c)] or changed)
-        return report
+
+    async def _build(self, solver: Solver, local: Pipeline, commit: str) -> CannotBuild | None:
+        """Builds a commit unless that was done; returns why if it cannot be built."""
+        if await self._has_all(local, commit):
+            return None
+        try:
+            await Builder(solver, local, self.work, self.notify).make(commit, ("production",))
+        except CannotBuild as error:
+            return error
+        except InvalidInput as error:
+            return CannotBuild(error.message, "")
+        return None
 
     async def _has_all(self, local: Pipeline, commit: str) -> bool:
         """Returns whether there is a build of every combination that can be built."""
@@ -190,17 +222,30 @@ class ChangeCheck:
             if found is not None:
                 await local.put(key, found.body)
 
-    async def _compare(self, local: Pipeline, finding: Finding, base: str) -> CheckedFinding:
-        """Runs the input of a finding with the base's build of the combination it broke."""
+    async def _compare(
+        self, local: Pipeline, finding: Finding, base: str, head: str
+    ) -> CheckedFinding:
+        """Runs the inputs of a finding with the base's build of the combination it broke.
+
+        Two bugs may fail in the same way: one input that the base runs is enough to be new.
+        """
         one = next(c for c in combinations_of(self.solver) if c.name == finding.combination)
         builds = BuildCache(local, fresh_folder(self.work / "builds"), one.name)
-        build = await builds.fetch(base)
-        path = self.work / input_name(finding)
-        await FindingStore(local).fetch_input(finding, path)
-        said = f"does not tell: {one.name} could not be built"
-        if build is not None:
-            said = await self._ask(local, one, build, finding, path)
-        age: Age = "old" if said == "fails too" else "new"
+        before, after = await builds.fetch(base), await builds.fetch(head)
+        said = f"does not tell: {one.name or 'it'} could not be built"
+        if before is not None:
+            said = await self._ask(local, one, before, finding)
+        if before is not None and after is not None and said == FAILS_TOO:
+            for other in inputs_of(finding):
+                path = self.work / "compared"
+                await FindingStore(local).fetch_input(finding, path, other.name)
+                changed = _shown_by(finding, other, path.read_bytes())
+                told = await self._ask(local, one, before, changed)
+                if told != FAILS_TOO and await self._always_fails(local, one, after, changed):
+                    finding, said = changed, told
+                    break
+        self.findings.append(finding)
+        age: Age = "old" if said == FAILS_TOO else "new"
         if age == "new" and finding.state == "flaky":
             age = "flaky"
         return CheckedFinding(
@@ -209,14 +254,28 @@ class ChangeCheck:
         )  # fmt: skip
 
     async def _ask(
-        self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding, path: Path
+        self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
     ) -> str:
+        result = await self._run(local, one, build, finding)
+        if result.shown:
+            return FAILS_TOO
+        return "runs it fine" if result.fine else f"does not tell: the input {result.unclear}"
+
+    async def _always_fails(
+        self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
+    ) -> bool:
+        result = await self._run(local, one, build, finding)
+        return 0 < result.shown == result.tried
+
+    async def _run(
+        self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
+    ) -> Reproduction:
+        """Runs the input that stands for a finding with a build, as often as its kind needs."""
+        path = self.work / input_name(finding)
+        await FindingStore(local).fetch_input(finding, path)
         judge = EngineFactory(one.solver, local, self.work, one.env).judge(build.folder)
         tries = tries_for(finding.shown, finding.tried, TRIES)
-        result = await judge.reproduce(path, tries, finding.kind in Slow)
-        if result.shown:
-            return "fails too"
-        return "runs it fine" if result.fine else f"does not tell: the input {result.unclear}"
+        return await judge.reproduce(path, tries, finding.kind in Slow)
 
     async def _write(self, local: Pipeline, report: CheckReport, changed: list[str]) -> None:
         """Writes the summary, the SARIF file, the result and the inputs."""
@@ -241,19 +300,17 @@ def summary_page(
     verdict = {
         "passed": "no new bug was found",
         "refused": "it introduces a bug",
-        "unhealthy": f"it could not be fuzzed: {report.why}",
+        "unhealthy": f"it could not be fuzzed: {code(report.why)}",
     }[report.outcome]
-    count = report.statistics
-    ran = (
-        ""
-        if count is None
-        else f"{count_of(count.executions, 'execution')} from {count_of(report.tests, 'test')} "
-    )
-    base = f"`{report.base[:12]}`" + (f" on {report.branch}" if report.branch else "")
+    base = f"`{report.base[:12]}`" + (f" on {code(report.branch)}" if report.branch else "")
     lines = [
         f"# Fuzzing {solver}: {verdict}", "",
-        f"`{report.head[:12]}` against {base}: {ran}({report.chosen_by}).", "",
+        f"`{report.head[:12]}` against {base}{_what_ran(report)}.", "",
     ]  # fmt: skip
+    if report.base_why:
+        told = f"The base cannot be built: {code(report.base_why)}. So every bug counts as new."
+        lines += [told, ""]
+    lines += code_block("Output of the build", report.output)
     if report.findings:
         lines += ["| age | kind | finding | place | input | the base |", "|---" * 6 + "|"]
         for one in report.findings:
@@ -268,6 +325,21 @@ def summary_page(
         location = f"inputs/{input_name(finding)}"
         lines += [render(finding, solver, location, stored=False), ""]
     return "\n".join(lines)[:LARGEST_REPORT]
+
+
+def _shown_by(finding: Finding, one: KeptInput, data: bytes) -> Finding:
+    """Returns a finding with another of its inputs as the one that stands for it."""
+    return msgspec.structs.replace(
+        finding, input=one.name, size=one.size, excerpt=excerpt_of(data), binary=binary_of(data)
+    )
+
+
+def _what_ran(report: CheckReport) -> str:
+    count = report.statistics
+    if count is None:
+        return ""
+    ran = f"{count_of(count.executions, 'execution')} from {count_of(report.tests, 'test')}"
+    return f": {ran} ({report.chosen_by})"
 
 
 def _outcome(

@@ -37,7 +37,7 @@ from windlass.fuzzing.reach.html_report import ReportMaker, TargetInputs
 from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
 from windlass.fuzzing.roles.corpus import Corpus
 from windlass.fuzzing.roles.engine_factory import fresh_folder
-from windlass.fuzzing.roles.seed_selection import find_tests
+from windlass.fuzzing.roles.seed_selection import find_tests, name_of
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 
@@ -198,7 +198,7 @@ class CoverageRole:
             return
         folder = fresh_folder(self.work / "crashed")
         for number, path in enumerate(tests):
-            self.notify(f"{path.name} crashes with the coverage build")
+            self.notify(f"{name_of(Path(path.name))} crashes with the coverage build")
             shutil.copyfile(path, folder / f"{number}{plain_ending(path.name)}")
         if await self.pipeline.has_build(commit, ("production",)):
             await Untriaged(self.pipeline, combination).keep(commit, folder)

@@ -1,5 +1,6 @@
 """Finds the tests of a solver, and selects those that a commit is fuzzed from."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -32,9 +33,25 @@ class SeedSelection(NamedTuple):
 
 
 def find_tests(sources: Path, patterns: Sequence[str]) -> dict[str, Path]:
-    """Returns the files that match the patterns, by their path in the repository."""
-    found = {path for pattern in patterns for path in sources.glob(pattern) if path.is_file()}
-    return {path.relative_to(sources).as_posix(): path for path in sorted(found)}
+    """Returns the files that match the patterns, by their path in the repository.
+
+    Links that lead out of it are left out: files of this machine are nobody's tests, and would
+    end in findings and issues.
+    """
+    top = sources.resolve()
+    found = {
+        path
+        for pattern in patterns
+        for path in sources.glob(pattern)
+        if path.is_file() and path.resolve().is_relative_to(top)
+    }
+    return {name_of(path.relative_to(sources)): path for path in sorted(found)}
+
+
+def name_of(path: Path) -> str:
+    """Returns a path as one line that can be stored and printed; names may be any bytes."""
+    text = os.fsencode(path.as_posix()).decode(errors="backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def select_tests(

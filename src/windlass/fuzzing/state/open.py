@@ -44,6 +44,9 @@ def directory_of(url: str) -> Path | None:
     """Returns the directory that an address names; None if it names something else."""
     parts = urlsplit(url)
     if parts.scheme == "file":
+        if parts.netloc not in ("", "localhost"):
+            message = f"{url} names the host {parts.netloc}; write file:///directory, or a path"
+            raise InvalidSetting("bucket", message, url)
         return Path(parts.path)
     return Path(url) if url and not parts.scheme else None
 

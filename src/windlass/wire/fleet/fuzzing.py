@@ -62,6 +62,16 @@ class FuzzAlarm(msgspec.Struct, frozen=True, kw_only=True):
     at: str
 
 
+class FuzzLostAlarm(msgspec.Struct, frozen=True, kw_only=True):
+    """An alarm that did not reach its `place`; without `next_at` it is no longer repeated."""
+
+    commit: str
+    place: str
+    tries: int
+    why: str
+    next_at: str | None
+
+
 class FuzzShare(msgspec.Struct, frozen=True, kw_only=True):
     """The time that the next run gives to a combination of a matrix; 0 if it cannot run."""
 
@@ -75,7 +85,8 @@ class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
 
     `unreadable` says what is wrong with findings that cannot be read. `branches` is empty if the
-    solver has only one, and `shares` if it has no matrix.
+    solver has only one, and `shares` if it has no matrix. `lost_alarms` did not arrive by webhook
+    or e-mail.
     """
 
     solver: str
@@ -96,6 +107,7 @@ class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
     branches: list[FuzzBranch] = []
     shares: list[FuzzShare] = []
     unhealthy: list[FuzzAlarm] = []
+    lost_alarms: list[FuzzLostAlarm] = []
     untriaged: int = 0
     last_run_at: str | None = None
 

@@ -113,7 +113,7 @@ def _show(series: Series) -> None:
     name = f"{series.combination} ({series.target} with {series.engine})"
     if not series.combination:
         name = f"{series.target} with {series.engine}"
-    say(f"{name}: {series.runs} runs, {span}")
+    say(f"{name}: {count_of(series.runs, 'run')}, {span}")
     figures: list[tuple[str, Figure, str]] = [
         ("executions", lambda day: day.executions, str(series.executions)),
         ("per second", _speed, _number(_rate(series.executions, series.seconds))),
