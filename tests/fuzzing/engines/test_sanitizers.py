@@ -89,6 +89,20 @@ def test_an_answer_that_reads_like_a_report_is_no_bug(
     assert run(made.classify(bench.file("x"))).kind == "fine"
 
 
+@pytest.mark.parametrize("name", ["asan", "ubsan"])
+def test_a_build_with_a_sanitizer_may_report_anywhere_but_not_repeat_its_input(
+    tmp_path: Path, name: str
+) -> None:
+    bench = Bench(tmp_path)
+    report, _, _, title = REPORTS[name]
+    (bench.build / "report").write_text(report)
+    bench.script("solver", f"cat {bench.build}/report; exit 0")
+    argv = ["{binaries}/solver", "{input}"]
+    engine = bench.engine("command", argv=argv, sanitizer=True)
+    assert run(engine.classify(bench.file("x"))).title == title
+    assert run(engine.classify(bench.file(f'(echo "{report}")'))).kind == "fine"
+
+
 def test_a_report_that_a_script_sends_elsewhere_counts_if_the_program_failed(
     tmp_path: Path,
 ) -> None:

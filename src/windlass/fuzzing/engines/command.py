@@ -31,6 +31,7 @@ from windlass.fuzzing.engines.sanitizers import (
     SanitizerReport,
     needs_address_space,
     report_of_run,
+    sanitizer_report,
 )
 from windlass.fuzzing.engines.signature import OUT_OF_MEMORY, crashed, normalise, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
@@ -77,12 +78,12 @@ class CommandEngine:
     async def classify(self, path: Path) -> Verdict:
         limited = not self._options.sanitizer  # others may change that while this runs
         ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
-        if limited and (needs_address_space(output) or self._report(ended, output, errors)):
+        if limited and (needs_address_space(output) or self._report(path, ended, output, errors)):
             # A sanitizer cannot start within the limit, or finish its report if it started
             # before the limit was set. So we do without the limit from now on.
             self._options.sanitizer = True
             ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
-        kind = self._kind(ended, output, errors)
+        kind = self._kind(path, ended, output, errors)
         if kind != "bug":
             return Verdict(kind, output=output)
         found = signature_of(output, ended, self._target.signature, errors)
@@ -141,15 +142,23 @@ class CommandEngine:
         space = 0 if self._options.sanitizer else memory
         return Limits(self._target.input_timeout_ms, memory=memory, address_space=space)
 
-    def _report(self, ended: ExitStatus, output: str, errors: str) -> SanitizerReport | None:
-        return report_of_run(output, errors, failed=ended.code not in self._options.fine)
+    def _report(
+        self, path: Path, ended: ExitStatus, output: str, errors: str
+    ) -> SanitizerReport | None:
+        report = report_of_run(output, errors, failed=ended.code not in self._options.fine)
+        if report is not None or not self._options.sanitizer:
+            return report
+        # A script may send the reports of a build that goes on elsewhere, and a program may repeat
+        # its input.
+        report = sanitizer_report(output)
+        return None if report is None or report.repeats(path.read_bytes()) else report
 
-    def _kind(self, ended: ExitStatus, output: str, errors: str) -> Kind:
+    def _kind(self, path: Path, ended: ExitStatus, output: str, errors: str) -> Kind:
         if ended.reason in {"timeout", "output"}:
             return "timeout"
         if ended.reason == "memory":
             return "memory"
-        if (report := self._report(ended, output, errors)) is not None:
+        if (report := self._report(path, ended, output, errors)) is not None:
             return "memory" if report.kind == "memory" else "bug"
         if ended.code != 0 and any(word in output for word in OUT_OF_MEMORY):
             return "memory"

@@ -32,6 +32,10 @@ class SanitizerReport(NamedTuple):
     text: str
     file: str = ""
 
+    def repeats(self, data: bytes) -> bool:
+        """Returns whether its first line is in an input, which the program may have printed."""
+        return self.text.partition("\n")[0].strip().encode() in data
+
 
 def report_of_run(output: str, errors: str, *, failed: bool) -> SanitizerReport | None:
     """Returns the report of a run that printed this, `errors` on its error output.
