@@ -102,6 +102,6 @@ def about_report(report: ReportInfo) -> list[str]:
 def _figures(report: ReportInfo | TargetReport) -> str:
     part = "" if report.complete else "; not all inputs ran in time"
     return (
-        f"{report.functions} of {report.all_functions} functions, {report.lines} of "
-        f"{report.all_lines} lines{part}"
+        f"{report.functions} of {count_of(report.all_functions, 'function')}, "
+        f"{report.lines} of {count_of(report.all_lines, 'line')}{part}"
     )
