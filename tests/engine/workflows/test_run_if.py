@@ -160,7 +160,7 @@ def test_what_conditions_mean(condition: str, jobs: list[Ended], expected: bool)
         ({"run_if": "failed()"}, "did you mean failure"),
         ({"run_if": "jobs.a.state == 'x'"}, "one of success()"),
         ({"run_if": "failure('tset')"}, "did you mean test"),
-        ({"run_if": "state()"}, "state() with 1 quoted names"),
+        ({"run_if": "state()"}, "state() with 1 quoted name"),
         ({"run_if": "failure("}, "quoted names in failure()"),
         ({"run_if": ""}, "a value at its end"),
         ({"run_if": 5}, "a condition"),
