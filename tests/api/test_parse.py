@@ -7,12 +7,9 @@ from windlass.api.parse import job_filter, job_spec, workflow_filter
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
+from windlass.wire.jobs import Where
 
 TEAM = Identity(1, "ci", Role.SUBMITTER, ("a", "b"))
-NO_FILTER = {
-    "state": None, "queue": None, "namespace": None, "task": None, "name": None, "label": None,
-    "workflow": None, "submitted_by": None, "key": None, "dead": False,
-}  # fmt: skip
 
 
 def test_a_job_belongs_to_a_namespace_that_its_submitter_sees() -> None:
@@ -23,9 +20,9 @@ def test_a_job_belongs_to_a_namespace_that_its_submitter_sees() -> None:
 
 
 def test_a_list_shows_no_more_than_the_caller_sees() -> None:
-    assert job_filter(TEAM, **NO_FILTER).namespaces == ("a", "b")  # type: ignore[arg-type]
+    assert job_filter(TEAM, Where()).namespaces == ("a", "b")
     with pytest.raises(Forbidden):
-        job_filter(TEAM, **{**NO_FILTER, "namespace": "c"})  # type: ignore[arg-type]
+        job_filter(TEAM, Where(namespace="c"))
     with pytest.raises(InvalidInput, match="state"):
         workflow_filter(TEAM, state=["nope"], name=None, namespace=None, label=None, key=None)
 

@@ -2742,6 +2742,8 @@ export interface components {
          * BulkRequest
          * @description Applies an action to the next jobs that match `where`, from the cursor `after` on.
          *
+         *         `where` needs at least one filter. Without `state` it is about the jobs that the action can
+         *         change: open jobs, or failed ones to retry.
          *         `dry_run` only counts them. If the reply has `next`, send it as `after` to continue.
          */
         BulkRequest: {
@@ -2755,9 +2757,7 @@ export interface components {
         };
         /**
          * Where
-         * @description Selects jobs by the filters of a list; at least one is required.
-         *
-         *         Without `state`, the jobs that the action can change: open jobs, or failed ones to retry.
+         * @description The filters of a list of jobs, and of what is done with many jobs at once.
          */
         Where: {
             state?: string[];
@@ -5305,23 +5305,23 @@ export interface operations {
     "jobs.list_jobs": {
         parameters: {
             query?: {
-                state?: string[] | null;
+                state?: string[];
                 queue?: string | null;
                 namespace?: string | null;
                 task?: string | null;
                 name?: string | null;
-                label?: string[] | null;
+                label?: string[];
                 workflow?: number | null;
                 submitted_by?: string | null;
-                key?: string | null;
                 dead?: boolean;
-                failure?: string[] | null;
+                failure?: string[];
                 text?: string | null;
                 regex?: string | null;
                 created_from?: string | null;
                 created_to?: string | null;
                 finished_from?: string | null;
                 finished_to?: string | null;
+                key?: string | null;
                 sort?: string;
                 after?: string;
                 limit?: number;
@@ -5390,23 +5390,23 @@ export interface operations {
     "jobs.count_jobs": {
         parameters: {
             query?: {
-                state?: string[] | null;
+                state?: string[];
                 queue?: string | null;
                 namespace?: string | null;
                 task?: string | null;
                 name?: string | null;
-                label?: string[] | null;
+                label?: string[];
                 workflow?: number | null;
                 submitted_by?: string | null;
-                key?: string | null;
                 dead?: boolean;
-                failure?: string[] | null;
+                failure?: string[];
                 text?: string | null;
                 regex?: string | null;
                 created_from?: string | null;
                 created_to?: string | null;
                 finished_from?: string | null;
                 finished_to?: string | null;
+                key?: string | null;
             };
             header?: never;
             path?: never;

@@ -12,14 +12,8 @@ from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.commands.bulk import Bulk, BulkPage, states_for
 from windlass.engine.engine import Engine
-from windlass.wire.bulk import (
-    BulkReply,
-    BulkRequest,
-    PreviewReply,
-    PreviewRequest,
-    RefusedJob,
-    Where,
-)
+from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest, RefusedJob
+from windlass.wire.jobs import Where
 
 
 async def edit_many(
@@ -85,23 +79,4 @@ async def _edit(
 def _filter(where: Where, who: Identity) -> JobFilter:
     if where == Where():
         raise InvalidInput("where", "at least one filter, such as queue or label", "none")
-    return job_filter(
-        who,
-        state=where.state,
-        queue=where.queue,
-        namespace=where.namespace,
-        task=where.task,
-        name=where.name,
-        label=where.label,
-        workflow=where.workflow,
-        submitted_by=where.submitted_by,
-        key=None,
-        dead=where.dead,
-        failure=where.failure,
-        text=where.text,
-        regex=where.regex,
-        created_from=where.created_from,
-        created_to=where.created_to,
-        finished_from=where.finished_from,
-        finished_to=where.finished_to,
-    )
+    return job_filter(who, where)

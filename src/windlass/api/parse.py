@@ -23,7 +23,7 @@ from windlass.domain.values.suggest import did_you_mean
 from windlass.domain.values.times import parse_moment
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.arguments import check_id
-from windlass.wire.jobs import NewWorkflow
+from windlass.wire.jobs import NewWorkflow, Where
 from windlass.wire.reactions import parse_reactions
 
 TEXT_LIMIT: Final = 500  # characters that a list may search for
@@ -97,54 +97,34 @@ def workflow_filter(
     )
 
 
-def job_filter(
-    who: Identity,
-    *,
-    state: list[str] | None,
-    queue: str | None,
-    namespace: str | None,
-    task: str | None,
-    name: str | None,
-    label: list[str] | None,
-    workflow: int | None,
-    submitted_by: str | None,
-    key: str | None,
-    dead: bool,
-    failure: list[str] | None = None,
-    text: str | None = None,
-    regex: str | None = None,
-    created_from: str | None = None,
-    created_to: str | None = None,
-    finished_from: str | None = None,
-    finished_to: str | None = None,
-) -> JobFilter:
+def job_filter(who: Identity, where: Where, key: str | None = None) -> JobFilter:
     """Parses the filter of a list of jobs, limited to what the caller may see."""
-    if text is not None and len(text) > TEXT_LIMIT:
-        raise InvalidInput("text", f"at most {TEXT_LIMIT} characters", len(text))
-    if regex:
-        compile_pattern(regex)
-    states = sorted({found.code for text in state or () for found in parse_state(text)})
+    if where.text is not None and len(where.text) > TEXT_LIMIT:
+        raise InvalidInput("text", f"at most {TEXT_LIMIT} characters", len(where.text))
+    if where.regex:
+        compile_pattern(where.regex)
+    states = sorted({found.code for text in where.state for found in parse_state(text)})
     namespaces = who.namespaces or None
-    if namespace is not None:
-        namespaces = (namespace_of(namespace, who),)
+    if where.namespace is not None:
+        namespaces = (namespace_of(where.namespace, who),)
     return JobFilter(
         states=tuple(states),
         namespaces=namespaces,
-        queue=queue,
-        task=task,
-        name=name,
-        labels=tuple(_label(text) for text in label or ()),
-        workflow=workflow,
-        submitted_by=submitted_by,
+        queue=where.queue,
+        task=where.task,
+        name=where.name,
+        labels=tuple(_label(text) for text in where.label),
+        workflow=where.workflow,
+        submitted_by=where.submitted_by,
         key=key,
-        dead=dead,
-        failures=tuple(sorted({_failure(given) for given in failure or ()})),
-        text=text or None,
-        pattern=regex or None,
-        created_from=_moment(created_from, "created_from"),
-        created_to=_moment(created_to, "created_to"),
-        finished_from=_moment(finished_from, "finished_from"),
-        finished_to=_moment(finished_to, "finished_to"),
+        dead=where.dead,
+        failures=tuple(sorted({_failure(given) for given in where.failure})),
+        text=where.text or None,
+        pattern=where.regex or None,
+        created_from=_moment(where.created_from, "created_from"),
+        created_to=_moment(where.created_to, "created_to"),
+        finished_from=_moment(where.finished_from, "finished_from"),
+        finished_to=_moment(where.finished_to, "finished_to"),
     )
 
 

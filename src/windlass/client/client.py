@@ -29,7 +29,7 @@ from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.single import about_one
 from windlass.tasks.submitting import Submits, jobs_of
-from windlass.wire.bulk import Action, BulkReply, Where
+from windlass.wire.bulk import Action, BulkReply
 from windlass.wire.jobs import (
     JOB_FILTERS,
     CancelReply,
@@ -39,6 +39,7 @@ from windlass.wire.jobs import (
     Job,
     NewWorkflow,
     SubmitReply,
+    Where,
 )
 from windlass.wire.schedules import StartRequest
 from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest

@@ -35,7 +35,6 @@ from windlass.tracing.current import sending
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.files import Uploaded
 from windlass.wire.jobs import (
-    JOB_FILTERS,
     CanceledJob,
     CancelReply,
     CancelRequest,
@@ -48,12 +47,12 @@ from windlass.wire.jobs import (
     SubmitRequest,
     WaitReply,
     WaitRequest,
+    Where,
 )
 from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
 from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow
 from windlass.wiring.backend import Backend
 
-FILTERS = {**dict.fromkeys(JOB_FILTERS), "dead": False}
 LISTS = ("state", "label", "failure")
 QUESTIONS = 100  # that are read at once
 
@@ -106,14 +105,15 @@ class EngineService:
         return await (await self._api()).jobs.wait_some(request, self._who)
 
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
-        wanted = {**FILTERS, **query}
+        wanted = {name: value for name, value in query.items() if value is not None}
         after, limit = parse_place(wanted.pop("after", None)), int(wanted.pop("limit", 100))
-        sort, estimates = parse_sort(wanted.pop("sort")), bool(wanted.pop("estimates", False))
+        sort, estimates = parse_sort(wanted.pop("sort", None)), bool(wanted.pop("estimates", False))
+        key = wanted.pop("key", None)
         for name in LISTS:
-            if isinstance(wanted[name], str):
+            if isinstance(wanted.get(name), str):
                 wanted[name] = [wanted[name]]
-        queries = (await self._api()).queries
-        return await queries.jobs(job_filter(self._who, **wanted), after, limit, sort, estimates)
+        asked = job_filter(self._who, Where(**wanted), key)
+        return await (await self._api()).queries.jobs(asked, after, limit, sort, estimates)
 
     async def cancel(self, request: CancelRequest) -> CancelReply:
         return await (await self._api()).jobs.cancel(request, self._who)

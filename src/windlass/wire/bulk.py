@@ -4,38 +4,17 @@ from typing import Literal
 
 import msgspec
 
-from windlass.wire.numbers import Cursor, Id
+from windlass.wire.jobs import Where
+from windlass.wire.numbers import Cursor
 
 Action = Literal["cancel", "retry", "prioritize"]
-
-
-class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Selects jobs by the filters of a list; at least one is required.
-
-    Without `state`, the jobs that the action can change: open jobs, or failed ones to retry.
-    """
-
-    state: list[str] = []
-    queue: str | None = None
-    namespace: str | None = None
-    task: str | None = None
-    name: str | None = None
-    label: list[str] = []
-    workflow: Id | None = None
-    submitted_by: str | None = None
-    dead: bool = False
-    failure: list[str] = []
-    text: str | None = None
-    regex: str | None = None
-    created_from: str | None = None
-    created_to: str | None = None
-    finished_from: str | None = None
-    finished_to: str | None = None
 
 
 class BulkRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Applies an action to the next jobs that match `where`, from the cursor `after` on.
 
+    `where` needs at least one filter. Without `state` it is about the jobs that the action can
+    change: open jobs, or failed ones to retry.
     `dry_run` only counts them. If the reply has `next`, send it as `after` to continue.
     """
 

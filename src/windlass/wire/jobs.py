@@ -221,12 +221,28 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[StepInfo] = []  # what its function has stored and waits for; empty in lists
 
 
-# The filters of a list of jobs, as the route takes them.
-JOB_FILTERS: Final = (
-    "state", "queue", "namespace", "task", "name", "label", "workflow", "submitted_by", "key",
-    "dead", "failure", "text", "regex", "created_from", "created_to", "finished_from",
-    "finished_to", "sort",
-)  # fmt: skip
+class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The filters of a list of jobs, and of what is done with many jobs at once."""
+
+    state: list[str] = []
+    queue: str | None = None
+    namespace: str | None = None
+    task: str | None = None
+    name: str | None = None
+    label: list[str] = []
+    workflow: Id | None = None
+    submitted_by: str | None = None
+    dead: bool = False
+    failure: list[str] = []
+    text: str | None = None
+    regex: str | None = None
+    created_from: str | None = None
+    created_to: str | None = None
+    finished_from: str | None = None
+    finished_to: str | None = None
+
+
+JOB_FILTERS: Final = (*Where.__struct_fields__, "key", "sort")  # of a list of jobs
 
 
 class JobList(msgspec.Struct, frozen=True):

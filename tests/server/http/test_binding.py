@@ -11,7 +11,7 @@ from windlass.server.app import ROUTES
 from windlass.server.http.binding import Binder, Body, signature_of
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Route
-from windlass.wire.jobs import JOB_FILTERS
+from windlass.wire.jobs import JOB_FILTERS, Where
 from windlass.wire.numbers import Id
 
 
@@ -82,3 +82,14 @@ def test_a_list_of_jobs_takes_the_filters_that_clients_know() -> None:
     assert taken == {*JOB_FILTERS, "after", "limit", "as_of", "estimates"}
     with pytest.raises(WindlassError, match=r"unknown query parameter stat; did you mean state\?"):
         Binder(signature_of(route)).bind(b"stat=failed", b"")
+
+
+def test_the_fields_of_a_struct_are_parameters_of_the_query() -> None:
+    (route,) = [r for r in ROUTES if (r.method, r.path) == ("GET", "/api/v1/jobs")]
+    bind = Binder(signature_of(route)).bind
+    bound = bind(b"state=failed&state=done&workflow=7&limit=5", b"")
+    assert bound["where"] == Where(state=["failed", "done"], workflow=7)
+    assert (bound["limit"], "state" in bound) == (5, False)
+    assert bind(b"", b"")["where"] == Where()
+    with pytest.raises(WindlassError, match="workflow"):
+        bind(b"workflow=x", b"")

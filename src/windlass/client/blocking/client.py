@@ -16,8 +16,8 @@ from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits
-from windlass.wire.bulk import Action, BulkReply, Where
-from windlass.wire.jobs import CancelReply, DeleteReply, Job
+from windlass.wire.bulk import Action, BulkReply
+from windlass.wire.jobs import CancelReply, DeleteReply, Job, Where
 from windlass.wire.steps import AnswerReply, Question, SendReply
 from windlass.wire.system import EventInfo
 

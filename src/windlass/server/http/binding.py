@@ -1,11 +1,12 @@
 """Turns a request into the arguments of its handler, by the handler's annotations.
 
 A parameter named in the path comes from there, one annotated with `Body` from the JSON body,
-every other one from the query. msgspec converts and checks them.
+every other one from the query. One annotated with `Query` takes the query's values for each field
+of its struct. msgspec converts and checks them.
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
@@ -28,7 +29,12 @@ class _InBody:
     """Marks the parameter that takes the JSON body."""
 
 
+class _InQuery:
+    """Marks a struct whose fields are parameters of the query."""
+
+
 Body = Annotated[T, _InBody()]
+Query = Annotated[T, _InQuery()]
 
 LARGE: Final = 2**20  # bytes; smaller bodies cannot become large objects
 MOST_CONTAINERS: Final = 4_000_000  # in one body: each takes many times its text in memory
@@ -61,7 +67,8 @@ class Signature(NamedTuple):
     """What a handler takes from a request, and what it returns."""
 
     path: tuple[Parameter, ...]
-    query: tuple[Parameter, ...]
+    query: tuple[Parameter, ...]  # with the fields of each struct
+    structs: Mapping[str, type[msgspec.Struct]]  # parameters whose fields come from the query
     body_name: str  # empty: it takes no body
     body_type: Any
     returns: Any
@@ -73,17 +80,34 @@ def signature_of(route: Route) -> Signature:
     in_path = {name for name, _ in PLACEHOLDER.findall(route.path)}
     path: list[Parameter] = []
     query: list[Parameter] = []
+    structs: dict[str, type[msgspec.Struct]] = {}
     body_name, body_type = "", None
     for name, declared in inspect.signature(route.handler).parameters.items():
         hint = hints[name]
         if hint is Call:
             continue
-        if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], _InBody):
-            body_name, body_type = name, get_args(hint)[0]
-            continue
-        found = Parameter(name, hint, declared.default, _is_list(hint))
-        (path if name in in_path else query).append(found)
-    return Signature(tuple(path), tuple(query), body_name, body_type, hints["return"])
+        kind, mark = get_args(hint)[:2] if get_origin(hint) is Annotated else (None, None)
+        if isinstance(mark, _InBody):
+            body_name, body_type = name, kind
+        elif isinstance(mark, _InQuery):
+            structs[name] = kind
+            query.extend(_fields_of(kind))
+        else:
+            found = Parameter(name, hint, declared.default, _is_list(hint))
+            (path if name in in_path else query).append(found)
+    return Signature(tuple(path), tuple(query), structs, body_name, body_type, hints["return"])
+
+
+def _fields_of(struct: type[msgspec.Struct]) -> Iterator[Parameter]:
+    hints = get_type_hints(struct, include_extras=True)
+    for field in msgspec.structs.fields(struct):
+        default = field.default
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        if default is msgspec.NODEFAULT:
+            default = inspect.Parameter.empty
+        hint = hints[field.name]
+        yield Parameter(field.name, hint, default, _is_list(hint))
 
 
 class Binder:
@@ -95,6 +119,7 @@ class Binder:
         self._path = _struct_of("Path", signature.path)
         self._query = _struct_of("Query", signature.query)
         self._lists = frozenset(p.name for p in signature.query if p.is_list)
+        self._structs = signature.structs
         self._body_name = signature.body_name
         self._decode = msgspec.json.Decoder(signature.body_type).decode
 
@@ -112,6 +137,9 @@ class Binder:
         arguments: dict[str, Any] = {}
         if self._query is not None:
             arguments = _convert(self._parse_query(query), self._query)
+            for name, struct in self._structs.items():
+                fields = struct.__struct_fields__
+                arguments[name] = struct(**{field: arguments.pop(field) for field in fields})
         elif query and self._known is not None:
             self._parse_query(query)
         if self._body_name:

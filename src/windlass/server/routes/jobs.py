@@ -13,7 +13,7 @@ from windlass.api.render import show_event
 from windlass.domain.access.actions import Action
 from windlass.domain.rows.views import JobSort
 from windlass.domain.values.errors import InvalidInput
-from windlass.server.http.binding import Body
+from windlass.server.http.binding import Body, Query
 from windlass.server.http.call import Call
 from windlass.server.http.routes import COUNTED, Routes
 from windlass.server.tracing import submit_traced
@@ -37,6 +37,7 @@ from windlass.wire.jobs import (
     UnblockRequest,
     WaitReply,
     WaitRequest,
+    Where,
 )
 from windlass.wire.numbers import Id
 from windlass.wire.system import EventList
@@ -62,23 +63,8 @@ async def submit(call: Call, data: Body[SubmitRequest]) -> SubmitReply:
 @routes.get("", needs=Action.READ_JOBS)
 async def list_jobs(
     call: Call,
-    state: list[str] | None = None,
-    queue: str | None = None,
-    namespace: str | None = None,
-    task: str | None = None,
-    name: str | None = None,
-    label: list[str] | None = None,
-    workflow: Id | None = None,
-    submitted_by: str | None = None,
+    where: Query[Where],
     key: str | None = None,
-    dead: bool = False,
-    failure: list[str] | None = None,
-    text: str | None = None,
-    regex: str | None = None,
-    created_from: str | None = None,
-    created_to: str | None = None,
-    finished_from: str | None = None,
-    finished_to: str | None = None,
     sort: str = JobSort.NEWEST,
     after: str = "",
     limit: PageSize = 100,
@@ -91,12 +77,7 @@ async def list_jobs(
     `as_of` shows jobs as they were at a time, without those that were deleted since. With
     `estimates` it also says when each is expected to start and end, and what such jobs took.
     """
-    wanted = job_filter(
-        call.who, state=state, queue=queue, namespace=namespace, task=task, name=name,
-        label=label, workflow=workflow, submitted_by=submitted_by, key=key, dead=dead,
-        failure=failure, text=text, regex=regex, created_from=created_from,
-        created_to=created_to, finished_from=finished_from, finished_to=finished_to,
-    )  # fmt: skip
+    wanted = job_filter(call.who, where, key)
     order, place = parse_sort(sort), parse_place(after)
     if as_of is not None:
         return await PastJobs(call.services.engine).jobs(wanted, place, limit, order, as_of)
@@ -104,33 +85,9 @@ async def list_jobs(
 
 
 @routes.get("/count", needs=Action.READ_JOBS)
-async def count_jobs(
-    call: Call,
-    state: list[str] | None = None,
-    queue: str | None = None,
-    namespace: str | None = None,
-    task: str | None = None,
-    name: str | None = None,
-    label: list[str] | None = None,
-    workflow: Id | None = None,
-    submitted_by: str | None = None,
-    key: str | None = None,
-    dead: bool = False,
-    failure: list[str] | None = None,
-    text: str | None = None,
-    regex: str | None = None,
-    created_from: str | None = None,
-    created_to: str | None = None,
-    finished_from: str | None = None,
-    finished_to: str | None = None,
-) -> JobCount:
+async def count_jobs(call: Call, where: Query[Where], key: str | None = None) -> JobCount:
     """Returns how many jobs match: exactly if they are few, else at least or about how many."""
-    wanted = job_filter(
-        call.who, state=state, queue=queue, namespace=namespace, task=task, name=name,
-        label=label, workflow=workflow, submitted_by=submitted_by, key=key, dead=dead,
-        failure=failure, text=text, regex=regex, created_from=created_from,
-        created_to=created_to, finished_from=finished_from, finished_to=finished_to,
-    )  # fmt: skip
+    wanted = job_filter(call.who, where, key)
     return await call.services.queries.count_jobs(wanted)
 
 
