@@ -1,5 +1,6 @@
 """What is shown of any graph: bounded, without overlaps, left to right, and the same each time."""
 
+import math
 from collections import Counter
 
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from tests.domain.graphs.drawn import graph_of, graphs
 from windlass.domain.graphs.graph import Graph, GraphBuilder
 from windlass.domain.graphs.groups import FEW
+from windlass.domain.graphs.layout import arrange
 from windlass.domain.graphs.names import stem_of
 from windlass.domain.graphs.view import MOST_BOXES, Box, Levels, View, add_up, count_states
 
@@ -144,6 +146,20 @@ def test_few_jobs_are_shown_one_by_one() -> None:
     assert [box.part.label for box in view.boxes] == ["a", "b", "c", "d"]
     assert [box.part.layer for box in view.boxes] == [0, 1, 1, 2]
     assert len(view.edges) == 4
+
+
+def test_a_long_layer_is_no_narrow_tower() -> None:
+    def shape(count: int) -> tuple[int, float]:
+        slots = arrange(count, [], [(200.0, 40.0)] * count)
+        columns = Counter(slot.column for slot in slots)
+        height = max(slot.y for slot in slots) + 40
+        return max(columns.values()) - min(columns.values()), height
+
+    assert shape(10) == (0, 580.0)  # one column
+    for count in range(11, 145):
+        uneven, height = shape(count)
+        assert height <= 60 * max(10, 2 * math.sqrt(count) + 1)
+        assert uneven <= len({slot.column for slot in arrange(count, [], [(200, 40)] * count)})
 
 
 def test_many_jobs_are_grouped_by_what_their_names_have_in_common() -> None:

@@ -4,12 +4,13 @@ The order and the positions depend on the structure only. A box that is opened g
 in its column and the columns behind it move by as much as it grows, all others stay.
 """
 
+import math
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 SWEEPS: Final = 6  # over all layers, to and fro
-ROWS: Final = 24  # boxes of a layer in one column; longer layers get several
+ROWS: Final = (10, 24)  # boxes in one column at least and at most; longer layers get several
 GAP_X: Final = 90.0  # between layers
 GAP_BESIDE: Final = 24.0  # between the columns of one layer
 GAP_Y: Final = 20.0
@@ -38,7 +39,7 @@ def arrange(count: int, edges: Iterable[tuple[int, int]], sizes: Sequence[Size])
     centres = [0.0] * count
     x, column = 0.0, 0
     for number, layer in enumerate(layers):
-        columns = [layer[first : first + ROWS] for first in range(0, len(layer), ROWS)]
+        columns = _columns(layer)
         for boxes in columns:
             for box, y in _stack(boxes, sizes, before, centres, align=len(columns) == 1):
                 slots[box] = Slot(number, column, x, y)
@@ -48,6 +49,17 @@ def arrange(count: int, edges: Iterable[tuple[int, int]], sizes: Sequence[Size])
         x += GAP_X - GAP_BESIDE
     top = min((slot.y for slot in slots), default=0.0)
     return [slot._replace(y=round(slot.y - top, 1)) for slot in slots]
+
+
+def _columns(layer: Sequence[int]) -> list[Sequence[int]]:
+    """Splits a layer into columns of equal length, so that it is not much higher than wide.
+
+    A box is about four times as wide as high, and windows are wider than high.
+    """
+    least, most = ROWS
+    rows = min(max(least, round(2 * math.sqrt(len(layer)))), most)
+    rows = math.ceil(len(layer) / math.ceil(len(layer) / rows))
+    return [layer[first : first + rows] for first in range(0, len(layer), rows)]
 
 
 def spread(slots: Sequence[Slot], closed: Sequence[Size], sizes: Sequence[Size]) -> Sequence[Slot]:
