@@ -56,10 +56,16 @@ def run(bare: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
-        (["server", "--store", POSTGRES, "--blobs", "memory:"], "postgres"),
+        (
+            ["server", "--listen", "127.0.0.1:0", "--store", POSTGRES, "--blobs", "memory:"],
+            "postgres",
+        ),
         (["worker", "--store", POSTGRES, "--blobs", "memory:"], "postgres"),
         (["db", "upgrade", "--store", POSTGRES], "postgres"),
-        (["server", "--store", "memory:", "--blobs", "s3://bucket"], "s3"),
+        (
+            ["server", "--listen", "127.0.0.1:0", "--store", "memory:", "--blobs", "s3://bucket"],
+            "s3",
+        ),
         (["fuzz", "status", "{folder}/s.yaml", "--bucket", "s3://bucket"], "s3"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
