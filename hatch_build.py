@@ -66,6 +66,7 @@ def install() -> None:
         "--ignore-scripts",
         "--no-audit",
         "--no-fund",
+        "--loglevel=error",
     ]
     subprocess.run(command, cwd=SOURCES, check=True, env=_environment(node))
     shutil.copyfile(LOCK, INSTALLED)
@@ -155,6 +156,7 @@ def main(arguments: list[str]) -> None:
     step = arguments[0] if arguments else "build"
     if step == "build":
         if "--if-older" not in arguments or is_older():
+            print("building the web page", flush=True)
             build()
     elif step == "install":
         install()

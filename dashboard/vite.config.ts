@@ -16,6 +16,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // data: addresses are forbidden by our policy
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 400,
+    rolldownOptions: { checks: { pluginTimings: false } }, // compressing takes most of the build
   },
   server: {
     proxy: {

@@ -62,7 +62,7 @@ class Installation:
         )  # fmt: skip
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            console.print(line.rstrip(), style="dim")
+            console.print(line.rstrip(), style="dim", highlight=False, soft_wrap=True)
             if "try:" in line:
                 return
         raise SystemExit("windlass up ended before it was ready")
