@@ -16,7 +16,7 @@ from windlass.blobs.memory import MemoryBlobs
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.attempts.log_segments import Logs, left_out
-from windlass.engine.files import log_colours, log_pages, log_search
+from windlass.engine.files import log_blocks, log_colours, log_pages, log_search
 from windlass.engine.files.log_colours import colours_before
 from windlass.engine.files.log_index import LineIndex
 from windlass.engine.files.log_pages import read_page
@@ -29,14 +29,22 @@ TEXTS = st.lists(st.sampled_from([b"a", b"bb", b"\n", b"ERR", b"\xc3\xa9"]), max
 
 
 class Reads:
-    """Counts what is read of blobs."""
+    """Counts what is read of blobs. Read `waits` ends only after read `waited_for` has begun."""
 
-    def __init__(self, blobs: Blobs) -> None:
+    def __init__(self, blobs: Blobs, waits: int = 0, waited_for: int = 0) -> None:
         self.bytes = 0
+        self.number = 0
+        self._waits, self._waited_for = waits, waited_for
+        self._later = asyncio.Event()
         self._stream = blobs.stream
         blobs.stream = self.stream  # type: ignore[method-assign]
 
     async def stream(self, key: str, start: int = 0, end: int | None = None):  # type: ignore[no-untyped-def]
+        self.number += 1
+        if self.number == self._waited_for:
+            self._later.set()
+        if self.number == self._waits:
+            await self._later.wait()
         async for chunk in self._stream(key, start, end):
             self.bytes += len(chunk)
             yield chunk
@@ -139,9 +147,45 @@ def test_a_search_finds_each_matching_line_once_in_both_directions(
         assert numbers == (expected[::-1] if backwards else expected)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log_search, "BLOCK", max(block, longest))
+        patch.setattr(log_blocks, "BLOCK", max(block, longest))
         patch.setattr(log_search, "SCAN_BYTES", 20)
         asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_search_passes_over_missing_bytes(backwards: bool) -> None:
+    data = b"one a\n" * 3 + b"two a\n" * 3 + b"three a\n" * 3
+
+    async def scenario() -> list[int]:
+        logs, index, _ = await stored(data, [18, 36], missing=1)
+        start = len(data) if backwards else 0
+        found = await search(logs, index, finder(" a", False, False), start, backwards, 100)
+        assert found.next is None
+        return [match.line for match in found.matches]
+
+    # Two newlines stand for what is missing.
+    assert sorted(asyncio.run(scenario())) == [1, 2, 3, 6, 7, 8]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_search_reads_ahead_but_no_more_than_it_has_read(
+    backwards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"".join(b"%05d\n" % number for number in range(1_000))
+    monkeypatch.setattr(log_blocks, "BLOCK", 60)
+    monkeypatch.setattr(log_blocks, "AHEAD", 600)
+    blobs = MemoryBlobs()
+
+    async def scenario(text: str) -> Reads:
+        logs, index, _ = await stored(data, range(0, len(data), 30), blobs=blobs)
+        reads = Reads(blobs, waits=10, waited_for=15)
+        start = len(data) if backwards else 0
+        async with asyncio.timeout(30):
+            await search(logs, index, finder(text, False, False), start, backwards, 1)
+        return reads
+
+    assert asyncio.run(scenario("none")).bytes == len(data)
+    assert asyncio.run(scenario("00999" if backwards else "00000")).number <= 6
 
 
 @pytest.mark.parametrize("text", ["", "a\nb", "x" * 1_001])

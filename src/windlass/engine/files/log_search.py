@@ -6,14 +6,15 @@ length of the text only, so nobody can keep a server busy with one.
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.log_segments import Logs
-from windlass.engine.files.log_index import LineIndex, bytes_of
+from windlass.engine.files.log_blocks import Block, blocks_after, blocks_before
+from windlass.engine.files.log_index import LineIndex
 
 SCAN_BYTES: Final = 128 * 1024 * 1024  # looked at in one call
-BLOCK: Final = 1024 * 1024  # of one step; a longer line is searched in parts
 LONGEST_TEXT: Final = 1_000  # bytes of what is searched for
 MEMORY: Final = 8 * 1024 * 1024  # that an expression may use
 AROUND: Final = 200  # bytes of the line that are shown before and after a match
@@ -37,13 +38,6 @@ class LogMatches(NamedTuple):
     matches: list[LogMatch]
     next: int | None
     scanned: int
-
-
-class Block(NamedTuple):
-    """Lines of a log from `offset` on, without a gap between them."""
-
-    offset: int
-    data: bytes
 
 
 def finder(text: str, is_regex: bool, ignore_case: bool) -> Find:
@@ -94,27 +88,28 @@ async def search(
     run = asyncio.get_running_loop().run_in_executor
     matches: list[LogMatch] = []
     scanned, position = 0, start
-    while scanned < SCAN_BYTES and len(matches) < limit:
-        try:
-            block = await (_block_before if backwards else _block_after)(logs, index, position)
-            if block is None:
-                return LogMatches(matches, None, scanned)
-            most = None if backwards else limit - len(matches)
-            found = await run(None, _matches, block, find, most)
-            first = await index.line_at(block.offset) if found else 0
-        except NotFound:
-            if not scanned:
-                raise
-            return LogMatches(matches, position, scanned)
-        scanned += len(block.data)
-        if backwards:
-            found = found[::-1][: limit - len(matches)]
-        matches += _numbered(found, block, first)
-        position = block.offset if backwards else block.offset + len(block.data)
-        if len(matches) == limit:
-            position = _beyond(matches[-1], block, backwards)
-    is_over = position <= 0 if backwards else position >= index.row.bytes
-    return LogMatches(matches, None if is_over else position, scanned)
+    reading = blocks_before if backwards else blocks_after
+    try:
+        async with aclosing(reading(logs, index, start)) as blocks:
+            async for block in blocks:
+                most = None if backwards else limit - len(matches)
+                found = await run(None, _matches, block, find, most)
+                first = await index.line_at(block.offset) if found else 0
+                scanned += len(block.data)
+                if backwards:
+                    found = found[::-1][: limit - len(matches)]
+                matches += _numbered(found, block, first)
+                position = block.offset + (0 if backwards else len(block.data))
+                if len(matches) == limit:
+                    position = _beyond(matches[-1], block, backwards)
+                if scanned >= SCAN_BYTES or len(matches) == limit:
+                    is_over = position <= 0 if backwards else position >= index.row.bytes
+                    return LogMatches(matches, None if is_over else position, scanned)
+    except NotFound:
+        if not scanned:
+            raise
+        return LogMatches(matches, position, scanned)
+    return LogMatches(matches, None, scanned)
 
 
 def _numbered(found: list[LogMatch], block: Block, first: int) -> Iterator[LogMatch]:
@@ -150,48 +145,3 @@ def _matches(block: Block, find: Find, limit: int | None) -> list[LogMatch]:
         )
         at = stop + 1
     return found
-
-
-async def _block_after(logs: Logs, index: LineIndex, start: int) -> Block | None:
-    """Returns the lines from `start` on, about so many bytes; none at the end of the log."""
-    data = bytearray()
-    for piece in _pieces(index, start):
-        if not piece.key:
-            if data:
-                break
-            start = piece.end
-            continue
-        begin = max(piece.start, start)
-        part = piece._replace(end=min(piece.end, begin + BLOCK - len(data)))
-        data += await bytes_of(logs, part, begin)
-        if len(data) >= BLOCK:
-            cut = data.rfind(b"\n") + 1
-            return Block(start, bytes(data[: cut or len(data)]))
-    return Block(start, bytes(data)) if data else None
-
-
-def _pieces(index: LineIndex, start: int) -> Iterator[Any]:
-    return iter(index.pieces[index.piece_at(start) :]) if start < index.row.bytes else iter(())
-
-
-async def _block_before(logs: Logs, index: LineIndex, end: int) -> Block | None:
-    """Returns the lines before `end`; none at the start of the log."""
-    if end <= 0:
-        return None
-    data, begin = b"", end
-    for number in range(index.piece_at(end - 1), -1, -1):
-        piece = index.pieces[number]
-        if not piece.key:
-            if data:
-                break
-            begin = end = piece.start
-            continue
-        low = max(piece.start, min(piece.end, end) - (BLOCK - len(data)))
-        part = piece._replace(end=min(piece.end, end))
-        data = await bytes_of(logs, part, low) + data
-        begin = end = low
-        if len(data) >= BLOCK:
-            cut = data.find(b"\n") + 1
-            cut = cut if 0 < cut < len(data) else 0
-            return Block(begin + cut, data[cut:])
-    return Block(begin, data) if data else None
