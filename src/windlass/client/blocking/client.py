@@ -242,7 +242,7 @@ class Client:
 
     def close(self) -> None:
         """Closes the connections and ends the thread."""
-        if self._thread.is_open:
+        if self._thread.begin_close():
             self.run(self._client.close())
         self._thread.close()
 
