@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 from windlass.client.errors import JobFailed, ResultTimeout
+from windlass.client.kept import Kept
 from windlass.client.service import LogChoice, Service
 from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
@@ -21,7 +22,7 @@ EXPLAIN_SECONDS = 5.0
 ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected", "skipped"})
 
 
-class AsyncJob(Generic[R_co]):
+class AsyncJob(Kept, Generic[R_co]):
     """A submitted job. Handles of one job are equal, also those of two clients of one server."""
 
     def __init__(self, service: Service, job: int) -> None:

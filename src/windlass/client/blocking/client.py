@@ -11,6 +11,7 @@ from windlass.client.blocking.in_thread import next_of, service_in_thread
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.client.builder import request_for
 from windlass.client.client import AsyncClient
+from windlass.client.kept import Kept
 from windlass.client.reconnect import RECONNECT_SECONDS
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
@@ -36,7 +37,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class Client:
+class Client(Kept):
     """One server, seen from blocking code, in any thread and also inside a running event loop.
 
     Its calls run in the event loop of a thread of its own, those of several threads at once.
@@ -225,6 +226,10 @@ class Client:
     def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
         """Cancels, retries or prioritizes all jobs that pass a filter; see `AsyncClient`."""
         return self.run(self._client.edit_many(action, where, **options))
+
+    def instead(self) -> str:
+        """Returns what another process uses in its place."""
+        return self._client.instead()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine of the asynchronous client to its end."""

@@ -10,8 +10,17 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 GOT_LIMIT = 80
-NOT_KNOWN: Final = object()  # what came is not known
 _LONGEST_INT_BITS = 256
+
+
+class _NotKnown:
+    """Its only value is the same after pickling: errors travel between processes of a program."""
+
+    def __reduce__(self) -> str:
+        return "NOT_KNOWN"
+
+
+NOT_KNOWN: Final = _NotKnown()  # what came is not known
 
 
 class WindlassError(Exception):
