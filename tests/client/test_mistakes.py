@@ -14,6 +14,7 @@ from windlass.client.transport import Answer, error_of
 add: Any = functions.add
 shell: Any = windlass.named("shell")
 task: Any = windlass.task
+retry: Any = windlass.Retry
 
 
 @pytest.fixture
@@ -44,6 +45,9 @@ class Shop:
         return number
 
 
+shop: Any = Shop()
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -59,7 +63,11 @@ class Shop:
         (lambda: shell.submit("ls"), "expected args of shell to be given by name, got"),
         (lambda: inside().submit(), "; define it with `def` at the top of a module, not as a"),
         (lambda: windlass.task(lambda: 1).submit(), "not as a lambda or inside a function"),
-        (lambda: Shop().order.submit(1), "; jobs call no methods: put @staticmethod above @windl"),
+        (
+            lambda: retry(60),
+            "expected message to be text; `after=60` says how long to wait, got 60",
+        ),
+        (lambda: shop.order.submit(1), "; jobs call no methods: put @staticmethod above @windl"),
         (lambda: functions.count_up.submit(3).result(), "; make a list of it"),
     ],
 )
