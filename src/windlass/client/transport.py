@@ -18,16 +18,15 @@ import msgspec
 from yarl import URL
 
 from windlass.domain.values.errors import (
-    NOT_KNOWN,
     Conflict,
     InvalidInput,
     NotFound,
     Overloaded,
     StoreUnavailable,
     TooManyRequests,
-    UnknownName,
     Unreachable,
     WindlassError,
+    read_invalid_input,
 )
 
 T = TypeVar("T")
@@ -367,11 +366,7 @@ def error_of(response: Answer) -> WindlassError:
     after = body.get("retry_after_ms")
     after = after if isinstance(after, int) else None
     if code == "invalid_input":
-        field, expected = body.get("field", "request"), body.get("expected", message)
-        got, hint = body.get("got", NOT_KNOWN), str(body.get("hint", ""))
-        if body.get("unknown"):
-            return UnknownName(str(field), str(got), str(expected), hint)
-        return InvalidInput(str(field), str(expected), got, hint)
+        return read_invalid_input(body)
     if response.status == 404 and "got" in body:
         return NotFound(str(body.get("field", "object")), body["got"], str(body.get("hint", "")))
     if response.status == 429:

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput, read_invalid_input
 from windlass.tasks.local_files import refuse_files
 from windlass.tasks.single import about_one
 from windlass.tasks.submitting import with_ids
@@ -60,6 +60,7 @@ class Current(msgspec.Struct, frozen=True):
     channel: Channel
     secrets: Mapping[str, str] = {}
     keys: set[str] = msgspec.field(default_factory=set)  # of the steps that it has used
+    unmet: list[str] = []  # the keys of waits that have ended this attempt by `Suspended`
     folders: list[Path] = []  # those that this process has made for it: one at most
 
     def progress(
@@ -158,7 +159,7 @@ def _children(answer: Answer) -> list[int]:
         return msgspec.json.decode(answer.body, type=SubmitReply).ids
     error = msgspec.json.decode(answer.body)["error"]
     if "field" in error and "expected" in error:
-        raise InvalidInput(error["field"], error["expected"], error.get("got"))
+        raise read_invalid_input(error)
     raise Conflict(error["code"], error["message"], error.get("retry_after_ms"))
 
 

@@ -6,8 +6,8 @@ are values in an answer, never errors.
 
 import math
 import reprlib
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 GOT_LIMIT = 80
 _LONGEST_INT_BITS = 256
@@ -91,6 +91,15 @@ class UnknownName(InvalidInput):
 
     def details(self) -> dict[str, object]:
         return {**super().details(), "unknown": True}
+
+
+def read_invalid_input(error: Mapping[str, Any]) -> InvalidInput:
+    """Returns the error that `describe` has written."""
+    field, hint = str(error.get("field", "request")), str(error.get("hint", ""))
+    expected, got = str(error.get("expected", error["message"])), error.get("got", NOT_KNOWN)
+    if error.get("unknown"):
+        return UnknownName(field, str(got), expected, hint)
+    return InvalidInput(field, expected, got, hint)
 
 
 class Conflict(WindlassError):
