@@ -108,7 +108,8 @@ class Server(asyncio.Protocol):
                         waiting.set_result(order)
                 elif isinstance(order, Stop) and (task := tasks.get(order.seq)) is not None:
                     self._stopped.add(order.seq)
-                    task.cancel()
+                    # Not at once: a task that has not begun would end without a report.
+                    self._loop.call_soon(task.cancel)
 
     def stacks_of(self, seq: int) -> list[StackThread] | None:
         """Returns where the call is; another thread asks, for the loop may be held up."""
@@ -135,6 +136,8 @@ class Server(asyncio.Protocol):
             if not found.is_async:
                 raise Unfit(f"expected {call.function} to be an async function, as it was before")
             args, kwargs = found.arguments(call)
+            if seq in self._stopped:
+                raise Canceled
             value = await found.function(*args, **kwargs)
             refuse_caught(job)
             report: Report = ended(call, found, value)
