@@ -1,4 +1,4 @@
-"""Questions with types, and functions that went on although they had to wait."""
+"""Questions with types, and mistakes in functions that wait and report."""
 
 import asyncio
 from collections.abc import Iterator
@@ -49,6 +49,16 @@ async def gathers_exceptions() -> str:
 
 
 @windlass.task
+def says_too_much(size: int) -> None:
+    windlass.current().progress("x" * size)
+
+
+@windlass.task
+def shows_an_object() -> None:
+    windlass.current().progress(0, total=3, text=object())  # type: ignore[arg-type]
+
+
+@windlass.task
 def names_no_step() -> None:
     windlass.step(print, 1)  # type: ignore[arg-type]
 
@@ -92,6 +102,14 @@ def test_a_function_that_catches_its_wait_and_goes_on_fails(
     ) as told:
         client.submit(task).result(timeout=PATIENCE)
     assert "catch Exception, not BaseException" in str(told.value)
+
+
+def test_progress_that_no_server_takes_is_refused_where_it_is_told(client: windlass.Client) -> None:
+    client.submit(says_too_much, 4_094).result(timeout=PATIENCE)
+    with pytest.raises(windlass.JobFailed, match="progress to be at most 4096 bytes as JSON, got"):
+        client.submit(says_too_much, 4_095).result(timeout=PATIENCE)
+    with pytest.raises(windlass.JobFailed, match="progress to be a JSON value, got Encoding obj"):
+        client.submit(shows_an_object).result(timeout=PATIENCE)
 
 
 def test_a_step_without_a_name_is_answered_with_how_to_write_it(client: windlass.Client) -> None:

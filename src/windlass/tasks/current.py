@@ -17,6 +17,7 @@ from windlass.tracing.current import current_trace, with_trace
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 SCRATCH: Final = b"scratch"  # what a job asks its agent for
+PROGRESS_LIMIT: Final = 4_096  # bytes as JSON, as servers take them
 JOBS: Final = "jobs"  # what an agent is asked for, unless something else is said
 
 
@@ -72,6 +73,7 @@ class Current(msgspec.Struct, frozen=True):
         """
         if total is not None or text is not None:
             value = {"done": value, "total": total, "text": text}
+        _check_progress(value)
         self.channel.progress(self.seq, value)
 
     def heartbeat(self) -> None:
@@ -146,6 +148,16 @@ class Current(msgspec.Struct, frozen=True):
         """Raises `Canceled` if the job must stop."""
         if self.canceled:
             raise Canceled
+
+
+def _check_progress(value: object) -> None:
+    """Refuses here what the server would refuse, where nobody would hear of it."""
+    try:
+        size = len(msgspec.json.encode(value))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInput("progress", "a JSON value", str(error)) from None
+    if size > PROGRESS_LIMIT:
+        raise InvalidInput("progress", f"at most {PROGRESS_LIMIT} bytes as JSON", f"{size} bytes")
 
 
 def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:
