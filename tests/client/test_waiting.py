@@ -120,12 +120,17 @@ def test_times_to_wait_have_every_form_of_a_duration(client: windlass.Client) ->
 
 def test_gather_says_how_to_give_it_a_list(client: windlass.Client) -> None:
     jobs: Any = client.map(functions.add, [1, 2], [3, 4])
-    with pytest.raises(windlass.InvalidInput, match=r"gather\(\*jobs\), got list"):
+    with pytest.raises(windlass.InvalidInput, match=r"got list; .* as gather\(\*jobs\)"):
         windlass.gather(jobs, timeout=60)
     with pytest.raises(windlass.InvalidInput, match="got int"):
         asyncio.run(windlass.gather_async(jobs[0].id))
     with pytest.raises(windlass.InvalidInput, match=r"handles of jobs.*got int"):
         list(windlass.as_completed([jobs[0].id]))
+    with pytest.raises(windlass.InvalidInput, match="got JobHandle; use gather$"):
+        asyncio.run(windlass.gather_async(jobs[0]))
+    later: Any = jobs[0].asynchronous
+    with pytest.raises(windlass.InvalidInput, match="got AsyncJob; use as_completed_async$"):
+        list(windlass.as_completed([later]))
     name: Any = "7/cancel"
     with pytest.raises(windlass.InvalidInput, match="the id of a job, a number, got 7/cancel"):
         client.job(name)
