@@ -126,10 +126,10 @@ def test_gather_says_how_to_give_it_a_list(client: windlass.Client) -> None:
         asyncio.run(windlass.gather_async(jobs[0].id))
     with pytest.raises(windlass.InvalidInput, match=r"handles of jobs.*got int"):
         list(windlass.as_completed([jobs[0].id]))
-    with pytest.raises(windlass.InvalidInput, match="got JobHandle; use gather$"):
+    with pytest.raises(windlass.InvalidInput, match=r"got JobHandle; use gather$"):
         asyncio.run(windlass.gather_async(jobs[0]))
     later: Any = jobs[0].asynchronous
-    with pytest.raises(windlass.InvalidInput, match="got AsyncJob; use as_completed_async$"):
+    with pytest.raises(windlass.InvalidInput, match=r"got AsyncJob; use as_completed_async$"):
         list(windlass.as_completed([later]))
     name: Any = "7/cancel"
     with pytest.raises(windlass.InvalidInput, match="the id of a job, a number, got 7/cancel"):
