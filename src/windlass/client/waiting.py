@@ -96,7 +96,7 @@ async def gather_async(
             if end.state == "completed":
                 results[id(job)] = await job.value_of(end)
                 continue
-            failed = JobFailed(end)
+            failed = await job.failure_of(end)
             if not return_exceptions:
                 raise failed
             results[id(job)] = failed
