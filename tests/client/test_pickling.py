@@ -4,7 +4,10 @@ import asyncio
 import copy
 import dataclasses
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +76,36 @@ def test_a_handle_of_async_code_is_not_pickled_either(client: windlass.Client) -
         return str(told.value)
 
     assert "client.job(id)" in asyncio.run(refused())
+
+
+PROGRAM = """
+import multiprocessing
+import windlass
+
+
+class Busy(Exception):
+    pass
+
+
+@windlass.task(retries=1, retry_on=Busy)
+def add(left: int, right: int) -> int:
+    return left + right
+
+
+def describe(number: int) -> list[object]:
+    job = add.job(number, 1)
+    return [job.args["function"], list(job.retry_on), add(number, 1)]
+
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.apply(describe, (1,)), pool.apply(add, (1, 2)), describe(1))
+"""
+
+
+def test_tasks_of_a_program_have_one_name_in_all_its_processes(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(PROGRAM)
+    words = [sys.executable, "shop.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    one = "['shop:add', ['shop.Busy'], 2]"
+    assert (done.stdout.strip(), done.stderr) == (f"{one} 3 {one}", "")

@@ -12,7 +12,7 @@ import msgspec
 
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
-from windlass.domain.tasks.main_module import name_of_main
+from windlass.domain.tasks.main_module import MAIN, importable_name, name_of_main
 from windlass.domain.values.errors import NOT_KNOWN, InvalidInput, shorten
 from windlass.tasks.local_files import MADE, with_files
 from windlass.tasks.submitting import Submits
@@ -241,7 +241,7 @@ def _register(name: str, made: Task[..., Any]) -> None:
 
 def _place(function: Callable[..., Any]) -> tuple[str, str]:
     module = function.__module__
-    return (name_of_main() or module) if module == "__main__" else module, function.__qualname__
+    return importable_name(module) or module, function.__qualname__
 
 
 def named_tasks() -> Mapping[str, Task[..., Any]]:
@@ -276,7 +276,7 @@ def path_of(function: Callable[..., Any]) -> str:
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     hint = "define it with `def` at the top of a module, not as a lambda or inside a function"
-    if module == "__main__":
+    if module in MAIN:
         module = name_of_main()
         if module is None and name and "<" not in name:
             hint = "move it from the prompt, notebook or script into a module such as tasks.py"
