@@ -114,12 +114,14 @@ async def wait_for_async(
 
 
 @overload
+def ask(question: str, *, timeout: DurationLike | None = None, key: str | None = None) -> str: ...
+@overload
 def ask(
     question: str, schema: type[T], *, timeout: DurationLike | None = None, key: str | None = None
 ) -> T: ...
 @overload
 def ask(
-    question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
+    question: str, schema: Any, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any: ...
 def ask(
     question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
@@ -139,11 +141,15 @@ def ask(
 
 @overload
 async def ask_async(
+    question: str, *, timeout: DurationLike | None = None, key: str | None = None
+) -> str: ...
+@overload
+async def ask_async(
     question: str, schema: type[T], *, timeout: DurationLike | None = None, key: str | None = None
 ) -> T: ...
 @overload
 async def ask_async(
-    question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
+    question: str, schema: Any, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any: ...
 async def ask_async(
     question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
