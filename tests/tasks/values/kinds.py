@@ -156,6 +156,12 @@ class Lossy(pydantic.BaseModel):
     secret: str = pydantic.Field(default="", exclude=True)
 
 
+class Binary(pydantic.BaseModel):
+    """Writes bytes as text."""
+
+    data: bytes
+
+
 class Text(str):
     """Text of a class of its own."""
 

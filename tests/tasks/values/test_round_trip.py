@@ -75,6 +75,7 @@ EXAMPLES: list[tuple[Any, Any]] = [
     (Rights, Rights.READ | Rights.WRITE),
     (dict[Color, int], {Color.BLUE: 1}),
     (dict[int, str], {1: "a", -2: "b"}),
+    (dict[Order, int], {Order(1, datetime(2026, 1, 31, 8, tzinfo=UTC)): 1}),
     (dict[tuple[int, str], bytes], {(1, "a"): b"\x00"}),
     (dict[date, int], {date(2026, 1, 31): 1}),
     (datetime, TWICE),
