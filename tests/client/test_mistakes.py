@@ -1,6 +1,8 @@
 """Mistakes of people who come from other queues, or mistype: the message says what to write."""
 
+import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from windlass.client.transport import Answer, error_of
 add: Any = functions.add
 shell: Any = windlass.named("shell")
 task: Any = windlass.task
+retry: Any = windlass.Retry
 
 
 @pytest.fixture
@@ -29,6 +32,22 @@ def inside() -> Any:
     return nested
 
 
+def at_the_prompt() -> Any:
+    def typed() -> None: ...
+
+    typed.__module__, typed.__qualname__ = "__main__", "typed"
+    return windlass.task(typed)
+
+
+class Shop:
+    @windlass.task
+    def order(self, number: int) -> int:
+        return number
+
+
+shop: Any = Shop()
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -44,6 +63,11 @@ def inside() -> Any:
         (lambda: shell.submit("ls"), "expected args of shell to be given by name, got"),
         (lambda: inside().submit(), "; define it with `def` at the top of a module, not as a"),
         (lambda: windlass.task(lambda: 1).submit(), "not as a lambda or inside a function"),
+        (
+            lambda: retry(60),
+            "expected message to be text; `after=60` says how long to wait, got 60",
+        ),
+        (lambda: shop.order.submit(1), "; jobs call no methods: put @staticmethod above @windl"),
         (lambda: functions.count_up.submit(3).result(), "; make a list of it"),
     ],
 )
@@ -53,6 +77,14 @@ def test_a_mistake_is_answered_with_what_to_write(
     with pytest.raises(windlass.WindlassError) as refused:
         call()
     assert said in str(refused.value)
+
+
+def test_a_function_at_the_prompt_or_in_a_notebook_is_answered_with_where_to_put_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    with pytest.raises(windlass.InvalidInput, match=r"notebook or script into a module such as"):
+        at_the_prompt().submit()
 
 
 @pytest.mark.parametrize(

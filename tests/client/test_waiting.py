@@ -118,14 +118,43 @@ def test_times_to_wait_have_every_form_of_a_duration(client: windlass.Client) ->
     job.cancel()
 
 
+def test_a_job_that_was_aborted_says_what_failed_before_it(client: windlass.Client) -> None:
+    allowed = client.submit(functions.fail.options(allow_failure=True), "harmless")
+    broken = client.submit(functions.fail, "broken")
+    chord = client.submit(functions.double.options(after=[allowed, broken]), 1)
+    last = client.submit(functions.double, chord.output)
+    for job in (chord, last):
+        with pytest.raises(
+            windlass.JobFailed, match=r"Dependency .*; job .* failed: .*broken"
+        ) as told:
+            job.result(timeout=60)
+        assert told.value.job.state == "aborted"
+        assert told.value.origin is not None
+        assert told.value.origin.id == broken.id
+        assert told.value.exception_type == "ValueError"
+        assert "in fail" in (told.value.traceback or "")
+        short = f"JobFailed(job {job.id} aborted: job {broken.id} failed: ValueError: broken)"
+        assert repr(told.value) == short
+    with pytest.raises(windlass.JobFailed, match="broken"):
+        windlass.gather(last, timeout=60)
+    (again,) = windlass.gather(last, timeout=60, return_exceptions=True)
+    assert isinstance(again, windlass.JobFailed)
+    assert repr(again) == short
+
+
 def test_gather_says_how_to_give_it_a_list(client: windlass.Client) -> None:
     jobs: Any = client.map(functions.add, [1, 2], [3, 4])
-    with pytest.raises(windlass.InvalidInput, match=r"gather\(\*jobs\), got list"):
+    with pytest.raises(windlass.InvalidInput, match=r"got list; .* as gather\(\*jobs\)"):
         windlass.gather(jobs, timeout=60)
     with pytest.raises(windlass.InvalidInput, match="got int"):
         asyncio.run(windlass.gather_async(jobs[0].id))
     with pytest.raises(windlass.InvalidInput, match=r"handles of jobs.*got int"):
         list(windlass.as_completed([jobs[0].id]))
+    with pytest.raises(windlass.InvalidInput, match=r"got JobHandle; use gather$"):
+        asyncio.run(windlass.gather_async(jobs[0]))
+    later: Any = jobs[0].asynchronous
+    with pytest.raises(windlass.InvalidInput, match=r"got AsyncJob; use as_completed_async$"):
+        list(windlass.as_completed([later]))
     name: Any = "7/cancel"
     with pytest.raises(windlass.InvalidInput, match="the id of a job, a number, got 7/cancel"):
         client.job(name)

@@ -234,3 +234,14 @@ def test_schedules_start_their_slots(windlass: Any) -> None:
     assert windlass.advance("1d") == 1
     assert windlass.advance("2d") == 2
     assert [job.state for job in windlass.jobs()] == ["completed"] * 3
+
+
+def test_async_code_waits_for_jobs_that_run_meanwhile(windlass: Any) -> None:
+    async def view() -> list[Any]:
+        one = await add.submit_async(1, 2)
+        many = await double.map_async([1, 2])
+        here = await where.submit_async()
+        return [await one.result(), await w.gather_async(*many), await here.result()]
+
+    assert asyncio.run(view()) == [3, [2, 4], True]
+    assert windlass.drain() == 0

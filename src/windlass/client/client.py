@@ -14,6 +14,7 @@ import msgspec
 
 from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for, submission
 from windlass.client.handles import AsyncJob
+from windlass.client.kept import Kept
 from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
 from windlass.client.resources.bulk import edit_parts
 from windlass.client.resources.schedules import Planning, split_reference
@@ -60,7 +61,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class AsyncClient:
+class AsyncClient(Kept):
     """One server, seen from a program with an event loop.
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
@@ -333,6 +334,10 @@ class AsyncClient:
         `options` are `reason`, `adjustment`, and `dry_run`, which only counts them.
         """
         return await edit_parts(self.service, action, where, options)
+
+    def instead(self) -> str:
+        """Returns what another process uses in its place."""
+        return "make one in each process, of the same server or file"
 
     async def open(self) -> None:
         """Opens the connections; the first call does so too."""

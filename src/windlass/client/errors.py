@@ -30,21 +30,25 @@ class JobFailed(WindlassError):
     """A job ended without a result.
 
     `job` tells everything about it. If its function raised, `exception` has type, message,
-    traceback and cause.
+    traceback and cause. A job that was aborted never ran: `origin` is the job that failed, which
+    it depends on directly or through others, and `exception` is that of the origin.
     """
 
     code = "job_failed"
 
-    def __init__(self, job: Job) -> None:
-        super().__init__(job)
+    def __init__(self, job: Job, origin: Job | None = None) -> None:
+        super().__init__(job, origin)
         self.job = job
-        self.exception = None if job.failure is None else job.failure.exception
+        self.origin = origin
+        failure = (origin or job).failure
+        self.exception = None if failure is None else failure.exception
         if self.exception is not None:
             self.__cause__ = RemoteTraceback(self.exception)
 
     @property
     def message(self) -> str:
-        return f"job {self.job.id} {self.job.state}: {self.job.reason or 'no reason given'}"
+        told = _ended(self.job)
+        return told if self.origin is None else f"{told}; {_ended(self.origin)}"
 
     @property
     def exception_type(self) -> str | None:
@@ -67,7 +71,10 @@ class JobFailed(WindlassError):
         return None if self.exception is None else self.exception.cause
 
     def __repr__(self) -> str:
-        what = self.job.reason if self.exception is None else _in_short(self.exception)
+        ran = self.origin or self.job
+        what = ran.reason if self.exception is None else _in_short(self.exception)
+        if self.origin is not None:
+            what = f"job {ran.id} {ran.state}: {what}"
         return f"JobFailed(job {self.job.id} {self.job.state}: {what})"
 
 
@@ -102,6 +109,10 @@ class ResultTimeout(WaitTimeout):
     def __init__(self, message: str, jobs: Sequence[int] = ()) -> None:
         super().__init__(message)
         self.jobs = list(jobs)
+
+
+def _ended(job: Job) -> str:
+    return f"job {job.id} {job.state}: {job.reason or 'no reason given'}"
 
 
 def _named(job: Job) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 from windlass.client.errors import JobFailed, ResultTimeout
+from windlass.client.kept import Kept
 from windlass.client.service import LogChoice, Service
 from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
@@ -18,10 +19,13 @@ R_co = TypeVar("R_co", covariant=True)
 
 WAIT_SECONDS = 30.0
 EXPLAIN_SECONDS = 5.0
+MOST_STEPS = 50  # between a job that was aborted and the one that failed
+MOST_ASKED = 10  # jobs that one of these needed and that did not complete
+FAILED = frozenset({"failed", "canceled", "aborted", "rejected"})
 ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected", "skipped"})
 
 
-class AsyncJob(Generic[R_co]):
+class AsyncJob(Kept, Generic[R_co]):
     """A submitted job. Handles of one job are equal, also those of two clients of one server."""
 
     def __init__(self, service: Service, job: int) -> None:
@@ -71,12 +75,16 @@ class AsyncJob(Generic[R_co]):
         """Returns the job's result; raises `JobFailed` if it did not complete."""
         job = self._completed or await self.wait(timeout)
         if job.state != "completed":
-            raise JobFailed(job)
+            raise await self.failure_of(job)
         return await self.value_of(job)
 
     async def value_of(self, job: Job) -> R_co:
         """Returns the result of the job, which has completed."""
         return cast("R_co", await read_result(self._service, job))
+
+    async def failure_of(self, job: Job) -> JobFailed:
+        """Returns the error for the job, which has ended without a result."""
+        return JobFailed(job, await _origin(self._service, job))
 
     def note_end(self, job: Job) -> None:
         """Keeps the job as a list shows it, so that `result` need not ask the server."""
@@ -151,6 +159,25 @@ class AsyncJob(Generic[R_co]):
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"
+
+
+async def _origin(service: Service, job: Job) -> Job | None:
+    """Returns the job whose failure aborted this one, if it was aborted and that is known."""
+    found = job
+    try:
+        for _ in range(MOST_STEPS):
+            if found.state != "aborted":
+                return None if found is job else found
+            known = found.dependencies or (await service.job(found.id)).dependencies
+            missed = [one.job for one in known if one.state in FAILED and not one.any_end]
+            needed = [await service.job(one) for one in missed[:MOST_ASKED]]
+            blamed = [one for one in needed if not one.allow_failure]
+            if not blamed:
+                return None
+            found = blamed[0]
+    except WindlassError:
+        return None  # What is known already is told all the same.
+    return None
 
 
 async def why_waiting(service: Service, job: int) -> str:

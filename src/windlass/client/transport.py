@@ -18,16 +18,15 @@ import msgspec
 from yarl import URL
 
 from windlass.domain.values.errors import (
-    NOT_KNOWN,
     Conflict,
     InvalidInput,
     NotFound,
     Overloaded,
     StoreUnavailable,
     TooManyRequests,
-    UnknownName,
     Unreachable,
     WindlassError,
+    read_invalid_input,
 )
 
 T = TypeVar("T")
@@ -176,8 +175,9 @@ class Transport:
 
     async def _stream(self, path: str, query: Mapping[str, Any] | None) -> AsyncIterator[bytes]:
         limit = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
+        session = await self._session()
         try:
-            async with (await self._session()).get(
+            async with session.get(
                 self._url(path, query), headers=self._headers(), timeout=limit,
                 allow_redirects=False, proxy=self._proxies[self.server],
             ) as response:  # fmt: skip
@@ -186,7 +186,7 @@ class Transport:
                 async for chunk in response.content.iter_any():
                     yield chunk
         except (aiohttp.ClientError, TimeoutError) as error:
-            unreachable = self._unreachable(error)
+            unreachable = self._unreachable(error, session)
             self._turn_to_next()
             raise unreachable from error
 
@@ -256,15 +256,16 @@ class Transport:
         while True:
             tries_left -= 1
             data = _as_file(content) if isinstance(content, bytes) else content
+            session = await self._session()
             try:
-                async with (await self._session()).request(
+                async with session.request(
                     method, self._url(path, query), data=data, timeout=limit,
                     headers=self._headers() | {"Content-Type": kind}, allow_redirects=False,
                     proxy=self._proxies[self.server],
                 ) as response:  # fmt: skip
                     return Answer(response.status, await response.read(), response.headers)
             except (aiohttp.ClientError, TimeoutError) as error:
-                unreachable = self._unreachable(error)
+                unreachable = self._unreachable(error, session)
                 self._turn_to_next()
                 # Only a request that no server received may go to another one.
                 if unreachable.sent or not tries_left:
@@ -288,7 +289,10 @@ class Transport:
     def _headers(self) -> dict[str, str]:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
-    def _unreachable(self, error: Exception) -> Unreachable:
+    def _unreachable(self, error: Exception, session: aiohttp.ClientSession) -> Unreachable:
+        """Returns what a failed call means; raises `Conflict` if its own client was closed."""
+        if session.closed:
+            raise Conflict("client_closed", "this client was closed during the call") from error
         if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             return Unreachable(f"lost the server at {self.server}: {_why(error)}", sent=True)
         if isinstance(error, aiohttp.ClientSSLError):
@@ -362,11 +366,7 @@ def error_of(response: Answer) -> WindlassError:
     after = body.get("retry_after_ms")
     after = after if isinstance(after, int) else None
     if code == "invalid_input":
-        field, expected = body.get("field", "request"), body.get("expected", message)
-        got, hint = body.get("got", NOT_KNOWN), str(body.get("hint", ""))
-        if body.get("unknown"):
-            return UnknownName(str(field), str(got), str(expected), hint)
-        return InvalidInput(str(field), str(expected), got, hint)
+        return read_invalid_input(body)
     if response.status == 404 and "got" in body:
         return NotFound(str(body.get("field", "object")), body["got"], str(body.get("hint", "")))
     if response.status == 429:

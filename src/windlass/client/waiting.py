@@ -45,8 +45,7 @@ def gather(
     """
     if not handles:
         return []
-    for handle in handles:
-        _check_handle(handle)
+    _check_handles(handles, JobHandle, "gather")
     jobs = [handle.asynchronous for handle in handles]
     owner = _one_client(handles)
     return owner.run(gather_async(*jobs, timeout=timeout, return_exceptions=return_exceptions))
@@ -62,8 +61,7 @@ def as_completed(
     given = list(handles)
     if not given:
         return
-    for handle in given:
-        _check_handle(handle)
+    _check_handles(given, JobHandle, "as_completed")
     owner = _one_client(given)
     by_job = {id(handle.asynchronous): handle for handle in given}
     ended = as_completed_async([handle.asynchronous for handle in given], timeout)
@@ -92,14 +90,13 @@ async def gather_async(
     """Does what `gather` does, for async code."""
     until: Until = "all" if return_exceptions else "failure"
     results: dict[int, Any] = {}
-    for job in jobs:
-        _check_handle(job)
+    _check_handles(jobs, AsyncJob, "gather_async")
     async with aclosing(_ended(jobs, wait_seconds(timeout), until)) as ends:
         async for job, end in ends:
             if end.state == "completed":
                 results[id(job)] = await job.value_of(end)
                 continue
-            failed = JobFailed(end)
+            failed = await job.failure_of(end)
             if not return_exceptions:
                 raise failed
             results[id(job)] = failed
@@ -110,7 +107,9 @@ async def as_completed_async(
     jobs: Iterable[AsyncJob[R]], timeout: DurationLike | None = None
 ) -> AsyncGenerator[AsyncJob[R], None]:
     """Does what `as_completed` does, for async code."""
-    async with aclosing(_ended(list(jobs), wait_seconds(timeout), "any")) as ends:
+    given = list(jobs)
+    _check_handles(given, AsyncJob, "as_completed_async")
+    async with aclosing(_ended(given, wait_seconds(timeout), "any")) as ends:
         async for job, end in ends:
             job.note_end(end)
             yield job
@@ -188,11 +187,18 @@ async def _timed_out(
     return ResultTimeout(message, ids)
 
 
-def _check_handle(given: object) -> None:
+def _check_handles(given: Sequence[object], kind: type, call: str) -> None:
     """Refuses a list of jobs where the jobs themselves are expected, and other mistakes."""
-    if not isinstance(given, JobHandle | AsyncJob):
-        expected = "handles of jobs; gather takes those of a list as gather(*jobs)"
-        raise InvalidInput("jobs", expected, type(given).__name__)
+    for one in given:
+        if isinstance(one, kind):
+            continue
+        hint = "those of a list are given as gather(*jobs)" if isinstance(one, list) else ""
+        if isinstance(one, JobHandle | AsyncJob):
+            other = call.removesuffix("_async") if call.endswith("_async") else f"{call}_async"
+            hint = f"use {other}"
+        raise InvalidInput(
+            f"jobs of {call}", f"handles of jobs ({kind.__name__})", type(one).__name__, hint
+        )
 
 
 def _one_client(handles: Sequence[JobHandle[Any]]) -> Runs:

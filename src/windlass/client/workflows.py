@@ -7,6 +7,7 @@ import msgspec
 
 from windlass.client.errors import ResultTimeout, WorkflowFailed
 from windlass.client.handles import WAIT_SECONDS, why_waiting
+from windlass.client.kept import Kept
 from windlass.client.service import Service
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WaitTimeout, WindlassError
@@ -21,7 +22,7 @@ FAILED = ("failed", "rejected", "canceled")
 OPEN = ("queued", "assigned", "running", "retrying", "blocked")
 
 
-class AsyncWorkflow:
+class AsyncWorkflow(Kept):
     """A submitted workflow. Handles of one workflow are equal, as those of a job are."""
 
     def __init__(self, service: Service, workflow: int) -> None:

@@ -21,6 +21,7 @@ from windlass.executors.python.job import Job, done_result, failed_result
 from windlass.executors.python.messages import Answer, Ask, Call, Done, Failed
 from windlass.ports.executor import JobContext, Result
 from windlass.tasks.current import JOBS, Current, enter
+from windlass.tasks.steps import refuse_caught
 
 HandOver = Callable[[Callable[[], Done | Failed]], Awaitable[Done | Failed]]
 
@@ -145,6 +146,7 @@ def _run(call: Call, channel: _Channel, functions: Functions) -> Done | Failed:
         value: Any = found.function(*args, **kwargs)
         if found.is_async:
             value = run_async(value)
+        refuse_caught(job)
     except KeyboardInterrupt:
         raise  # it is meant for the program
     except BaseException as error:

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput, read_invalid_input
 from windlass.tasks.local_files import refuse_files
 from windlass.tasks.single import about_one
 from windlass.tasks.submitting import with_ids
@@ -17,6 +17,7 @@ from windlass.tracing.current import current_trace, with_trace
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 SCRATCH: Final = b"scratch"  # what a job asks its agent for
+PROGRESS_LIMIT: Final = 4_096  # bytes as JSON, as servers take them
 JOBS: Final = "jobs"  # what an agent is asked for, unless something else is said
 
 
@@ -60,6 +61,7 @@ class Current(msgspec.Struct, frozen=True):
     channel: Channel
     secrets: Mapping[str, str] = {}
     keys: set[str] = msgspec.field(default_factory=set)  # of the steps that it has used
+    unmet: list[str] = []  # the keys of waits that have ended this attempt by `Suspended`
     folders: list[Path] = []  # those that this process has made for it: one at most
 
     def progress(
@@ -71,6 +73,7 @@ class Current(msgspec.Struct, frozen=True):
         """
         if total is not None or text is not None:
             value = {"done": value, "total": total, "text": text}
+        _check_progress(value)
         self.channel.progress(self.seq, value)
 
     def heartbeat(self) -> None:
@@ -147,6 +150,16 @@ class Current(msgspec.Struct, frozen=True):
             raise Canceled
 
 
+def _check_progress(value: object) -> None:
+    """Refuses here what the server would refuse, where nobody would hear of it."""
+    try:
+        size = len(msgspec.json.encode(value))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInput("progress", "a JSON value", str(error)) from None
+    if size > PROGRESS_LIMIT:
+        raise InvalidInput("progress", f"at most {PROGRESS_LIMIT} bytes as JSON", f"{size} bytes")
+
+
 def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:
     refuse_files(jobs)
     ready = with_trace([with_ids(job) for job in jobs], current_trace())
@@ -158,7 +171,7 @@ def _children(answer: Answer) -> list[int]:
         return msgspec.json.decode(answer.body, type=SubmitReply).ids
     error = msgspec.json.decode(answer.body)["error"]
     if "field" in error and "expected" in error:
-        raise InvalidInput(error["field"], error["expected"], error.get("got"))
+        raise read_invalid_input(error)
     raise Conflict(error["code"], error["message"], error.get("retry_after_ms"))
 
 

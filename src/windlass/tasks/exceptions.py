@@ -5,6 +5,7 @@ import traceback
 from typing import Final
 
 from windlass.domain.lifecycle.failures import ExceptionInfo
+from windlass.domain.tasks.main_module import MAIN
 
 MESSAGE_LIMIT: Final = 2_000
 TRACEBACK_LIMIT: Final = 8_000
@@ -29,7 +30,8 @@ def type_name(kind: type[BaseException]) -> str:
     name = kind.__qualname__
     if is_public(kind):
         return f"windlass.{name}"
-    return name if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{name}"
+    own = kind.__module__ == "builtins" or kind.__module__ in MAIN
+    return name if own else f"{kind.__module__}.{name}"
 
 
 def is_public(kind: type) -> bool:

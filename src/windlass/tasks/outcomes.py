@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 
 
@@ -13,6 +14,9 @@ class Retry(Exception):
     """
 
     def __init__(self, message: str = "", *, after: float | str | timedelta | None = None) -> None:
+        if not isinstance(message, str):
+            expected = f"text; `after={message!r}` says how long to wait"
+            raise InvalidInput("message", expected, message)
         super().__init__(*([message] if message else []))
         if isinstance(after, timedelta):
             after = after.total_seconds()

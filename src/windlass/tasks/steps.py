@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, InvalidInput, WaitTimeout
+from windlass.domain.values.errors import (
+    Conflict,
+    InvalidInput,
+    WaitTimeout,
+    read_invalid_input,
+)
 from windlass.domain.values.quantities import DurationLike, parse_duration_ms
 from windlass.tasks.current import Answer, Canceled, Current, current, find_current
 from windlass.tasks.local_files import LocalFile
@@ -84,12 +89,12 @@ async def step_async(key: str, function: Callable[..., Any], /, *args: Any, **kw
 
 def sleep(duration: DurationLike, *, key: str | None = None) -> None:
     """Waits for some seconds, or a duration such as "1d", without holding a slot."""
-    _outcome(*_asked(_sleep(duration, key)))
+    _asked(_sleep(duration, key))
 
 
 async def sleep_async(duration: DurationLike, *, key: str | None = None) -> None:
     """Does the same in async functions."""
-    _outcome(*await _asked_async(_sleep(duration, key)))
+    await _asked_async(_sleep(duration, key))
 
 
 def wait_for(signal: str, *, timeout: DurationLike | None = None, key: str | None = None) -> Any:
@@ -98,23 +103,25 @@ def wait_for(signal: str, *, timeout: DurationLike | None = None, key: str | Non
     It gets the oldest signal of this name in the job's namespace that was sent after the job was
     submitted and that no earlier wait of the job has returned.
     """
-    return _outcome(*_asked(_wait_for(signal, timeout, key)))
+    return _asked(_wait_for(signal, timeout, key))
 
 
 async def wait_for_async(
     signal: str, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any:
     """Does the same in async functions."""
-    return _outcome(*await _asked_async(_wait_for(signal, timeout, key)))
+    return await _asked_async(_wait_for(signal, timeout, key))
 
 
+@overload
+def ask(question: str, *, timeout: DurationLike | None = None, key: str | None = None) -> str: ...
 @overload
 def ask(
     question: str, schema: type[T], *, timeout: DurationLike | None = None, key: str | None = None
 ) -> T: ...
 @overload
 def ask(
-    question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
+    question: str, schema: Any, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any: ...
 def ask(
     question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
@@ -124,23 +131,36 @@ def ask(
     `schema` is a type, such as `bool` or a dataclass, or a JSON Schema as a dict. An answer that
     does not fit is refused, and the job goes on waiting.
     """
-    return _typed(schema, _outcome(*_asked(_question(question, schema, timeout, key))))
+    asked = _question(question, schema, timeout, key)
+    while True:
+        value, why = _typed(schema, _asked(asked))
+        if why is None:
+            return value
+        asked = _again(asked, question, why)
 
 
+@overload
+async def ask_async(
+    question: str, *, timeout: DurationLike | None = None, key: str | None = None
+) -> str: ...
 @overload
 async def ask_async(
     question: str, schema: type[T], *, timeout: DurationLike | None = None, key: str | None = None
 ) -> T: ...
 @overload
 async def ask_async(
-    question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
+    question: str, schema: Any, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any: ...
 async def ask_async(
     question: str, schema: Any = str, *, timeout: DurationLike | None = None, key: str | None = None
 ) -> Any:
     """Does the same in async functions."""
     asked = _question(question, schema, timeout, key)
-    return _typed(schema, _outcome(*await _asked_async(asked)))
+    while True:
+        value, why = _typed(schema, await _asked_async(asked))
+        if why is None:
+            return value
+        asked = _again(asked, question, why)
 
 
 def send(signal: str, payload: Any = None, *, key: str | None = None) -> None:
@@ -172,7 +192,11 @@ def _wait_for(signal: str, timeout: DurationLike | None, key: str | None) -> Ask
 def _question(question: str, schema: Any, timeout: DurationLike | None, key: str | None) -> Asked:
     job, own = _keyed("ask", key)
     wait_ms = None if timeout is None else _ms("timeout", timeout)
-    wanted = schema if schema is None or isinstance(schema, dict) else msgspec.json.schema(schema)
+    wanted = schema
+    if schema is not None and not isinstance(schema, dict):
+        from windlass.tasks.values.answers import answer_schema  # few functions ask
+
+        wanted = answer_schema(schema)
     request = StepRequest(do="ask", key=own, question=question, schema=wanted, wait_ms=wait_ms)
     return job, request
 
@@ -187,6 +211,9 @@ def _send(signal: str, payload: Any, key: str | None) -> Asked:
 
 def _begin(key: str) -> Current:
     """Returns the job, and notes that it uses this key; raises if it has done so before."""
+    if not isinstance(key, str):
+        expected = 'the name of the step: windlass.step("charge", charge, order)'
+        raise InvalidInput("key", expected, key)
     job = current()
     if key in job.keys:
         raise Conflict(
@@ -200,6 +227,10 @@ def _begin(key: str) -> Current:
 
 def _keyed(name: str, key: str | None) -> tuple[Current, str]:
     """Returns the job and the key: the one given, or the name and how often it was used."""
+    if find_current() is None:
+        call = name.partition(" ")[0]
+        instead = "use client.send" if call == "send" else "submit the task that calls it"
+        raise Conflict("no_job", f"windlass.{call} was called outside of a job: {instead}")
     if key is None:
         keys, number = current().keys, 1
         while f"{name} {number}" in keys:
@@ -254,27 +285,55 @@ def _no_files(field: str, value: Any) -> Any:
     raise NotImplementedError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
-def _typed(schema: Any, value: Any) -> Any:
+def _typed(schema: Any, value: Any) -> tuple[Any, str | None]:
+    """Returns an answer as a value of the type; or why it is none."""
     if schema is None or isinstance(schema, dict):
-        return value
-    return msgspec.convert(value, schema)
+        return value, None
+    from windlass.tasks.values.answers import read_answer
+
+    try:
+        return read_answer(schema, value), None
+    except InvalidInput as error:
+        return None, error.message
 
 
-def _asked(asked: Asked) -> tuple[StepRequest, StepReply]:
-    return asked[1], _ask(*asked)
+def _again(asked: Asked, question: str, why: str) -> Asked:
+    """Returns the question once more: only the type itself could tell that the answer was wrong."""
+    job, request = asked
+    _, key = _keyed(f"{request.key} again", None)
+    return job, msgspec.structs.replace(request, key=key, question=f"{question} ({why})")
 
 
-async def _asked_async(asked: Asked) -> tuple[StepRequest, StepReply]:
-    return asked[1], await _ask_async(*asked)
+def _asked(asked: Asked) -> Any:
+    return _outcome(*asked, _ask(*asked))
 
 
-def _outcome(request: StepRequest, reply: StepReply) -> Any:
+async def _asked_async(asked: Asked) -> Any:
+    return _outcome(*asked, await _ask_async(*asked))
+
+
+def _outcome(job: Current, request: StepRequest, reply: StepReply) -> Any:
     if reply.state == "pending":
+        job.unmet.append(request.key)
         raise Suspended(request.key)
     if reply.state == "timed_out":
         what = f"signal {request.name}" if request.do == "wait_for" else f"{request.question!r}"
         raise WaitTimeout(f"nothing came in time: {what}")
     return reply.value
+
+
+def refuse_caught(job: Current) -> None:
+    """Raises `Conflict` if a function has returned although it had to wait: it went on too early.
+
+    Its result would be that of a function which did not wait.
+    """
+    if job.unmet:
+        raise Conflict(
+            "suspended_caught",
+            f"the function caught windlass.Suspended of {job.unmet[0]!r} and went on before the "
+            "wait was over: let it pass (catch Exception, not BaseException, and gather without "
+            "return_exceptions)",
+        )
 
 
 def _ask(job: Current, request: StepRequest) -> StepReply:
@@ -292,7 +351,7 @@ def _heard(answer: Answer) -> StepReply:
     if error["code"] == LOST:  # Another attempt goes on, or none does.
         raise Canceled
     if "field" in error and "expected" in error:
-        raise InvalidInput(error["field"], error["expected"], error.get("got"))
+        raise read_invalid_input(error)
     raise Conflict(error["code"], error["message"], error.get("retry_after_ms"))
 
 

@@ -4,13 +4,15 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, Unpack, overload
 
 import msgspec
 
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
-from windlass.domain.tasks.main_module import name_of_main
+from windlass.domain.tasks.main_module import MAIN, importable_name, name_of_main
 from windlass.domain.values.errors import NOT_KNOWN, InvalidInput, shorten
 from windlass.tasks.local_files import MADE, with_files
 from windlass.tasks.submitting import Submits
@@ -143,11 +145,23 @@ class Task(Submits[P, R_co]):
         for name in kwargs:
             if name in OF_CALLS and name not in parameters:
                 return f"options of a job go into `options`: .options({name}=…).submit(…)"
+        if next(iter(parameters), None) in ("self", "cls"):
+            return "jobs call no methods: put @staticmethod above @windlass.task"
         listed = ", ".join(map(str, parameters.values()))
         return f"it takes {shorten(listed, LONGEST) if listed else 'none'}"
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles it as functions are, by name: `executor.submit(add, 1, 2)` runs in a process."""
+        return _unpickled, (self._function.__module__, self._function.__qualname__, self._job)
 
 
 class AsyncTask(Task[P, R_co]):
@@ -227,7 +241,7 @@ def _register(name: str, made: Task[..., Any]) -> None:
 
 def _place(function: Callable[..., Any]) -> tuple[str, str]:
     module = function.__module__
-    return (name_of_main() or module) if module == "__main__" else module, function.__qualname__
+    return importable_name(module) or module, function.__qualname__
 
 
 def named_tasks() -> Mapping[str, Task[..., Any]]:
@@ -247,17 +261,28 @@ def known_task(name: str, args: Any) -> Task[..., Any] | None:
     return found if isinstance(found, Task) else None
 
 
+def _unpickled(module: str, name: str, job: JobSpec) -> Task[..., Any]:
+    """Returns the task of another process, with its options."""
+    found = attrgetter(name)(import_module(module))
+    if not isinstance(found, Task):
+        raise TypeError(f"{module}:{name} is no task")
+    if found.defaults == job:
+        return found
+    return type(found)(found.function, job, found.version)
+
+
 def path_of(function: Callable[..., Any]) -> str:
     """Returns the import path of a function: `package.module:qualname`."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
-    if module == "__main__":
+    hint = "define it with `def` at the top of a module, not as a lambda or inside a function"
+    if module in MAIN:
         module = name_of_main()
+        if module is None and name and "<" not in name:
+            hint = "move it from the prompt, notebook or script into a module such as tasks.py"
     if not module or not name or "<" in name:
-        raise InvalidInput(
-            "function", "a function of a module that workers can import", repr(function),
-            "define it with `def` at the top of a module, not as a lambda or inside a function",
-        )  # fmt: skip
+        expected = "a function of a module that workers can import"
+        raise InvalidInput("function", expected, repr(function), hint)
     return f"{module}:{name}"
 
 

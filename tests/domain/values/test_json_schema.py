@@ -1,8 +1,11 @@
 """The part of JSON Schema that answers to questions are checked with."""
 
 from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Literal
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -40,6 +43,14 @@ FITS: list[tuple[Any, Any]] = [
     (tuple[int, str], [1, "a"]),
     (Delivery, {"parcels": [{"size": "s", "weight": 1}], "kind": "fast"}),
     (Delivery, {"parcels": []}),
+    (date, "2026-01-31"),
+    (time, "08:30"),
+    (timedelta, "PT15M"),
+    (timedelta, "15m"),
+    (UUID, "12345678-1234-5678-1234-567812345678"),
+    (Decimal, "-9.50"),
+    (bytes, "YWI="),
+    (set[int], [1, 2]),
 ]
 WRONG: list[tuple[Any, Any, str, str]] = [
     (bool, 1, "answer", "true or false"),
@@ -57,6 +68,17 @@ WRONG: list[tuple[Any, Any, str, str]] = [
     ({"minimum": 3}, 2, "answer", "at least 3"),
     ({"maxLength": 1}, "ab", "answer", "at most 1 characters"),
     ({"const": 1}, True, "answer", "1"),
+    (date, "tomorrow", "answer", "a date such as 2026-01-31"),
+    (date | None, "2026-13-01", "answer", "a date such as 2026-01-31 or null"),
+    ({"format": "date-time"}, "2026-01-31T25:00", "answer", "a time such as"),
+    ({"format": "time"}, "late", "answer", "a time of day"),
+    (timedelta, "soon", "answer", "a duration such as 15m"),
+    (timedelta, "P1X", "answer", "a duration such as 15m"),
+    (UUID, "12", "answer", "a UUID"),
+    (list[Decimal], ["1", "NaN"], "answer[1]", "a number as text"),
+    (Decimal, "1,5", "answer", "a number as text"),
+    (bytes, "*", "answer", "bytes as base64"),
+    (set[int], [1, 1], "answer", "a list without the same item twice"),
 ]
 
 
@@ -89,6 +111,7 @@ def test_a_mismatch_names_the_place_and_what_was_expected(
         {"minimum": "1"},
         {"$ref": "http://elsewhere/"},
         {"items": {"oneOf": []}},
+        {"contentEncoding": "quoted-printable"},
         "string",
     ],
 )

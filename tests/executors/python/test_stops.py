@@ -2,11 +2,23 @@
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.executors.conftest import OnPython, PythonBench
 from tests.support.job_context import is_alive
+from tests.support.running import run
+from windlass.executors.python.child_loop import Outbox, Server
+from windlass.executors.python.messages import (
+    Call,
+    Failed,
+    Frames,
+    Report,
+    Stop,
+    decode_reports,
+    frame,
+)
 from windlass.ports.executor import Limits
 
 
@@ -45,6 +57,24 @@ def test_a_function_may_ask_whether_it_is_canceled(on_python: OnPython) -> None:
         assert b"saw the flag" in context.written
 
     on_python(body)
+
+
+def test_an_async_function_that_is_stopped_before_it_begins_says_so_at_once() -> None:
+    told: asyncio.Queue[bytes] = asyncio.Queue()
+
+    class Agent:
+        def send(self, data: bytes) -> None:
+            told.put_nowait(data)
+
+    async def scenario() -> list[Report]:
+        server = Server(asyncio.get_running_loop(), cast(Outbox, Agent()))
+        call = Call(7, 1, 1, None, "tests.executors.functions:sleep_async", [], {})
+        server.data_received(frame([call, Stop(7)]))  # both have come while its process was busy
+        async with asyncio.timeout(30):
+            (body,) = Frames().feed(await told.get())
+        return decode_reports(body)
+
+    assert run(scenario()) == [Failed(7, "canceled", "stopped")]
 
 
 def test_a_job_that_has_not_begun_is_taken_back(on_python: OnPython, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import msgspec
 import pydantic
 
 T = TypeVar("T")
+U = TypeVar("U")
 UserId = NewType("UserId", int)
 
 
@@ -81,6 +82,35 @@ class Box(Generic[T]):
 
 
 @dataclass
+class Page(Generic[T]):
+    items: list[T]
+    next: "Page[T] | None" = None
+
+
+@dataclass
+class Circles(Page[Circle]):
+    """Says what its base holds."""
+
+    title: str = ""
+
+
+@dataclass
+class Labelled(Page[list[T]], Generic[T, U]):
+    """Gives the variable of its base another meaning than its own."""
+
+    first: T | None = None
+    label: U | None = None
+
+
+class Keyed(TypedDict, Generic[T]):
+    key: T
+
+
+class Dated(Keyed[date]):
+    note: str
+
+
+@dataclass
 class Total:
     """Computes a field."""
 
@@ -124,6 +154,12 @@ class Lossy(pydantic.BaseModel):
 
     name: str
     secret: str = pydantic.Field(default="", exclude=True)
+
+
+class Binary(pydantic.BaseModel):
+    """Writes bytes as text."""
+
+    data: bytes
 
 
 class Text(str):

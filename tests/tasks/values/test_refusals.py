@@ -1,8 +1,9 @@
 """What would not come back as it was is refused, with the parameter and what to write."""
 
 import math
+from array import array
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from tests.tasks.values.kinds import (
     BigCircle,
+    Binary,
     Circle,
     Color,
     Doubling,
@@ -70,7 +72,10 @@ REFUSED: list[tuple[Any, Any, str]] = [
     # Values that are not of the annotated type.
     (int, "1", "int, got the str 1"),
     (int, 1.0, "int, got 1.0"),
-    (str, Text("a"), "str, got the Text a"),
+    (str, Text("a"), "str, got the Text a; make a str of it"),
+    (Mapping[str, int], OrderedDict(a=1), "; make a dict of it, since its own class would be lost"),
+    (Any, array("d", [1.0]), "; use its tolist()"),
+    (Binary, Binary(data=b"\xff"), "; give it ConfigDict(ser_json_bytes='base64'"),
     (bool, 1, "bool, got 1"),
     (date, datetime(2026, 1, 31, tzinfo=UTC), "date, got the datetime"),
     (datetime, date(2026, 1, 31), "datetime, got the date"),

@@ -16,12 +16,16 @@ from tests.tasks.values.kinds import (
     Account,
     Box,
     Circle,
+    Circles,
     Color,
     Corner,
+    Dated,
+    Labelled,
     Level,
     Node,
     Options,
     Order,
+    Page,
     Person,
     Point,
     Reading,
@@ -51,6 +55,11 @@ EXAMPLES: list[tuple[Any, Any]] = [
     (Circle | Square, Circle(3)),
     (Box[date], Box(date(2026, 1, 31))),
     (list[Box[UUID]] | None, [Box(UUID(int=7))]),
+    (Page[Circle], Page([Circle(1)], Page([Circle(2)]))),
+    (Page[Box[date]], Page([Box(date(2026, 1, 31))])),
+    (Circles, Circles([Circle(1)], title="a")),
+    (Labelled[Circle, date], Labelled([[Circle(1)]], None, Circle(2), date(2026, 1, 31))),
+    (Dated, {"key": date(2026, 1, 31), "note": "a"}),
     (Total, Total([1, 2])),
     (Account, Account("a", date(2026, 1, 31), {1, 2})),
     (Reading, Reading("a", (1.0, 2.5))),
@@ -66,6 +75,7 @@ EXAMPLES: list[tuple[Any, Any]] = [
     (Rights, Rights.READ | Rights.WRITE),
     (dict[Color, int], {Color.BLUE: 1}),
     (dict[int, str], {1: "a", -2: "b"}),
+    (dict[Order, int], {Order(1, datetime(2026, 1, 31, 8, tzinfo=UTC)): 1}),
     (dict[tuple[int, str], bytes], {(1, "a"): b"\x00"}),
     (dict[date, int], {date(2026, 1, 31): 1}),
     (datetime, TWICE),
@@ -99,6 +109,12 @@ EXAMPLES: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("annotation", "value"), EXAMPLES, ids=lambda item: str(item)[:40])
 def test_a_value_arrives_as_annotated(annotation: Any, value: Any) -> None:
     assert same(travelled(annotation, value), value)
+
+
+def test_a_generic_class_without_its_types_does_not_spoil_the_one_with_them() -> None:
+    plain: Page[Any] = Page([1])
+    assert travelled(Page, plain) == plain
+    assert travelled(Page[Circle], Page([Circle(1)])) == Page([Circle(1)])
 
 
 _numbers = st.floats(allow_nan=False, allow_infinity=False)

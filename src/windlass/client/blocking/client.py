@@ -11,6 +11,7 @@ from windlass.client.blocking.in_thread import next_of, service_in_thread
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.client.builder import request_for
 from windlass.client.client import AsyncClient
+from windlass.client.kept import Kept
 from windlass.client.reconnect import RECONNECT_SECONDS
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
@@ -36,7 +37,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class Client:
+class Client(Kept):
     """One server, seen from blocking code, in any thread and also inside a running event loop.
 
     Its calls run in the event loop of a thread of its own, those of several threads at once.
@@ -226,6 +227,10 @@ class Client:
         """Cancels, retries or prioritizes all jobs that pass a filter; see `AsyncClient`."""
         return self.run(self._client.edit_many(action, where, **options))
 
+    def instead(self) -> str:
+        """Returns what another process uses in its place."""
+        return self._client.instead()
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine of the asynchronous client to its end."""
         return self._thread.run(work)
@@ -242,7 +247,7 @@ class Client:
 
     def close(self) -> None:
         """Closes the connections and ends the thread."""
-        if self._thread.is_open:
+        if self._thread.begin_close():
             self.run(self._client.close())
         self._thread.close()
 

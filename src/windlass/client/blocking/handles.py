@@ -8,6 +8,7 @@ from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overl
 from windlass.client.blocking.in_thread import next_of
 from windlass.client.builder import AsyncWorkflowBlock
 from windlass.client.handles import AsyncJob
+from windlass.client.kept import Kept
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
@@ -31,7 +32,7 @@ class Runs(Protocol):
         ...
 
 
-class JobHandle(Generic[R_co]):
+class JobHandle(Kept, Generic[R_co]):
     """A submitted job. Handles of one job are equal, also those of two clients of one server."""
 
     def __init__(self, client: Runs, job: AsyncJob[R_co]) -> None:
@@ -138,7 +139,7 @@ class JobHandle(Generic[R_co]):
         return repr(self._job)
 
 
-class WorkflowHandle:
+class WorkflowHandle(Kept):
     """A submitted workflow. Handles of one workflow are equal, as those of a job are."""
 
     def __init__(self, client: Runs, workflow: AsyncWorkflow) -> None:

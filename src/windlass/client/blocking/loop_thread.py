@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
@@ -41,37 +42,45 @@ class LoopThread:
         self._new_loop = new_loop
         self._closing = closing
         self._forks = forks
-        self._lock = threading.Lock()
+        # Held while a call is handed to the loop, so that none comes after its end. One thread
+        # may take it twice: in a signal handler, or when a client is found to be garbage.
+        self._lock = threading.RLock()
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._refusal: Conflict | None = None  # why it takes no more calls
+        self._closer: int | None = None  # the thread that closes it, whose calls it still takes
         _ALL.add(self)
-
-    @property
-    def is_open(self) -> bool:
-        """Returns whether something may have been opened in the loop, and not closed yet."""
-        return self._loop is not None and self._refusal is None
 
     def run(self, coro: Coroutine[Any, Any, T], /) -> T:
         """Returns or raises what `coro` does; cancels it if the wait is interrupted."""
-        loop = self._loop_for(coro)
-        call = _Call(coro, loop)
-        loop.call_soon_threadsafe(call.begin)
+        with self._lock:
+            loop = self._loop_for(coro)
+            call = _Call(coro, loop)
+            loop.call_soon_threadsafe(call.begin)
         try:
             call.ended.acquire()
         except BaseException:
-            loop.call_soon_threadsafe(call.cancel)
+            call.give_up()
             raise
         return call.result()
 
     def start(self, coro: Coroutine[Any, Any, T], /) -> "Future[T]":
         """Starts a coroutine in the loop, without waiting for it."""
-        return asyncio.run_coroutine_threadsafe(coro, self._loop_for(coro))
+        with self._lock:
+            return asyncio.run_coroutine_threadsafe(coro, self._loop_for(coro))
 
     async def run_async(self, coro: Coroutine[Any, Any, T], /) -> T:
         """Does the same for code that runs in another event loop."""
-        loop = self._loop_for(coro)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coro, loop))
+        return await asyncio.wrap_future(self.start(coro))
+
+    def begin_close(self) -> bool:
+        """Refuses the calls of other threads; returns whether there may be something to close."""
+        with self._lock:
+            if self._loop is None or self._refusal is not None:
+                return False
+            self._refusal = Conflict("client_closed", "this client was closed")
+            self._closer = threading.get_ident()
+            return True
 
     def close(self) -> None:
         """Stops the loop and waits for its thread."""
@@ -87,11 +96,12 @@ class LoopThread:
 
     def end(self, wait: float = 0.0) -> None:
         """Closes what the loop runs, then stops it; waits at most so many seconds for that."""
-        loop, thread = self._loop, self._thread
-        if loop is None or thread is None or self._closing is None:
-            return
-        self._refusal = Conflict("client_closed", "the program is ending")
-        closing = self._closing
+        with self._lock:
+            loop, thread, closing = self._loop, self._thread, self._closing
+            if loop is None or thread is None or closing is None:
+                return
+            self._refusal = Conflict("client_closed", "the program is ending")
+            self._closer = None
 
         async def finish() -> None:
             try:
@@ -105,7 +115,7 @@ class LoopThread:
 
     def forked(self) -> None:
         """Forgets the parent's thread, in the child of a fork."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         if self._loop is None:
             return
         # They share sockets and the poller with the parent, so nothing may touch them again.
@@ -122,7 +132,9 @@ class LoopThread:
         """Returns the loop that will run a call; closes the call if it is refused."""
         loop = self._loop
         try:
-            if loop is None or self._refusal is not None:
+            if self._refusal is not None and threading.get_ident() != self._closer:
+                raise self._refusal
+            if loop is None:
                 return self._start()
             if threading.current_thread() is self._thread:
                 raise Conflict(
@@ -135,18 +147,14 @@ class LoopThread:
         return loop
 
     def _start(self) -> Loop:
-        with self._lock:
-            if self._refusal is not None:
-                raise self._refusal
-            if self._loop is None:
-                loop = self._new_loop()
-                # A daemon, so that a program which forgot to close its client can still end.
-                self._thread = threading.Thread(
-                    target=_serve, args=(loop,), name="windlass", daemon=True
-                )
-                self._thread.start()
-                self._loop = loop
-            return self._loop
+        if self._refusal is not None:
+            raise self._refusal
+        loop = self._new_loop()
+        # A daemon, so that a program which forgot to close its client can still end.
+        self._thread = threading.Thread(target=_serve, args=(loop,), name="windlass", daemon=True)
+        self._thread.start()
+        self._loop = loop
+        return loop
 
 
 _ALL: Final[WeakSet[LoopThread]] = WeakSet()
@@ -195,8 +203,12 @@ class _Call(Generic[T]):
             raise Conflict("client_closed", "this client was closed during the call")
         return self._task.result()
 
-    def cancel(self) -> None:
-        """Cancels it, since nobody waits; called in the loop."""
+    def give_up(self) -> None:
+        """Cancels it, since nobody waits for it any more."""
+        with suppress(RuntimeError):  # The loop has ended, and with it the call.
+            self._loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
@@ -207,6 +219,8 @@ def _serve(loop: Loop) -> None:
         loop.run_forever()
     finally:
         _cancel_all(loop)
+        # It closes streams that were left open, and lets go of calls that ended at the last moment.
+        loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
 

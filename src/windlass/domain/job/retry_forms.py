@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.job.forms import Duration, Form, converted, read_pairs, seconds, split
-from windlass.domain.tasks.main_module import name_of_main
+from windlass.domain.tasks.main_module import importable_name
 from windlass.domain.values.errors import InvalidInput
 
 
@@ -37,7 +37,7 @@ def _failure(value: Any, field: str) -> Any:
 
 def exception_name(kind: type) -> str:
     """Returns the name of a class of exceptions: built-in ones have no module."""
-    module = name_of_main() if kind.__module__ == "__main__" else kind.__module__
+    module = importable_name(kind.__module__)
     return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
 
 

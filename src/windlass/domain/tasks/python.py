@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.tasks.main_module import MAIN
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 
@@ -60,8 +61,8 @@ def _check_path(path: str, field: str) -> None:
     parts = [*module.split("."), *name.split(".")]
     if len(path) > PATH_LIMIT or not colon or not all(_is_name(part) for part in parts):
         raise InvalidInput(field, _EXPECTED, path)
-    if module == "__main__":
-        raise InvalidInput(field, f"{_EXPECTED}; no worker can import __main__", path)
+    if module in MAIN:
+        raise InvalidInput(field, f"{_EXPECTED}; no worker can import {module}", path)
 
 
 class NotAllowed(InvalidInput):

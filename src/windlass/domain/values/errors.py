@@ -6,12 +6,21 @@ are values in an answer, never errors.
 
 import math
 import reprlib
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 GOT_LIMIT = 80
-NOT_KNOWN: Final = object()  # what came is not known
 _LONGEST_INT_BITS = 256
+
+
+class _NotKnown:
+    """Its only value is the same after pickling: errors travel between processes of a program."""
+
+    def __reduce__(self) -> str:
+        return "NOT_KNOWN"
+
+
+NOT_KNOWN: Final = _NotKnown()  # what came is not known
 
 
 class WindlassError(Exception):
@@ -82,6 +91,15 @@ class UnknownName(InvalidInput):
 
     def details(self) -> dict[str, object]:
         return {**super().details(), "unknown": True}
+
+
+def read_invalid_input(error: Mapping[str, Any]) -> InvalidInput:
+    """Returns the error that `describe` has written."""
+    field, hint = str(error.get("field", "request")), str(error.get("hint", ""))
+    expected, got = str(error.get("expected", error["message"])), error.get("got", NOT_KNOWN)
+    if error.get("unknown"):
+        return UnknownName(field, str(got), expected, hint)
+    return InvalidInput(field, expected, got, hint)
 
 
 class Conflict(WindlassError):

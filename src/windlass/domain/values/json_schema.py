@@ -1,15 +1,19 @@
 """A small part of JSON Schema: what the answer to a question must look like.
 
 Supported are `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`,
-`prefixItems`, `anyOf`, `$ref` into `$defs`, and bounds of numbers, texts and lists. `title`,
-`description`, `default`, `examples` and `format` are for people. Anything else is refused, since a
+`prefixItems`, `uniqueItems`, `anyOf`, `$ref` into `$defs`, bounds of numbers, texts and lists,
+`contentEncoding` (base64), and `format` as far as it stands for a type of Python. Other formats,
+`title`, `description`, `default` and `examples` are for people. Anything else is refused, since a
 check that is silently left out would be worse.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.json_formats import misfit
 
 DEPTH: Final = 50
 BRANCHES: Final = 20_000  # references and alternatives that one comparison follows
@@ -39,7 +43,7 @@ _OTHERS: Final = frozenset(
     {
         "type", "enum", "const", "properties", "required", "additionalProperties", "items",
         "prefixItems", "anyOf", "$ref", "$defs", "$schema", "title", "description", "default",
-        "examples", "format",
+        "examples", "format", "uniqueItems", "contentEncoding",
     }
 )  # fmt: skip
 KNOWN: Final = _OTHERS | _BOUNDS.keys() | _SIZES.keys()
@@ -93,6 +97,8 @@ def _check_parts(schema: Mapping[str, Any], field: str) -> None:
     for name in (*_BOUNDS, *_SIZES):
         if name in schema and not _is_number(schema[name]):
             raise InvalidInput(f"{field}.{name}", "a number", schema[name])
+    if schema.get("contentEncoding", "base64") != "base64":
+        raise InvalidInput(f"{field}.contentEncoding", "base64", schema["contentEncoding"])
     target = schema.get("$ref", "#/$defs/")
     if not isinstance(target, str) or not target.startswith("#/$defs/"):
         raise InvalidInput(f"{field}.$ref", "a reference into #/$defs/", target)
@@ -185,12 +191,21 @@ def _plain(schema: Mapping[str, Any], value: Any, field: str) -> Mismatch | None
     for name, (kind, fits, text) in _SIZES.items():
         if name in schema and isinstance(value, kind) and not fits(len(value), schema[name]):
             return Mismatch(field, text.format(schema[name]), f"{len(value)}")
+    if isinstance(value, str) and (wanted := misfit(schema, value)) is not None:
+        return Mismatch(field, wanted, value)
+    if isinstance(value, list) and schema.get("uniqueItems") is True and _repeats(value):
+        return Mismatch(field, "a list without the same item twice", value)
     return None
 
 
 def _types_of(schema: Mapping[str, Any]) -> list[Any]:
     types = schema.get("type", [])
     return types if isinstance(types, list) else [types]
+
+
+def _repeats(items: Sequence[Any]) -> bool:
+    """Returns whether a list has an item twice; JSON as text is what can be compared quickly."""
+    return len({msgspec.json.encode(item, order="sorted") for item in items}) < len(items)
 
 
 def _is_number(value: Any) -> bool:

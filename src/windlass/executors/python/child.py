@@ -52,6 +52,7 @@ from windlass.executors.python.messages import (
 from windlass.executors.python.stacks import answer_stacks, of_threads
 from windlass.executors.python.tracing import enter_call_trace, leave_call_trace
 from windlass.tasks.current import JOBS, Canceled, Current, enter, make_folders_in
+from windlass.tasks.steps import refuse_caught
 from windlass.wire.files import StackThread
 
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
@@ -216,7 +217,7 @@ class Server:
                 return Redirect(call.seq, alone=True)
             if found.is_async and not (call.variables or self.alone):
                 return Redirect(call.seq)
-            self._enter(call)
+            job = self._enter(call)
             args, kwargs = found.arguments(call)
             self._working = True
             if self._ending:
@@ -225,6 +226,7 @@ class Server:
             if found.is_async:
                 value = self.run_async(value)
             self._working = False
+            refuse_caught(job)
         except BaseException as error:
             self._working = False
             return raised(call, error)
@@ -242,7 +244,7 @@ class Server:
 
         return asyncio.run(call)
 
-    def _enter(self, call: Call) -> None:
+    def _enter(self, call: Call) -> Current:
         job = Current(call.job, call.attempt, call.workflow, call.seq, self, call.secrets)
         self._entered = job
         enter(job, alone=True)
@@ -262,6 +264,7 @@ class Server:
             os.environ.pop("WINDLASS_WORKFLOW", None)
             if call.workflow is not None:
                 os.environ["WINDLASS_WORKFLOW"] = str(call.workflow)
+        return job
 
     def _forget_secrets(self) -> None:
         """Removes this job's secrets before the next job of this process."""

@@ -33,6 +33,7 @@ from windlass.executors.python.messages import (
 from windlass.executors.python.stacks import answer_stacks, of_task
 from windlass.executors.python.tracing import enter_call_trace
 from windlass.tasks.current import JOBS, Canceled, Current, enter, find_current
+from windlass.tasks.steps import refuse_caught
 from windlass.wire.files import StackThread
 
 FLUSH_AT: Final = 65_536  # characters that a job may write before they are sent
@@ -107,7 +108,8 @@ class Server(asyncio.Protocol):
                         waiting.set_result(order)
                 elif isinstance(order, Stop) and (task := tasks.get(order.seq)) is not None:
                     self._stopped.add(order.seq)
-                    task.cancel()
+                    # Not at once: a task that has not begun would end without a report.
+                    self._loop.call_soon(task.cancel)
 
     def stacks_of(self, seq: int) -> list[StackThread] | None:
         """Returns where the call is; another thread asks, for the loop may be held up."""
@@ -134,7 +136,11 @@ class Server(asyncio.Protocol):
             if not found.is_async:
                 raise Unfit(f"expected {call.function} to be an async function, as it was before")
             args, kwargs = found.arguments(call)
-            report: Report = ended(call, found, await found.function(*args, **kwargs))
+            if seq in self._stopped:
+                raise Canceled
+            value = await found.function(*args, **kwargs)
+            refuse_caught(job)
+            report: Report = ended(call, found, value)
         except asyncio.CancelledError as error:
             report = raised(call, Canceled() if seq in self._stopped else error)
         except BaseException as error:

@@ -14,6 +14,7 @@ from windlass.tasks.values.containers import OBJECTS
 from windlass.tasks.values.sameness import same
 from windlass.tasks.values.unions import has_reference
 
+_AS_BASE64: Final = "give it ConfigDict(ser_json_bytes='base64', val_json_bytes='base64')"
 SIMPLE: Final = (str, int, bool, float, type(None))
 
 
@@ -176,7 +177,8 @@ class PydanticCodec(Codec):
         try:
             encoded = value.model_dump(mode="json", by_alias=True)
         except Exception as error:  # pydantic's own, and those of the model's serializers
-            raise Misfit(self.name, f"{type(error).__name__}: {error}") from None
+            hint = _AS_BASE64 if isinstance(error, UnicodeError) else ""
+            raise Misfit(self.name, f"{type(error).__name__}: {error}", hint) from None
         encoded = escaped(encoded) if type(encoded) is dict else encoded
         check_return(self, encoded, value)
         return encoded

@@ -9,6 +9,7 @@ from windlass.tasks.handles import reference_of
 
 TYPE: Final = "$type"  # with VALUE: which member of a union a value is
 VALUE: Final = "$value"
+_BUILT_IN: Final = (str, int, float, bytes, dict, list, tuple, set, frozenset)
 
 
 class Misfit(Exception):
@@ -88,5 +89,10 @@ def advice(value: Any, annotated: str) -> str:
     if isinstance(value, Iterator):
         return "make a list of it"
     if name is None:
+        for kind in _BUILT_IN:
+            if isinstance(value, kind):
+                return f"make a {kind.__name__} of it, since its own class would be lost"
+        if hasattr(value, "tolist"):  # arrays and numbers of numpy
+            return "use its tolist()"
         return "use JSON values, or a dataclass or another type that can travel"
     return "" if name == annotated else f"annotate it as {name}"

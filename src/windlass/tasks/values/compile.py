@@ -23,12 +23,17 @@ from windlass.tasks.values.codec import Codec, Misfit
 from windlass.tasks.values.containers import PLAIN, DictCodec, ItemsCodec, TupleCodec
 from windlass.tasks.values.paths import PathCodec
 from windlass.tasks.values.scalars import SCALARS
+from windlass.tasks.values.type_variables import (
+    Variables,
+    substituted,
+    variables_by_class,
+    variables_of,
+)
 from windlass.tasks.values.unions import OptionalCodec, UnionCodec
-
-Variables = Mapping[Any, Any]  # what the type variables of a generic class stand for
 
 _NOTHING: Final = object()
 _KNOWN: Final[dict[Any, Codec]] = {**SCALARS, Path: PathCodec()}
+_MADE: Final[dict[tuple[Any, str], Codec]] = {}  # by annotation, as it is written
 _ABSTRACT: Final[dict[Any, tuple[type, ...]]] = {
     collections.abc.Sequence: (list, tuple),
     collections.abc.MutableSequence: (list,),
@@ -64,71 +69,63 @@ class UnsupportedCodec(Codec):
         raise self.reject(json)
 
 
-def codec_for(annotation: Any, variables: Variables = types.MappingProxyType({})) -> Codec:
+def codec_for(annotation: Any) -> Codec:
     """Returns the codec of an annotation, whose names are resolved."""
     if annotation is Any or annotation is object or annotation is _NOTHING:
         return PLAIN
     try:
-        found = _KNOWN.get(annotation)
+        found = _KNOWN.get(annotation) or _MADE.get((annotation, repr(annotation)))
     except TypeError:  # one that cannot be hashed, such as Literal[[]]
         return UnsupportedCodec(annotation)
     if found is None:
-        found = _make(annotation, variables)
-        if not variables:
-            _KNOWN[annotation] = found
+        # `str | date` equals `date | str`, and still is another: the first that fits is read.
+        found = _MADE[annotation, repr(annotation)] = _make(annotation)
     return found
 
 
-def _make(annotation: Any, variables: Variables) -> Codec:
+def _make(annotation: Any) -> Codec:
     origin = typing.get_origin(annotation)
     if origin is None:
-        return _make_bare(annotation, variables)
+        return _make_bare(annotation)
     arguments = typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
-        return _make_union(annotation, [codec_for(a, variables) for a in arguments])
+        return _make_union(annotation, [codec_for(a) for a in arguments])
     if origin is typing.Literal:
         codecs = [codec_for(type(value)) for value in arguments]
         return LiteralCodec(arguments, codecs, name_of(annotation))
     if origin in (typing.Annotated, typing.Final, typing.Required, typing.NotRequired):
-        return codec_for(arguments[0], variables)
-    return _make_generic(annotation, origin, arguments, variables)
+        return codec_for(arguments[0])
+    return _make_generic(annotation, origin, arguments)
 
 
-def _make_generic(
-    annotation: Any, origin: Any, arguments: tuple[Any, ...], variables: Variables
-) -> Codec:
+def _make_generic(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> Codec:
     name = name_of(annotation)
     if origin is tuple and not (len(arguments) == 2 and arguments[1] is Ellipsis):
-        return TupleCodec([codec_for(a, variables) for a in arguments], name)
+        return TupleCodec([codec_for(a) for a in arguments], name)
     if origin in (list, set, frozenset, tuple):
-        return ItemsCodec(origin, codec_for(arguments[0], variables), name)
+        return ItemsCodec(origin, codec_for(arguments[0]), name)
     if origin in _MAPPINGS:
         key, value = arguments
-        return DictCodec(codec_for(key, variables), codec_for(value, variables), name)
+        return DictCodec(codec_for(key), codec_for(value), name)
     if origin in _ABSTRACT:
-        item = codec_for(arguments[0], variables)
+        item = codec_for(arguments[0])
         short = name_of(arguments[0])
         members = [
             ItemsCodec(kind, item, f"{kind.__name__}[{short}]") for kind in _ABSTRACT[origin]
         ]
-        return members[0] if len(members) == 1 else UnionCodec(members, name)
+        return members[0] if len(members) == 1 else UnionCodec(members, name, ranked=True)
     alias = getattr(origin, "__value__", None)  # of `type Pair[T] = …`
-    parameters = getattr(origin, "__parameters__", ()) or getattr(origin, "__type_params__", ())
-    inner = {
-        variable: variables.get(given, given)
-        for variable, given in zip(parameters, arguments, strict=False)
-    }
+    inner = variables_of(origin, arguments)
     if alias is not None:
-        return codec_for(alias, inner)
+        return codec_for(substituted(alias, inner))
     if isinstance(origin, type):
         return _make_class(origin, name, inner)
     return UnsupportedCodec(annotation)
 
 
-def _make_bare(annotation: Any, variables: Variables) -> Codec:
+def _make_bare(annotation: Any) -> Codec:
     if isinstance(annotation, typing.TypeVar):
-        bound = variables.get(annotation, annotation.__bound__)
-        return PLAIN if bound is None or bound is annotation else codec_for(bound, {})
+        return PLAIN if annotation.__bound__ is None else codec_for(annotation.__bound__)
     if isinstance(annotation, typing.NewType):
         return codec_for(annotation.__supertype__)
     alias = getattr(annotation, "__value__", None)  # of `type Name = …`
@@ -143,7 +140,7 @@ def _make_bare(annotation: Any, variables: Variables) -> Codec:
     if annotation in _ABSTRACT:
         return codec_for(annotation[Any])
     if isinstance(annotation, type):
-        return _make_class(annotation, annotation.__name__, variables)
+        return _make_class(annotation, annotation.__name__, {})
     return UnsupportedCodec(annotation)
 
 
@@ -177,11 +174,15 @@ def _make_class(kind: Any, name: str, variables: Variables) -> Codec:
 def _fields_of(kind: Any, variables: Variables) -> Callable[[], Mapping[str, Codec]]:
     def fields() -> Mapping[str, Codec]:
         found: dict[str, Codec] = _Fields()
-        for owner in reversed(getattr(kind, "__orig_mro__", kind.__mro__)):
+        known = variables_by_class(kind, variables)
+        if typing.is_typeddict(kind):  # It has the annotations of its bases itself.
+            known = {kind: {k: v for each in reversed(known.values()) for k, v in each.items()}}
+        for owner in reversed(kind.__mro__):
             space = vars(sys.modules.get(owner.__module__, types))
             names = {owner.__name__: owner}
             for name, annotation in vars(owner).get("__annotations__", {}).items():
-                found[name] = codec_for(resolved(annotation, space, names), variables)
+                looked_up = resolved(annotation, space, names)
+                found[name] = codec_for(substituted(looked_up, known.get(owner, {})))
         return found
 
     return fields

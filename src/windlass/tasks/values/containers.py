@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from windlass.tasks.handles import reference_of
 from windlass.tasks.values.codec import Codec, Misfit, escaped, unescaped
 from windlass.tasks.values.scalars import LEAST, MOST, TEXT, checked_text, too_large
 
@@ -217,7 +218,7 @@ class DictCodec(Codec):
 
     def _encode_key(self, key: Any) -> Any:
         encoded = self._key.encode(key)
-        if type(encoded) is dict:
+        if reference_of(key) is not None:
             raise Misfit(self._key.name, "a job", "results of jobs can be values, not keys")
         if self._ints:
             if type(key) is bool:

@@ -7,6 +7,7 @@ cannot express stands as any JSON, with its name as the title.
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from datetime import datetime, time
 from pathlib import Path, PurePath
 from typing import Any, Final
 
@@ -54,7 +55,7 @@ def _parameter(
         annotation, schema = Any, {}
     else:
         annotation = resolved(parameter.annotation, space, {})
-        schema = _schema(annotation, definitions)
+        schema = schema_of(annotation, definitions)
     if parameter.default is inspect.Parameter.empty:
         return schema
     try:
@@ -68,7 +69,8 @@ def _parameter(
     }  # fmt: skip
 
 
-def _schema(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+def schema_of(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema of an annotation; adds what it refers to as `#/$defs/…`."""
     if annotation is Path:
         return {"type": "object", "title": "Path", "description": "an uploaded file"}
     if isinstance(annotation, type) and issubclass(annotation, PurePath):
@@ -77,8 +79,18 @@ def _schema(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     is_class = isinstance(annotation, type)
     if pydantic is not None and is_class and issubclass(annotation, pydantic.BaseModel):
         return _of_model(annotation, definitions)
+    if annotation in (datetime, time):  # msgspec tells their format only with a zone.
+        return {"type": "string", "format": "time" if annotation is time else "date-time"}
+
+    def of_other(kind: Any) -> dict[str, Any]:
+        if pydantic is None or not issubclass(kind, pydantic.BaseModel):
+            raise NotImplementedError
+        return _of_model(kind, definitions)
+
     try:
-        (schema,), found = msgspec.json.schema_components([annotation], ref_template=_REFERENCE)
+        (schema,), found = msgspec.json.schema_components(
+            [annotation], schema_hook=of_other, ref_template=_REFERENCE
+        )
     except Exception:  # Types that msgspec does not know raise errors of several kinds.
         return {"title": name_of(annotation)}
     definitions.update(found)

@@ -39,14 +39,17 @@ class OptionalCodec(Codec):
 class UnionCodec(Codec):
     """One of several types.
 
-    A value travels as that of its own type if it comes back as the same, else with the type's
-    name beside it: `{"$type": "date", "$value": "2026-01-31"}`.
+    A value travels as that of its own type if no other could take it for its own, else with the
+    type's name beside it: `{"$type": "date", "$value": "2026-01-31"}`. Python takes `str | date`
+    and `date | str` for equal, and may give one process the one and another process the other. So
+    the order of the members must not matter for what a value becomes, unless they are `ranked`.
     """
 
-    def __init__(self, members: Sequence[Codec], name: str) -> None:
+    def __init__(self, members: Sequence[Codec], name: str, *, ranked: bool = False) -> None:
         self.name = name
         self.kinds = frozenset(kind for member in members for kind in member.kinds)
         self._members = members
+        self._ranked = ranked
         self._by_kind = {
             kind: [
                 *(member for member in members if kind in member.kinds),
@@ -70,26 +73,35 @@ class UnionCodec(Codec):
             except Misfit as misfit:
                 problem = misfit if misfit.where else problem
                 continue
-            if has_reference(encoded) or self._returns(encoded, value):
+            if has_reference(encoded) or self._is_clear(encoded, value):
                 return encoded
+            named = {TYPE: member.name, VALUE: encoded}
             if same(member.decode(encoded), value):
-                tagged = tagged or {TYPE: member.name, VALUE: encoded}
+                tagged = tagged or named
             elif member.decode(encoded) == value:
                 fallback.append(encoded)  # an int that becomes a float
         if tagged is not None:
-            return tagged
+            return self._checked(tagged, value)
         if fallback and self.decode(fallback[0]) == value:
             return fallback[0]
         if problem is not None:
             raise problem
         return self.refuse(value)
 
-    def _returns(self, encoded: Any, value: Any) -> bool:
+    def _is_clear(self, encoded: Any, value: Any) -> bool:
         """Whether a reader that knows only the union gets the same value back."""
-        try:
-            return same(self.decode(encoded), value)
-        except Misfit:
+        if not _returns(self, encoded, value):
             return False
+        kind = type(encoded)
+        likely = [] if self._ranked else [one for one in self._members if kind in one.kinds]
+        return all(_returns(member, encoded, value) is not False for member in likely)
+
+    def _checked(self, tagged: dict[str, Any], value: Any) -> dict[str, Any]:
+        """Returns a value with the name of its type, unless two members have that name."""
+        if not same(self.decode(tagged), value):
+            hint = "rename one of them, or use parameters of their own"
+            raise Misfit(self.name, f"two types with the name {tagged[TYPE]}", hint)
+        return tagged
 
     def decode(self, json: Any) -> Any:
         members: Sequence[Codec] = self._by_kind[type(json)]
@@ -102,6 +114,14 @@ class UnionCodec(Codec):
             except Misfit:
                 continue
         raise self.reject(json)
+
+
+def _returns(codec: Codec, encoded: Any, value: Any) -> bool | None:
+    """Returns whether JSON comes back as a value; None if it does not come back at all."""
+    try:
+        return same(codec.decode(encoded), value)
+    except Misfit:
+        return None
 
 
 def has_reference(encoded: Any) -> bool:
