@@ -4,13 +4,14 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from windlass.cli.output.column_widths import Column, fit
 from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.text import DIM, say
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
+
+    from windlass.cli.output.column_widths import Column
 
 STYLES: Final = {
     "completed": "green",
@@ -99,6 +100,8 @@ def make_table(
     """Returns a table without the columns that have no values, and with everything escaped."""
     from rich.table import Table
 
+    from windlass.cli.output.column_widths import fit
+
     cells = [[_cell(value) for value in row] for row in rows]
     used = [n for n in range(len(columns)) if any(row[n] for row in cells)]
     widths = fit([_column(n, columns[n], cells) for n in used], room, [
@@ -115,9 +118,11 @@ def make_table(
     return table
 
 
-def _column(n: int, name: str, cells: Sequence[Sequence[str]]) -> Column:
+def _column(n: int, name: str, cells: Sequence[Sequence[str]]) -> "Column":
     """Describes a column by its number: names need not be unique."""
     from rich.cells import cell_len
+
+    from windlass.cli.output.column_widths import Column
 
     width = max(cell_len(name), *(cell_len(row[n]) for row in cells))
     if name in NEVER_WRAPPED:
