@@ -22,10 +22,11 @@ VALUES: tuple[Any, ...] = (
     "-3", "+3", "1.5", "high", " Low ", "90s", "2M30S", "1w2d", "500ms", " 15m ", "5 m", "m5",
     "never", "FOREVER", "2030-01-02T03:04:05Z", "2030-01-02T03:04:05+02:00",
     "2030-W01-1T00:00:00+0200", "2030-01-02", "20300102T030405Z", "auto", "manual", "host", "none",
-    "process", "container", "always", "missing", "success()", "gpu>=1", [], ["x"], ["gpu>=1"], ["execution"], [1],
-    [[]], {}, {"x": "y"}, {"x": 1}, {"x": None}, {"key": "k"}, {"key": "k", "max": 2},
-    {"key": "k", "max": 2, "per": "1m"}, {"initial": "1s", "factor": 2}, {"memory": "1GiB"},
-    {"argv": ["true"]}, {"argv": []}, {"argv": "true"}, {"function": "a.b:c"}, {"function": "c"},
+    "process", "container", "always", "missing", "success()", "gpu>=1", [], ["x"], ["gpu>=1"],
+    ["execution"], [1], [[]], {}, {"x": "y"}, {"x": 1}, {"x": None}, {"key": "k"},
+    {"key": "k", "max": 2}, {"key": "k", "max": 2, "per": "1m"}, {"initial": "1s", "factor": 2},
+    {"memory": "1GiB"}, {"argv": ["true"]}, {"argv": []}, {"argv": "true"}, {"function": "a.b:c"},
+    {"function": "c"},
 )  # fmt: skip
 
 
