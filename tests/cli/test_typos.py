@@ -15,11 +15,20 @@ FILE = "name: w\nparameters: {word: {default: x}}\njobs:\n  one: {run: ['true']}
         (("workfows",), 'Did you mean "workflows"?'),
         (("workflows", "sumbit"), "unknown command: workflows sumbit; did you mean submit?"),
         (("workers", "drian", "w"), "unknown command: workers drian; did you mean drain?"),
-        (("jobs", "--stat", "queued"), "Did you mean --state?"),
+        (
+            ("jobs", "--stat", "queued"),
+            "`windlass jobs` has no option --stat; did you mean --state?",
+        ),
+        (("submit", "--match", "x"), "`windlass submit` has no option --match\n"),
+        (("submit", "--max-retries=3"), "; did you mean --retries?"),
+        (
+            ("workflows", "submit", "x", "--wait"),
+            "`windlass workflows submit` has no option --wait\n",
+        ),
         (("jobs", "5"), "unknown command: jobs 5 (known: delete)"),
         (("workflows", "graph", "x", "--format", "mermad"), 'Did you mean "mermaid"?'),
         (("cancel", "--where", "quue=batch"), "did you mean queue?"),
-        (("config", "--pol-open", "3"), "Did you mean --pool-open?"),
+        (("config", "--pol-open", "3"), "did you mean --pool-open?"),
     ],
 )
 def test_a_misspelt_word_of_a_command_line_is_named_with_the_right_one(

@@ -82,11 +82,11 @@ def test_the_sql_function_raises_for_what_is_no_job(
 def test_what_only_a_server_can_refuse_becomes_a_rejected_job_with_the_reason(
     queue: Queue,
 ) -> None:
-    text = json.dumps({**ECHO, "retries": "many"})
+    text = json.dumps({**ECHO, "requires": ["memory>=lots"]})
     job = committed(queue, f"SELECT windlass.submit('{text}')")
     shown = queue.client.job(job).info()
     assert shown.state == "rejected"
-    assert "retries" in str(shown.reason)
+    assert "a size such as" in str(shown.reason)
     assert shown.labels == {"task": "shell"}
 
 

@@ -48,7 +48,7 @@ def test_outputs_are_references_that_the_server_fills_in(tmp_path: Path) -> None
     assert jobs["call"].after == ("plan", "call2")
     assert jobs["each[b]"].after == ("many[b]",)
     assert jobs["if"].run_if == (
-        "output('plan', 'version') == '${{ jobs.evil.outputs.x }}' || failure ( 'plan' )"
+        "output('plan', 'version') == '${{ jobs.evil.outputs.x }}' || failure('plan')"
     )
     made = expand_file(tmp_path / "w.yaml", {})
     assert made.workflow.outputs == {

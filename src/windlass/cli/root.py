@@ -27,6 +27,7 @@ class Command(NamedTuple):
     help: str | None = None
     alias: str | None = None
     logs: bool = False
+    usage: str | None = None  # if the one that cyclopts makes does not say how to call it
 
 
 COMPLETION_FLAG: Final = "--install-completion"
@@ -46,8 +47,13 @@ COMMANDS: Final[dict[str, Command]] = {
         "Start a worker that takes jobs from a server, or directly from a store.", logs=True,
     ),
     "dashboard": Command(f"{_HERE}.start.dashboard:dashboard", START),
-    "run": Command(f"{_HERE}.jobs.submit:run", JOBS),
-    "submit": Command(f"{_HERE}.jobs.submit:submit", JOBS),
+    "run": Command(
+        f"{_HERE}.jobs.submit:run", JOBS, usage="Usage: windlass run [OPTIONS] -- COMMAND [ARGS...]"
+    ),
+    "submit": Command(
+        f"{_HERE}.jobs.submit:submit", JOBS,
+        usage="Usage: windlass submit [OPTIONS] -- COMMAND [ARGS...]",
+    ),
     "call": Command(f"{_HERE}.jobs.call:call", JOBS),
     "jobs": Command(f"{_HERE}.jobs.jobs:jobs", JOBS),
     "show": Command(f"{_HERE}.jobs.jobs:show", JOBS),
@@ -111,8 +117,9 @@ app = App(
 )
 for _name, _command in COMMANDS.items():
     app.command(
-        _command.path, name=_name, alias=_command.alias, group=_command.group, help=_command.help
-    )
+        _command.path, name=_name, alias=_command.alias, group=_command.group, help=_command.help,
+        **({} if _command.usage is None else {"usage": _command.usage}),
+    )  # fmt: skip
 
 
 def load_help() -> None:

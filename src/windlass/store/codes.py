@@ -10,7 +10,10 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
 from windlass.domain.job.job import ALLOW_FAILURE, KEYWORDS, PREEMPTIBLE
+from windlass.domain.job.json_rules import json_rules
 from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import NEW_CODE, TRANSITION_CODES, State
@@ -75,11 +78,19 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     yield "flag.allow_failure", ALLOW_FAILURE
     yield "flag.preemptible", PREEMPTIBLE
     yield "job.options", ", ".join(f"'{name}'" for name in sorted(KEYWORDS))
+    yield "job.rules", _literal(msgspec.json.encode(json_rules()).decode())
     yield "inbox.protocol", PROTOCOL
     yield "inbox.most", MOST_JOBS
     yield "manual.no", 0
     yield "manual.yes", 1
     yield "manual.kept_while_running", KEPT_WHILE_RUNNING
+
+
+def _literal(text: str) -> str:
+    """Returns a text as SQL writes it, in a function whose body stands between $$."""
+    if "$$" in text:
+        raise ValueError("$$ would end the body of the function")
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _mask(before: int) -> int:

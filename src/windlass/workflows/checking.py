@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from windlass.domain.values.suggest import did_you_mean
+from windlass.workflows.format import OTHER_KEYS
 from windlass.workflows.nodes import (
     Faults,
     Misdescribed,
@@ -118,7 +119,9 @@ def _errors_in(
         if name in known:
             yield from _errors(child, known[name], definitions, where)
         elif others is False:
-            expected, hint = f"one of {listed(known, most=40)}", did_you_mean(name, known)
+            expected = f"one of {listed(known, most=40)}"
+            ours = OTHER_KEYS.get(name)
+            hint = f"did you mean {ours}?" if ours in known else did_you_mean(name, known)
             yield UnknownKey(node.place_of(name), field or "the workflow", expected, name, hint)
         elif isinstance(others, Mapping):
             yield from _errors(child, others, definitions, where)
@@ -153,7 +156,12 @@ def _describe(options: Sequence[Schema]) -> str:
             words += [str(word) for word in option["enum"]]
         elif "pattern" not in option and option.get("type") != "null":
             words.append(_KINDS[option["type"]])
-    return " or ".join(words)
+    if _KINDS["number"] in words:
+        words = [word for word in words if word != _KINDS["integer"]]
+    single = list(dict.fromkeys(words))
+    if len(single) > 2 and single[-1] == _KINDS["boolean"]:
+        return ", ".join(single)
+    return " or ".join(filter(None, [", ".join(single[:-1]), *single[-1:]]))
 
 
 def _shown(node: Node) -> object:

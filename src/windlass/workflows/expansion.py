@@ -5,7 +5,7 @@ names in `after` become those of jobs. Sizes are checked before anything is made
 a few lines can describe more jobs than there is memory for.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -162,7 +162,7 @@ class _Level:
             with self._faults:
                 name = self._name(written, jobs.place_of(written), entries)
                 entries[name] = entry = Entry(name, node, f"jobs.{name}", faulty=True)
-                chosen[name] = self._combinations(entry)
+                chosen[name] = self._combinations(entry, self._misfit.get(written, ()))
                 self._reserve(sum(map(len, chosen.values())), node, entry.field)
                 entry.faulty = written in self._misfit
         for name, values_of_jobs in chosen.items():
@@ -185,10 +185,18 @@ class _Level:
                 found[name] = substitute(node, scope, f"outputs.{name}")
         return found
 
-    def _combinations(self, entry: Entry) -> list[Combination]:
+    def _combinations(self, entry: Entry, misfit: Collection[str]) -> list[Combination]:
+        with self._faults:
+            _condition_of(entry)  # It is checked even if it cannot be decided.
         matrix = self._own(entry.node, "matrix", entry.field)
         count = self._own(entry.node, "count", entry.field)
-        return combinations(matrix, count, entry.field)
+        try:
+            return combinations(matrix, count, entry.field)
+        except Misdescribed as error:
+            if "matrix" not in misfit:
+                raise
+            # It follows from what was told about the matrix.
+            raise Consequence(error.place, error.field, error.expected, error.got) from None
 
     def _name(self, written: str, place: Place, entries: Mapping[str, Entry]) -> str:
         name = substitute_text(written, self._scope, place, "jobs")
@@ -201,21 +209,17 @@ class _Level:
     def _fill(self, entry: Entry, chosen: list[Combination]) -> None:
         settled: Node | None = None
         differs = False
-        written = entry.node.get("if")
-        given = written is not None and written.value is not None
-        condition = Condition(written, f"{entry.field}.if") if written and given else None
+        condition: Condition | None = None
+        with self._faults:
+            condition = _condition_of(entry)
         refers, told = False, len(self._faults.errors)
         for combination in chosen:
             if len(self._faults.errors) > told:
                 break  # The others have the same faults.
-            later = None
-            if condition is not None:
-                scope = self._scope.with_values(scope_of(combination))
-                if condition.is_about_jobs:
-                    later = condition.for_later(scope, self._prefix.__add__)
-                elif not condition.holds(scope):
-                    entry.leave_out(Instance(combination, entry.node, [], []))
-                    continue
+            later, is_made = self._decide(condition, combination)
+            if not is_made:
+                entry.leave_out(Instance(combination, entry.node, [], []))
+                continue
             if settled is None or differs:
                 scope = self._scope.with_values(scope_of(combination))
                 settled = self._settle(entry.node, scope, entry.field)
@@ -226,6 +230,22 @@ class _Level:
                 instance = self._inside(entry, combination, settled, len(chosen))
             instance.run_if, instance.refers = later, refers
             entry.add(instance)
+
+    def _decide(
+        self, condition: Condition | None, combination: Combination
+    ) -> tuple[str | None, bool]:
+        """Returns what remains of a condition to be decided later, and whether the job is made.
+
+        A condition that cannot be read is noted, and the rest of the job is looked at.
+        """
+        if condition is None:
+            return None, True
+        with self._faults:
+            scope = self._scope.with_values(scope_of(combination))
+            if condition.is_about_jobs:
+                return condition.for_later(scope, self._prefix.__add__), True
+            return None, condition.holds(scope)
+        return None, True
 
     def _own(self, node: Node, part: str, field: str) -> Node | None:
         """Returns the matrix or count of an entry, which may contain parameters."""
@@ -318,6 +338,14 @@ class _Level:
     def _reserve(self, more: int, node: Node, field: str) -> None:
         if len(self._made.nodes) + more > JOB_LIMIT:
             raise node.refuse(field, f"within the {JOB_LIMIT} jobs of a workflow", "more")
+
+
+def _condition_of(entry: Entry) -> Condition | None:
+    """Returns the condition of an entry, if it has one."""
+    written = entry.node.get("if")
+    if written is None or written.value is None:
+        return None
+    return Condition(written, f"{entry.field}.if")
 
 
 def _entries_with(errors: Sequence[Misdescribed], tree: Node) -> dict[str, set[str]]:

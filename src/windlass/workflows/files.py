@@ -5,10 +5,12 @@ import sys
 from pathlib import Path
 from typing import Final, Protocol
 
+from windlass.domain.values.errors import NOT_KNOWN
 from windlass.workflows.nodes import Faults, Misdescribed, Node, Place
 from windlass.workflows.reading import SIZE_LIMIT, read_text
 
 STANDARD_INPUT: Final = "-"
+OPENED: Final = "the file"  # how errors name the file to submit
 
 
 class Files(Protocol):
@@ -45,7 +47,7 @@ class LocalFiles:
             return STANDARD_INPUT, read_text(content, "stdin", self.faults)
         named = Node(str(path), Place(str(path)))
         real = os.path.realpath(path)
-        self._read[real] = self._load(str(path), named, "the file")
+        self._read[real] = self._load(str(path), named, OPENED)
         return real, self._read[real]
 
     def _load(self, path: str, named: Node, field: str) -> Node:
@@ -53,8 +55,10 @@ class LocalFiles:
             with Path(path).open("rb") as file:
                 content = file.read(SIZE_LIMIT + 1)
         except OSError as error:
-            expected = f"a readable file ({error.strerror or 'it is not'})"
-            raise Misdescribed(named.place, field, expected, path) from None
+            why = error.strerror or "it is not"
+            if field == OPENED:  # which the message begins with
+                raise Misdescribed(named.place, field, f"readable: {why}", NOT_KNOWN) from None
+            raise Misdescribed(named.place, field, f"a readable file ({why})", path) from None
         return read_text(content, path, self.faults)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 
 from windlass.domain.job.forms import Duration, Scalar
-from windlass.domain.job.job import OPTIONS, JobOption
+from windlass.domain.job.job import ELSEWHERE, OPTIONS, JobOption
 
 
 class ParameterFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,6 +96,17 @@ OF_SUBWORKFLOWS: Final = frozenset(
     {"workflow", "parameters", "after", "after_any", "allow_failure", "priority", "matrix",
      "count", "if"}
 )  # fmt: skip
+# What other systems call our keys; names of job options elsewhere are in `ELSEWHERE`.
+OTHER_KEYS: Final = {
+    **ELSEWHERE,
+    "allowed_to_fail": "allow_failure", "cmd": "run", "command": "run", "condition": "if",
+    "continue-on-error": "allow_failure", "continue_on_error": "allow_failure",
+    "dependencies": "after", "dependsOn": "after", "depends_on": "after", "environment": "env",
+    "inputs": "parameters", "needs": "after", "params": "parameters", "runs-on": "requires",
+    "runs_on": "requires", "script": "run", "strategy": "matrix", "tasks": "jobs",
+    "timeout-minutes": "timeout", "timeout_minutes": "timeout", "variables": "env", "vars": "env",
+    "when": "if", "with": "parameters",
+}  # fmt: skip
 # Where outputs of other jobs can stand.
 WITH_OUTPUTS: Final = frozenset({"run", "env", "args"})
 # What the `shell` task of `run` takes beside the words of its command.

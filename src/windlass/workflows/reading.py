@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import yaml
 
+from windlass.domain.values.errors import NOT_KNOWN
 from windlass.workflows.nodes import Faults, Misdescribed, Node, Place, mapping, sequence
 
 SIZE_LIMIT: Final = 4 * 1024 * 1024
@@ -49,14 +50,22 @@ def read_text(content: bytes | str, file: str, faults: Faults | None = None) -> 
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 0
-        raise _refuse(file, line, "valid YAML", error.problem or "something else") from None
+        raise _no_yaml(file, line, error.problem or "it is not", text) from None
     except yaml.YAMLError as error:
-        raise _refuse(file, 0, "valid YAML", str(error).partition("\n")[0]) from None
+        raise _no_yaml(file, 0, str(error).partition("\n")[0], text) from None
     if builder.document is None:
         raise _refuse(file, 1, "a mapping with name and jobs", "an empty file")
     if faults is None:
         builder.faults.tell()
     return builder.document
+
+
+def _no_yaml(file: str, line: int, problem: str, text: str) -> Misdescribed:
+    lines = text.splitlines()
+    begins = lines[line - 1] if 0 < line <= len(lines) else ""
+    has_tab = "\t" in begins[: len(begins) - len(begins.lstrip())]
+    hint = "indent with spaces, not with tabs" if has_tab else ""
+    return Misdescribed(Place(file, line), "the file", f"valid YAML: {problem}", NOT_KNOWN, hint)
 
 
 def _decode(content: bytes | str, file: str) -> str:

@@ -338,7 +338,8 @@ class _Linker:
         known = [item.text for item in declared.items()] if declared is not None else []
         if output not in known and (known or job.get("run") is not None):
             hint = did_you_mean(output, known)
-            raise ref.refuse(field, f"an output of {name} ({listed(known)})", output, hint)
+            expected = f"an output of {name}, which declares {listed(known)}"
+            raise ref.refuse(field, expected, output, hint)
         return {RESULT: {"job": self._made.job(numbers[0]).name, "output": output}}, numbers[0]
 
     def _take_in(self, entry: Entry, instance: Instance, inputs: Node, before: set[int]) -> None:

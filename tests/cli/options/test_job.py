@@ -71,6 +71,8 @@ def test_arguments_of_a_task_are_not_flags_of_a_command() -> None:
         (("--task", "t", "--artifact", "x"), "--artifact to be given with a command"),
         (("--args", "{}", "--", "true"), "--args to be given with --task"),
         (("--input", "out.txt", "--", "true"), "--input to be a file, FILE:NAME, or an artifact"),
+        (("--input", "none:a", "--", "true"), "got none:a; there is no file none here"),
+        (("--input", "/", "--", "true"), "got /; / is a directory: pack it into one file"),
         (("--env", "A", "--", "true"), "--env to be NAME=VALUE"),
         (("--timeout", "0", "--", "true"), "--timeout to be a duration longer than 0, got 0"),
     ],

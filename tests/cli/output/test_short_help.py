@@ -20,6 +20,8 @@ def test_help_shows_ten_options_and_names_the_way_to_the_rest(command: str) -> N
     short, whole = _shown(command, "--help"), _shown(command, "--help-all")
     known = {name for argument in app[command].assemble_argument_collection()
              for name in argument.names}  # fmt: skip
+    assert short.startswith(f"Usage: windlass {command} ")
+    assert whole.startswith(short.splitlines()[0])
     assert len(NEEDED[command]) == 10
     assert set(NEEDED[command]) <= known
     assert all(f"{name} " in short for name in NEEDED[command])

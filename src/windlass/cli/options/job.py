@@ -119,7 +119,8 @@ def _local_input(text: str) -> dict[str, Any]:
     file = Path(path)
     if not file.is_file():
         expected = "a file, FILE:NAME, or an artifact such as 12/out.txt"
-        raise InvalidInput("--input", expected, text)
+        hint = f"{path} is a directory: pack it into one file" if file.is_dir() else ""
+        raise InvalidInput("--input", expected, text, hint or f"there is no file {path} here")
     return {"file": LocalFile(file, {"path": name or file.name})}
 
 

@@ -24,12 +24,12 @@ PASS_VARIABLE: Final = "WINDLASS_PASS_ENV"  # space-separated patterns
 FILE_VARIABLE: Final = "WINDLASS_ENV_FILE"
 ISOLATION_VARIABLE: Final = "WINDLASS_ISOLATION"
 # Other users can read a command line, but not its environment.
-Code = Annotated[str | None, Parameter(env_var="WINDLASS_CODE")]
+Code = Annotated[str | None, Parameter(env_var="WINDLASS_CODE", show_env_var=False)]
 Mode = Annotated[
     Literal["auto", "process", "user", "sandbox", "container"],
-    Parameter(env_var=ISOLATION_VARIABLE),
+    Parameter(env_var=ISOLATION_VARIABLE, show_env_var=False, show_choices=False),
 ]
-Engine = Annotated[str, Parameter(env_var="WINDLASS_CONTAINER_ENGINE")]
+Engine = Annotated[str, Parameter(env_var="WINDLASS_CONTAINER_ENGINE", show_env_var=False)]
 Imports = Annotated[
     list[str] | None,
     Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),
@@ -38,8 +38,10 @@ Apps = Annotated[
     list[str] | None,
     Parameter(name="--app", env_var=APP_VARIABLE, consume_multiple=False),
 ]
-PassEnv = Annotated[list[str] | None, Parameter(env_var=PASS_VARIABLE, consume_multiple=False)]
-EnvFile = Annotated[Path | None, Parameter(env_var=FILE_VARIABLE)]
+PassEnv = Annotated[
+    list[str] | None, Parameter(env_var=PASS_VARIABLE, show_env_var=False, consume_multiple=False)
+]
+EnvFile = Annotated[Path | None, Parameter(env_var=FILE_VARIABLE, show_env_var=False)]
 
 
 @Parameter(name="*")

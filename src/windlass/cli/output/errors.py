@@ -2,6 +2,7 @@
 
 import os
 import ssl
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from windlass.cli.output.exit_codes import REFUSED, USAGE, exit_code
@@ -66,7 +67,22 @@ def _unknown_option(error: "UnknownOptionError") -> str:
         return f"{command} has no option {name}: {TOKEN_HINT}"
     if name in SHARED:
         return f"{command} has no option {name}"
-    return str(error).strip()
+    known = [flag for argument in error.argument_collection or () for flag in argument.names]
+    return f"{command} has no option {name}{_suggested(name, known)}"
+
+
+def _suggested(name: str, known: Collection[str]) -> str:
+    """Returns a suggestion for an unknown option; its dashes and value do not count."""
+    from windlass.domain.job.job import ELSEWHERE
+
+    word = name.partition("=")[0].strip("-")
+    if len(word) < 2:
+        return ""
+    ours = ELSEWHERE.get(word.replace("-", "_"), "").replace("_", "-")
+    if f"--{ours}" in known:
+        return f"; did you mean --{ours}?"
+    words = {flag.removeprefix("--") for flag in known if flag.startswith("--")}
+    return did_you_mean(word, words).replace("did you mean ", "did you mean --")
 
 
 def explain_unauthorized(error: WindlassError) -> WindlassError | None:

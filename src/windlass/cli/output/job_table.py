@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from windlass.cli.output.job_view import expected, show_progress
-from windlass.cli.output.tables import make_table, print_table
+from windlass.cli.output.tables import CUT, Layout, make_table, print_table
 from windlass.clock import RealClock
 from windlass.domain.tasks.references import RESULT, TEXT
 from windlass.domain.values.errors import InvalidInput, UnknownName
@@ -108,6 +108,12 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "exit": lambda job, _: job.exit_code,
 }
 USUAL: Final = tuple(COLUMNS)[:13]
+# Each job is one line. A narrow terminal goes without these columns, the least useful one first.
+_ONE_LINE: Final = Layout(cut=CUT | {"name", "queue"})
+NARROWED: Final = _ONE_LINE._replace(
+    spare=("priority", "attempt", "progress", "expected", "reason", "worker", "name", "queue",
+           "duration")
+)  # fmt: skip
 
 
 def read_columns(text: str | None) -> Sequence[str]:
@@ -126,12 +132,17 @@ def read_columns(text: str | None) -> Sequence[str]:
 
 def print_jobs(jobs: Sequence[Job], columns: Sequence[str]) -> None:
     """Prints jobs, one on each line."""
-    print_table(columns, _rows(jobs, columns), "no jobs")
+    print_table(columns, _rows(jobs, columns), "no jobs", layout_of(columns))
 
 
-def table_of(jobs: Sequence[Job], columns: Sequence[str] = USUAL) -> "Table":
+def table_of(jobs: Sequence[Job], columns: Sequence[str], room: int, layout: Layout) -> "Table":
     """Returns the table for a view that is drawn again and again."""
-    return make_table(columns, _rows(jobs, columns))
+    return make_table(columns, _rows(jobs, columns), room, layout)
+
+
+def layout_of(columns: Sequence[str]) -> Layout:
+    """Returns how to make room: columns that somebody has chosen are all shown."""
+    return NARROWED if columns is USUAL else _ONE_LINE
 
 
 def _rows(jobs: Sequence[Job], columns: Sequence[str]) -> list[list[object]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.cli.output.tables import print_table
+from windlass.cli.output.tables import WHOLE, print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.clock import RealClock
 from windlass.domain.explain.explanation import Estimate
@@ -64,6 +64,7 @@ def print_job(job: Job, isolation: str | None = None) -> None:
                 for a in job.attempts
             ],
             "",
+            WHOLE,
         )  # fmt: skip
     if job.steps:
         say("")
@@ -75,7 +76,7 @@ def print_job(job: Job, isolation: str | None = None) -> None:
         )  # fmt: skip
     say("")
     rows = [(t.at, t.frm or "(new)", t.to, t.reason, t.actor) for t in job.transitions]
-    print_table(("at", "from", "to", "reason", "by"), rows, "")
+    print_table(("at", "from", "to", "reason", "by"), rows, "", WHOLE)
 
 
 def print_reproduction(found: Reproduction) -> None:

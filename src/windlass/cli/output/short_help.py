@@ -1,7 +1,7 @@
 """The help of commands with many options: those that people need, and a way to see the rest."""
 
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
 from cyclopts import App
 from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
@@ -52,6 +52,14 @@ class ShortHelp:
     def __init__(self, needed: Collection[str]) -> None:
         self._needed = needed
         self.left_out = 0
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
+        """Prints how the command is called."""
+        DefaultFormatter().render_usage(console, options, usage)
+
+    def render_description(self, console: Console, options: ConsoleOptions, text: Any) -> None:
+        """Prints what the command does."""
+        DefaultFormatter().render_description(console, options, text)
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         """Prints one group of options, unless none of them is needed."""

@@ -8,7 +8,7 @@ What names and calls stand for is decided by whoever reads the condition.
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 LENGTH_LIMIT: Final = 1_000
 DEPTH_LIMIT: Final = 20
@@ -22,6 +22,7 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _WORDS: Final = {"and": "&&", "or": "||", "not": "!"}
+_BEFORE_GROUP: Final = frozenset({*_COMPARE, "&&", "||", "!", "(", ","})
 _EXAMPLE: Final = "a condition such as parameters.os == 'linux' and not matrix.debug"
 
 
@@ -32,15 +33,21 @@ class Token(NamedTuple):
     word: str
 
 
+class Refuse(Protocol):
+    """Makes the error for a condition that cannot be read."""
+
+    def __call__(self, expected: str, got: object, hint: str = "") -> Exception: ...
+
+
 class Meaning(NamedTuple):
     """What the words of a condition stand for, and how an unreadable one is refused."""
 
     name: Callable[[str], Any]
     call: Callable[[str, Sequence[str]], Any]
-    refuse: Callable[[str, object], Exception]
+    refuse: Refuse
 
 
-def split(text: str, refuse: Callable[[str, object], Exception]) -> list[Token]:
+def split(text: str, refuse: Refuse) -> list[Token]:
     """Returns the words of a condition."""
     if len(text) > LENGTH_LIMIT:
         raise refuse(f"at most {LENGTH_LIMIT} characters", len(text))
@@ -60,6 +67,17 @@ def split(text: str, refuse: Callable[[str, object], Exception]) -> list[Token]:
 def evaluate(tokens: Sequence[Token], meaning: Meaning) -> bool:
     """Returns whether a condition is true."""
     return _Reader(tokens, meaning).read()
+
+
+def joined(words: Sequence[str]) -> str:
+    """Returns the words of a condition as one text, as people would write it."""
+    text, last = "", ""
+    for word in words:
+        is_call = word == "(" and last not in _BEFORE_GROUP
+        close = not text or last in ("(", "!") or word in (")", ",") or is_call
+        text += word if close else f" {word}"
+        last = word
+    return text
 
 
 def quote(text: str) -> str:
@@ -178,7 +196,7 @@ class _Reader:
         return found
 
     def _done(self) -> str:
-        return " ".join(token.word for token in self._tokens[: self._next])
+        return joined([token.word for token in self._tokens[: self._next]])
 
 
 def truth(value: Any) -> bool:

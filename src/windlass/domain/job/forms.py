@@ -302,7 +302,8 @@ CLAUSES: Final = Form(
     in_file=str | list[str], note=REPEATABLE,
 )  # fmt: skip
 REFERENCES: Final = Form(
-    name="list of ids and names", canonical=_references, repeats=True, note="An id; repeatable.",
+    name="list of ids and names", canonical=_references, repeats=True,
+    note="On the command line by id; repeatable.",
     read=lambda texts, f, _n: tuple(_read_id(text, f) for text in texts),
     in_file=int | str | list[int | str],
 )  # fmt: skip

@@ -6,12 +6,13 @@ condition without the first three and `state` holds only if `success()` does, to
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from windlass.domain.job.conditions import Meaning, Token, evaluate, split
+from windlass.domain.job.conditions import Meaning, Refuse, Token, evaluate, split
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.tasks.references import output_of
@@ -76,13 +77,12 @@ def check(text: object, field: str, waited: Sequence[str] | None) -> None:
     evaluate(split(text, refuse), Meaning(_no_name(refuse), named, refuse))
 
 
-def check_call(
-    function: str, names: Sequence[str], refuse: Callable[[str, object], Exception]
-) -> None:
+def check_call(function: str, names: Sequence[str], refuse: Refuse) -> None:
     """Refuses unknown functions, and wrong numbers of names."""
     if function not in _NAMES:
-        hint = did_you_mean(function, FUNCTIONS)
-        raise refuse(f"one of {', '.join(f'{name}()' for name in FUNCTIONS)}{hint}", function)
+        known = [f"{name}()" for name in FUNCTIONS]
+        called = f"{function}()"
+        raise refuse(f"one of {', '.join(known)}", called, did_you_mean(called, known))
     wanted = _NAMES[function]
     if wanted is not None and len(names) != wanted:
         raise refuse(f"{function}() with {counted(wanted, 'quoted name')}", len(names))
@@ -130,13 +130,13 @@ def _is_one_of(job: Ended, names: Sequence[str]) -> bool:
     return any(means(name, job.id, job.name) for name in names)
 
 
-def _refusal(field: str) -> Callable[[str, object], Exception]:
-    return lambda expected, got: InvalidInput(field, expected, got)
+def _refusal(field: str) -> Refuse:
+    return partial(InvalidInput, field)
 
 
-def _no_name(refuse: Callable[[str, object], Exception]) -> Callable[[str], Any]:
+def _no_name(refuse: Refuse) -> Callable[[str], Any]:
     def find(word: str) -> Any:
-        hint = did_you_mean(word, FUNCTIONS)
-        raise refuse(f"one of {', '.join(f'{name}()' for name in FUNCTIONS)}{hint}", word)
+        known = [f"{name}()" for name in FUNCTIONS]
+        raise refuse(f"one of {', '.join(known)}", word, did_you_mean(word, known))
 
     return find

@@ -13,11 +13,14 @@ from windlass.domain.job.conditions import (
     Meaning,
     Token,
     evaluate,
+    joined,
     quote,
     split,
     text_of,
 )
 from windlass.domain.job.run_if import FUNCTIONS, check_call, mentions
+from windlass.domain.values.suggest import did_you_mean
+from windlass.workflows.checking import listed
 from windlass.workflows.expressions.substitution import Scope
 from windlass.workflows.nodes import Misdescribed, Node, plain
 
@@ -66,7 +69,7 @@ class Condition:
                 last = token.word if token.kind == "name" else ""
             elif token.word == ")":
                 last = ""
-        return " ".join(words)
+        return joined(words)
 
     def _value(self, name: str, scope: Scope, full_name: Callable[[str], str]) -> str:
         """Returns what stands for a name later on: a call, or its value."""
@@ -74,12 +77,20 @@ class Condition:
         if job is not None:
             own = quote(full_name(job[1]))
             return f"state({own})" if job[2] is None else f"output({own}, {quote(job[2])})"
-        value = plain(scope.find(name, self._node.place, self._field))
+        value = self._found(name, scope)
         if isinstance(value, list):
             raise self._refuse("without lists beside other jobs", name)
         if isinstance(value, str):
             return quote(value)
         return str(value).lower() if isinstance(value, bool) else str(value)
+
+    def _found(self, name: str, scope: Scope) -> Any:
+        """Returns the value of a name; what may have been meant as a function is told so."""
+        calls = [f"{function}()" for function in FUNCTIONS]
+        if name not in scope.names and (hint := did_you_mean(f"{name}()", calls)):
+            known = f" ({listed(scope.names)})" if scope.names else ""
+            raise self._refuse(f"made of known names{known}", name, hint)
+        return plain(scope.find(name, self._node.place, self._field))
 
     def _meaning(self, scope: Scope) -> Meaning:
         def name(word: str) -> Any:
@@ -87,7 +98,7 @@ class Condition:
                 if _OF_JOB.fullmatch(word) is None:
                     raise self._refuse("jobs.NAME.state or jobs.NAME.outputs.OUTPUT", word)
                 return ""
-            return plain(scope.find(word, self._node.place, self._field))
+            return self._found(word, scope)
 
         def call(function: str, names: Sequence[str]) -> Any:
             check_call(function, names, self._refuse)
@@ -95,8 +106,8 @@ class Condition:
 
         return Meaning(name, call, self._refuse)
 
-    def _refuse(self, expected: str, got: object) -> Misdescribed:
-        return Misdescribed(self._node.place, self._field, expected, got)
+    def _refuse(self, expected: str, got: object, hint: str = "") -> Misdescribed:
+        return Misdescribed(self._node.place, self._field, expected, got, hint)
 
 
 def holds(node: Node, scope: Scope, field: str) -> bool:

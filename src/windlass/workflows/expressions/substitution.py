@@ -29,6 +29,10 @@ _OUTPUT: Final = re.compile(r"jobs\.(.+)\.outputs\.([\w-]+)")
 _NAME: Final = r"(jobs\.[^\s{}]+|[A-Za-z0-9_.-]+)"
 _FOUND: Final = re.compile(rf"\$\$\{{\{{|\$\{{\{{(?:\s*{_NAME}\s*\}}\}})?")
 TEXT_LIMIT: Final = 64 << 20  # characters that parameters fill in, in a whole workflow
+_OTHER_FIRST: Final = {
+    "inputs": "parameters", "job": "jobs", "needs": "jobs", "param": "parameters",
+    "params": "parameters", "vars": "parameters",
+}  # fmt: skip
 SHELL: Final = ("sh", "-c")
 _WHOLE: Final = re.compile(rf"\$\{{\{{\s*{_NAME}\s*\}}\}}")
 
@@ -85,6 +89,11 @@ class Scope:
         self.refers = True
         return {RESULT: {"job": found[1], "output": found[2]}}
 
+    @property
+    def names(self) -> list[str]:
+        """Returns the names that are defined, also those whose values are wrong."""
+        return [*self._values, *self._unknown]
+
     def knows(self, name: str) -> bool:
         """Returns whether a name is defined."""
         return name in self._values
@@ -99,12 +108,24 @@ class Scope:
         if found is None and name in self._unknown:
             raise Consequence(place, field, f"a value for {name}", "none")
         if found is None:
-            expected = f"without names other than {listed([*self._values, *self._unknown])}"
-            hint = did_you_mean(name, [*self._values, *self._unknown])
+            known = self.names
+            expected = f"made of known names ({listed(known)})"
+            if not known:
+                expected = f"without {MARK} … }}}}, as there are no parameters and no matrix"
+            ours = _translated(name)
+            hint = did_you_mean(ours, known, 1) or did_you_mean(name, known)
+            if not hint and ours.startswith("jobs."):
+                hint = f"did you mean {ours}?"
             raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}", hint)
         self._used.add(name)
         self._budget.spend(found, field, place)
         return found
+
+
+def _translated(name: str) -> str:
+    """Returns a name of other systems as we would write it."""
+    first, dot, rest = name.partition(".")
+    return f"{_OTHER_FIRST.get(first, first)}{dot}{rest}"
 
 
 def substitute(node: Node, scope: Scope, field: str) -> Node:
@@ -159,16 +180,26 @@ def _referring(text: str, reference: dict[str, Any], place: Place) -> Node:
 
 def substitute_text(text: str, scope: Scope, place: Place, field: str) -> str:
     """Returns a text with every expression replaced."""
+    faults = Faults()
 
     def replace(match: re.Match[str]) -> str:
         if match[0].startswith("$$"):
             return MARK
-        if match[1] is None:
-            expected = f"free of {MARK} but for {MARK} parameters.NAME }}}} and its like"
-            raise Misdescribed(place, field, expected, text[match.start() :])
-        return scope.find(match[1], place, field).text
+        with faults:
+            _check_whole(match, text, place, field)
+            return scope.find(match[1], place, field).text
+        return ""
 
-    return _FOUND.sub(replace, text)
+    replaced = _FOUND.sub(replace, text)
+    faults.tell()
+    return replaced
+
+
+def _check_whole(match: re.Match[str], text: str, place: Place, field: str) -> None:
+    """Refuses what begins like an expression and is none."""
+    if match[1] is None:
+        expected = f"free of {MARK} but for {MARK} parameters.NAME }}}} and its like"
+        raise Misdescribed(place, field, expected, text[match.start() :])
 
 
 def substitute_line(node: Node, scope: Scope, field: str) -> Node:
@@ -183,22 +214,24 @@ def substitute_line(node: Node, scope: Scope, field: str) -> Node:
     if whole and isinstance(scope.find(whole[1], node.place, field).value, list):
         return substitute(node, scope, field)
     values: dict[str, Node] = {}
+    faults = Faults()
 
     def replace(match: re.Match[str]) -> str:
         if match[0].startswith("$$"):
             return MARK
-        if match[1] is None:
-            expected = f"free of {MARK} but for {MARK} parameters.NAME }}}} and its like"
-            raise Misdescribed(node.place, field, expected, node.value[match.start() :])
-        reference = scope.output(match[1], node.place, field)
-        if reference is None:
-            text = scope.find(match[1], node.place, field).text
-            values.setdefault(match[1], Node(text, node.place, text))
-        else:
-            values.setdefault(match[1], _referring(match[0], {TEXT: [reference]}, node.place))
-        return f"${{{list(values).index(match[1]) + 1}}}"
+        with faults:
+            _check_whole(match, node.value, node.place, field)
+            reference = scope.output(match[1], node.place, field)
+            if reference is None:
+                text = scope.find(match[1], node.place, field).text
+                values.setdefault(match[1], Node(text, node.place, text))
+            else:
+                values.setdefault(match[1], _referring(match[0], {TEXT: [reference]}, node.place))
+            return f"${{{list(values).index(match[1]) + 1}}}"
+        return ""
 
     line = _FOUND.sub(replace, node.value)
+    faults.tell()
     words = [*SHELL, line, *([SHELL[0]] if values else [])]
     nodes = [Node(word, node.place, word) for word in words]
     for word in nodes:

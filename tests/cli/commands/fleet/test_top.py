@@ -2,6 +2,7 @@
 
 from tests.cli.program import Program
 from windlass.cli.output.live.top_view import Frame, Rates, draw
+from windlass.wire.workers import WorkerInfo
 
 
 def test_one_frame_shows_queues_workers_rates_and_jobs(up: Program) -> None:
@@ -26,4 +27,18 @@ def test_one_frame_shows_queues_workers_rates_and_jobs(up: Program) -> None:
 
 
 def test_an_empty_installation_is_drawn_too() -> None:
-    assert draw(Frame([], [], Rates(60), [])).renderables
+    assert draw(Frame([], [], Rates(60), []), 80).renderables
+
+
+def test_slots_of_workers_that_are_away_do_not_count() -> None:
+    workers = [worker("here", "busy", 1), worker("gone", "offline", 0)]
+    head = draw(Frame([], workers, Rates(60), []), 80).renderables[0]
+    assert "1 of 4 slots busy" in str(head)
+
+
+def worker(name: str, status: str, held: int) -> WorkerInfo:
+    seen = "2026-01-02T03:04:05.678Z"
+    return WorkerInfo(
+        id=1, name=name, status=status, incarnation=1, slots=4, held=held, last_seen=seen,
+        enrolled_at=seen, reason=None, static={}, dynamic={}, metadata={},
+    )  # fmt: skip

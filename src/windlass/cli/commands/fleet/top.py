@@ -18,7 +18,7 @@ def top(
     Parameters
     ----------
     once
-        Draw them once; so it is without a terminal.
+        Draw them once, which is also what happens without a terminal.
     limit
         The maximum number of jobs to show.
     """
@@ -30,4 +30,4 @@ def top(
         if json:
             print_json(overview.look())
             return
-        show_live(client, lambda: draw(overview.look()), once)
+        show_live(client, lambda room: draw(overview.look(), room), once)

@@ -64,7 +64,8 @@ def list_jobs(
     columns
         Which columns to show, comma-separated: id, state, name, command, queue, duration, age,
         priority, attempt, worker, expected, progress, reason, task, namespace, workflow, labels,
-        key, by, created, started, finished, exit. Default: the first thirteen.
+        key, by, created, started, finished, exit. Default: those of the first thirteen
+        that fit the terminal.
     watch
         Draw the list again every second until Ctrl-C; once, if there is no terminal.
     """
@@ -118,13 +119,14 @@ def _all_jobs(at: Connection, filters: Mapping[str, Any], limit: int) -> list[Jo
 
 
 def _watch(at: Connection, filters: Mapping[str, Any], limit: int, columns: str | None) -> None:
-    from windlass.cli.output.job_table import read_columns, table_of
+    from windlass.cli.output.job_table import layout_of, read_columns, table_of
     from windlass.cli.output.live.refresh import show_live
 
     given = {name: value for name, value in filters.items() if value is not None}
     with at.client(RECONNECT) as client:
         shown = read_columns(columns)
-        show_live(client, lambda: table_of(client.jobs(limit, **given), shown))
+        layout = layout_of(shown)
+        show_live(client, lambda room: table_of(client.jobs(limit, **given), shown, room, layout))
 
 
 @jobs.command(name="delete")

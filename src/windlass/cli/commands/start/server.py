@@ -16,7 +16,7 @@ from windlass.cli.commands.start.local_server import (
 )
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
-from windlass.cli.options.flags import Many
+from windlass.cli.options.flags import Flag, Many
 from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import Imports
@@ -44,7 +44,7 @@ def server(
     tls_client_ca: Path | None = None,
     allowed_host: Many = None,
     modules: Imports = None,
-    no_dashboard: bool = False,
+    no_dashboard: Flag = False,
     fuzz: Many = None,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,

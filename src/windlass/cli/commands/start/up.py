@@ -60,7 +60,7 @@ def up(
     apps: Apps = None,
     reload: Flag = False,
     isolation: Mode = "auto",
-    no_dashboard: bool = False,
+    no_dashboard: Flag = False,
     fuzz: Many = None,
     variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,

@@ -14,16 +14,20 @@ from windlass.clock import RealClock
 REFRESH_MS: Final = 1_000
 
 
-def show_live(client: Client, draw: Callable[[], RenderableType], once: bool = False) -> None:
-    """Draws a view every second until Ctrl-C; once, if asked to or if there is no terminal."""
+def show_live(client: Client, draw: Callable[[int], RenderableType], once: bool = False) -> None:
+    """Draws a view every second until Ctrl-C; once, if asked to or if there is no terminal.
+
+    `draw` gets the width of the terminal.
+    """
     if once or not console.is_terminal:
-        (console if console.is_terminal else Console(width=PIPE_WIDTH)).print(draw())
+        shown = console if console.is_terminal else Console(width=PIPE_WIDTH)
+        shown.print(draw(shown.width))
         return
     clock = RealClock()
-    with Live(draw(), console=console, auto_refresh=False, screen=True) as live:
+    with Live(draw(console.width), console=console, auto_refresh=False, screen=True) as live:
         try:
             while True:
                 client.run(clock.sleep_ms(REFRESH_MS))
-                live.update(draw(), refresh=True)
+                live.update(draw(console.width), refresh=True)
         except KeyboardInterrupt:
             return

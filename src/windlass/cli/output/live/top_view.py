@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from windlass.cli.output.job_table import rough_age, table_of
+from windlass.cli.output.job_table import NARROWED, rough_age, table_of
 from windlass.cli.output.tables import make_table
 from windlass.client.blocking.client import Client
 from windlass.clock import RealClock
@@ -23,6 +23,7 @@ WINDOW_MS: Final = 60_000
 RUNNING: Final = ("running", "canceling")
 WAITING: Final = ("assigned", "queued", "retrying", "blocked", "suspended")
 COLUMNS: Final = ("id", "state", "name", "command", "queue", "duration", "age", "worker", "reason")
+ABSENT: Final = ("offline", "pending_approval")  # their slots take no jobs
 WORKERS_SHOWN: Final = 15
 MOST_EVENTS: Final = 20_000  # of one look; with more, the rates are for less than a minute
 
@@ -90,17 +91,20 @@ class Overview:
         return list(self._client.events(**since, last=MOST_EVENTS, kind=["job"]))
 
 
-def draw(frame: Frame) -> Group:
+def draw(frame: Frame, room: int) -> Group:
     """Returns the view of a frame; whatever comes from outside is escaped."""
-    parts: list[Table | Text] = [_head(frame), Text(), _queues(frame.queues), Text()]
-    parts += [_workers(frame.workers), Text()]
-    parts.append(table_of(frame.jobs, COLUMNS) if frame.jobs else Text("no open jobs", "dim"))
+    parts: list[Table | Text] = [_head(frame), Text(), _queues(frame.queues, room), Text()]
+    parts += [_workers(frame.workers, room), Text()]
+    parts.append(
+        table_of(frame.jobs, COLUMNS, room, NARROWED) if frame.jobs else Text("no open jobs", "dim")
+    )
     return Group(*parts)
 
 
 def _head(frame: Frame) -> Text:
     rates, minute = frame.rates, readable_duration(round(frame.rates.seconds * 1000))
-    busy, slots = (sum(getattr(w, name) for w in frame.workers) for name in ("held", "slots"))
+    there = [worker for worker in frame.workers if worker.status not in ABSENT]
+    busy, slots = (sum(getattr(w, name) for w in there) for name in ("held", "slots"))
     queued = sum(queue.depth for queue in frame.queues)
     return Text(
         f"{queued} queued, {busy} of {counted(slots, 'slot')} busy; "
@@ -110,12 +114,12 @@ def _head(frame: Frame) -> Text:
     )
 
 
-def _queues(queues: Sequence[QueueInfo]) -> Table:
+def _queues(queues: Sequence[QueueInfo], room: int) -> Table:
     rows = [(q.name, "paused" if q.paused else "open", q.depth, q.weight) for q in queues]
-    return make_table(("queue", "state", "queued", "weight"), rows)
+    return make_table(("queue", "state", "queued", "weight"), rows, room)
 
 
-def _workers(workers: Sequence[WorkerInfo]) -> Table | Text:
+def _workers(workers: Sequence[WorkerInfo], room: int) -> Table | Text:
     if not workers:
         return Text("no workers", "dim")
     now = RealClock().now_ms()
@@ -125,7 +129,7 @@ def _workers(workers: Sequence[WorkerInfo]) -> Table | Text:
          rough_age(now - parse_moment(w.last_seen, "last_seen")), w.reason)
         for w in shown
     ]  # fmt: skip
-    table = make_table(("worker", "state", "busy", "seen", "reason"), rows)
+    table = make_table(("worker", "state", "busy", "seen", "reason"), rows, room)
     if len(workers) > len(shown):
         table.caption = f"and {counted(len(workers) - len(shown), 'more worker')}"
     return table

@@ -1,0 +1,121 @@
+"""What JSON the options of a job may be, as rules that a database can check.
+
+`windlass.submit` in a user's own SQL transaction checks them (`check_submit_job.sql`), so that most
+mistakes raise there. They never refuse what the validator accepts; it checks all jobs again.
+"""
+
+import types
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from windlass.domain.job.forms import DELAY, DURATION, FOREVER, GRACE, KEY_WINDOW, MOMENT, NEVER
+from windlass.domain.job.job import KEYWORDS, OPTIONS, JobOption
+from windlass.domain.lifecycle.rank import LEVEL_LIMIT, PRIORITY_NAMES, parse_priority
+from windlass.domain.values.errors import InvalidInput
+
+Rule = dict[str, Any]
+
+_NUMBER: Final = r"[0-9]+(\.[0-9]+)?"
+_LENGTH: Final = _NUMBER + "|" + "".join(
+    f"({_NUMBER}{unit})?" for unit in ("w", "d", "h", "m", "s", "ms")
+)  # fmt: skip
+_TIME: Final = r"[0-9]{4}-(w?[0-9]).*(z|[+-][0-9]{2}.*)"
+_KINDS: Final[dict[Any, str]] = {
+    str: "string", int: "number", float: "number", bool: "boolean", type(None): "null",
+}  # fmt: skip
+_WORDS: Final = {
+    "string": "text", "number": "a number", "boolean": "true or false", "array": "a list",
+    "object": "an object",
+}  # fmt: skip
+_SEVERAL: Final = {"string": "texts", "number": "numbers"}
+WRONG: Final = "?"  # no option has this value: what the error about it expects is told
+
+
+def json_rules() -> dict[str, Rule]:
+    """Returns the rule of each option, by name; an option without one may be any JSON."""
+    return {name: rule for name in sorted(KEYWORDS) if (rule := _rule(OPTIONS[name]))}
+
+
+def _rule(option: JobOption) -> Rule:
+    if option.type is Any:
+        return {}
+    rule: Rule = {"types": [], **_of_form(option)}
+    for kind in _members(option.type):
+        _allow(kind, rule)
+    if option.bounds is not None:
+        low, high = option.bounds
+        rule |= {"least": low, "most": high, "expected": f"an integer from {low} to {high}"}
+    if "expected" not in rule:
+        rule["expected"] = _described(rule)
+    return rule
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    is_union = isinstance(kind, types.UnionType) or get_origin(kind) is Union
+    return get_args(kind) if is_union else (kind,)
+
+
+def _allow(kind: Any, rule: Rule) -> None:
+    """Adds a type of Python to what JSON may be."""
+    origin = get_origin(kind)
+    if origin is Literal:
+        rule["types"].append("string")
+        rule["choices"] = list(get_args(kind))
+    elif origin is tuple:
+        rule["types"].append("array")
+        rule["items"] = _names(get_args(kind)[0])
+    elif origin is dict:
+        rule["types"].append("object")
+        rule["values"] = _names(get_args(kind)[1])
+    elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        rule["types"].append("object")
+        rule["fields"] = list(kind.__struct_fields__)
+    else:
+        rule["types"] += [name for name in _names(kind) if name not in rule["types"]]
+        if kind is int:
+            rule["whole"] = True
+
+
+def _names(kind: Any) -> list[str]:
+    return list(dict.fromkeys(_KINDS[member] for member in _members(kind)))
+
+
+def _of_form(option: JobOption) -> Rule:
+    """Returns what the form of an option asks for beyond its type."""
+    if option.name == "priority":
+        names = "|".join(PRIORITY_NAMES)
+        pattern, expected = f"{names}|[+-]?[0-9]+", _refusal(parse_priority, option.name)
+        return {
+            "pattern": _whole(pattern), "expected": expected, "least": -LEVEL_LIMIT,
+            "most": LEVEL_LIMIT,
+        }  # fmt: skip
+    more = {GRACE.name: f"|{NEVER}", KEY_WINDOW.name: f"|{FOREVER}", MOMENT.name: f"|{_TIME}"}
+    if option.form not in (DELAY, DURATION, GRACE, KEY_WINDOW, MOMENT):
+        return {}
+    pattern = _whole(_LENGTH + more.get(option.form.name, ""))
+    expected = _refusal(option.form.canonical, option.name)
+    return {"pattern": pattern, "expected": expected, "least": 0}
+
+
+def _whole(pattern: str) -> str:
+    return rf"^\s*(?=\S)({pattern})\s*$"
+
+
+def _refusal(read: Any, name: str) -> str:
+    """Returns what is expected, in the words of whoever reads the option."""
+    try:
+        read(WRONG, name)
+    except InvalidInput as error:
+        return error.expected
+    raise AssertionError(f"{name} can be {WRONG}")
+
+
+def _described(rule: Rule) -> str:
+    if "choices" in rule:
+        return f"one of {', '.join(rule['choices'])}"
+    words = [_WORDS[kind] for kind in rule["types"] if kind != "null"]
+    inside = [_SEVERAL[kind] for kind in rule.get("items") or rule.get("values") or ()]
+    of = f" of {' or '.join(inside)}" if inside else ""
+    fields = f" with {', '.join(rule['fields'])}" if "fields" in rule else ""
+    return " or ".join(words) + of + fields
