@@ -36,6 +36,20 @@ def badge(page: Page, state: str) -> None:
     expect(page.locator("header").get_by_text(state, exact=True)).to_be_visible()
 
 
+def test_a_job_that_is_deleted_while_it_is_shown_offers_nothing_more(
+    open_page: Open, farm: Farm
+) -> None:
+    job = farm.submit("true", name="soon gone", **SOON)
+    farm.wait(job)
+    page = open_page()
+    show(page, farm, job)
+    expect(page.get_by_role("button", name="Retry")).to_be_visible()
+    assert farm.http.delete(f"/api/v1/jobs/{job}").status_code == 200
+    gone = page.get_by_role("alert").filter(has_text=f"Job {job} does not exist")
+    expect(gone.get_by_text("It may have been deleted")).to_be_visible()
+    expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+
+
 def test_a_job_is_watched_from_its_acceptance_to_its_end(open_page: Open, farm: Farm) -> None:
     job = farm.submit("bash", "-c", PAINTS, "sh", EVIL, unblock="manual", name="watched", **SOON)
     page = open_page()

@@ -105,6 +105,9 @@ def test_the_page_travels_to_an_earlier_time_and_changes_nothing_there(
     page.wait_for_url(re.compile(rf"/jobs/{old}\?.*as_of="))
     settle(page)
     expect(page.get_by_role("button", name="Cancel job")).to_have_count(0)
+    expect(page.locator("#content").get_by_text("queued", exact=True).first).to_be_visible()
+    tabs = page.get_by_role("tablist", name="Parts of the job").get_by_role("tab")
+    expect(tabs).to_have_text(["Overview", "History"])  # the others show the present
     page.get_by_role("button", name="Back to now").click()
     expect(page.get_by_text("canceled", exact=True).first).to_be_visible()
     assert farm.client.job(new).info().state == "queued"
@@ -130,6 +133,19 @@ def test_a_time_that_cannot_be_shown_is_refused_in_words(open_page: Open, farm: 
         refusal = re.compile("expected as_of to be a time in the past", re.IGNORECASE)
         expect(page.get_by_text(refusal).first).to_be_visible()
         expect(page.get_by_role("button", name="Back to now")).to_be_visible()
+
+
+def test_lists_without_a_past_show_the_present_while_the_page_travels(
+    open_page: Open, farm: Farm
+) -> None:
+    then = str(farm.client.job(1).info().created_at)
+    page = open_page()
+    for path in ("/workflows", "/audit"):
+        page.goto(f"{farm.address}{path}?as_of={quote(then)}")
+        settle(page)
+        expect(page.get_by_text("this view shows the present")).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        expect(page.locator("[aria-rowindex]").first).to_be_visible()
 
 
 def test_a_question_is_answered_on_the_page(open_page: Open, farm: Farm) -> None:

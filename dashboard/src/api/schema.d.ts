@@ -1156,7 +1156,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns a page of workflows, newest first. */
+        /** Returns a page of workflows, newest first; `text` is a part of the name. */
         get: operations["workflows.list_workflows"];
         put?: never;
         post?: never;
@@ -7572,6 +7572,7 @@ export interface operations {
                 namespace?: string | null;
                 label?: string[] | null;
                 key?: string | null;
+                text?: string | null;
                 after?: number;
                 limit?: number;
             };

@@ -75,6 +75,13 @@ def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | 
     )
 
 
+def _short(text: str | None) -> str | None:
+    """Returns a text to search for; raises `InvalidInput` if it is too long."""
+    if text is not None and len(text) > TEXT_LIMIT:
+        raise InvalidInput("text", f"at most {TEXT_LIMIT} characters", len(text))
+    return text
+
+
 def workflow_filter(
     who: Identity,
     *,
@@ -83,6 +90,7 @@ def workflow_filter(
     namespace: str | None,
     label: list[str] | None,
     key: str | None,
+    text: str | None = None,
 ) -> WorkflowFilter:
     """Parses the filter of a list of workflows, limited to what the caller may see."""
     namespaces = who.namespaces or None
@@ -94,6 +102,7 @@ def workflow_filter(
         name=name,
         labels=tuple(_label(text) for text in label or ()),
         key=key,
+        text=_short(text),
     )
 
 
@@ -119,8 +128,7 @@ def job_filter(
     finished_to: str | None = None,
 ) -> JobFilter:
     """Parses the filter of a list of jobs, limited to what the caller may see."""
-    if text is not None and len(text) > TEXT_LIMIT:
-        raise InvalidInput("text", f"at most {TEXT_LIMIT} characters", len(text))
+    _short(text)
     if regex:
         compile_pattern(regex)
     states = sorted({found.code for text in state or () for found in parse_state(text)})

@@ -1,5 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
+import { isGone } from "../../api/errors";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Loading } from "../../ui/Loading";
 import { WorkflowLink } from "../../ui/links";
@@ -36,21 +37,17 @@ export function WorkflowView() {
 function Found({ id }: { id: number }) {
   const found = useWorkflow(id);
   useWorkflowLive(id);
-  if (found.isPending) {
-    return (
-      <Page title={`Workflow ${id}`}>
-        <Loading rows={8} label="Loading the workflow" />
-      </Page>
-    );
-  }
-  if (found.isError) {
-    return (
-      <Page title={`Workflow ${id}`}>
+  // A server that is away for a moment takes nothing from the page.
+  if (found.data && !isGone(found.error)) return <Shown workflow={found.data} />;
+  return (
+    <Page title={`Workflow ${id}`}>
+      {found.error ? (
         <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
-      </Page>
-    );
-  }
-  return <Shown workflow={found.data} />;
+      ) : (
+        <Loading rows={8} label="Loading the workflow" />
+      )}
+    </Page>
+  );
 }
 
 function Shown({ workflow }: { workflow: Workflow }) {
