@@ -26,6 +26,20 @@ def test_what_needs_attention_has_its_reason_and_a_button_that_helps(
     assert not farm.client.queues.show("held-back").paused
 
 
+def test_what_no_request_helps_against_leads_to_where_a_person_goes_on(
+    open_page: Open, farm: Farm
+) -> None:
+    job = farm.submit("true", requires=["memory>=99TiB"], queue="too-much")
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    item = page.get_by_role("listitem").filter(has_text="in too-much that nobody can run")
+    item.get_by_role("link", name="See why").click()
+    page.wait_for_url(re.compile(f"/jobs/{job}"))
+    expect(page.get_by_text("Workers and what it asks of them")).to_be_visible()
+    farm.http.post(f"/api/v1/jobs/{job}/cancel")
+
+
 def test_a_viewer_is_told_and_offered_nothing(open_page: Open, farm: Farm) -> None:
     page = open_page("viewer")
     page.goto(farm.address)

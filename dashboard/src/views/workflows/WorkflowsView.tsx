@@ -68,7 +68,7 @@ const COLUMNS: ColumnDef<Workflow, unknown>[] = [
   {
     id: "created",
     header: "Started",
-    meta: { width: "92px" },
+    meta: { width: "112px" },
     cell: ({ row }) => <Time at={row.original.created_at} />,
   },
   {
