@@ -149,6 +149,19 @@ def test_a_time_that_cannot_be_shown_is_refused_in_words(open_page: Open, farm: 
         expect(page.get_by_role("button", name="Back to now")).to_be_visible()
 
 
+def test_a_time_that_says_how_long_ago_becomes_the_moment_that_it_means(
+    open_page: Open, farm: Farm
+) -> None:
+    farm.wait(farm.submit("true", priority="high"))
+    page = open_page()
+    page.goto(f"{farm.address}/jobs?as_of=1s")
+    settle(page)
+    banner = page.get_by_role("status").filter(has_text="As of")
+    expect(banner).to_have_text(re.compile(r"As of \w+ \d+, \d{4}"))
+    page.wait_for_url(re.compile(r"as_of=20\d\d-"))
+    expect(page.get_by_label("Time to show")).not_to_have_value("")
+
+
 def test_lists_without_a_past_show_the_present_while_the_page_travels(
     open_page: Open, farm: Farm
 ) -> None:

@@ -32,11 +32,15 @@ const ACTIONS = {
   header: () => <span className="visually-hidden">Actions</span>,
 };
 
+const NAME = {
+  id: "name",
+  header: "Queue",
+  meta: { width: "minmax(104px, 3fr)", sortKey: "name" },
+};
+
 const COLUMNS: ColumnDef<Queue, unknown>[] = [
   {
-    id: "name",
-    header: "Queue",
-    meta: { width: "minmax(104px, 3fr)", sortKey: "name" },
+    ...NAME,
     cell: ({ row: { original } }) => (
       <span className={styles.name}>
         <Link {...jobsLink({ queue: original.name })}>{original.name}</Link>
@@ -97,7 +101,7 @@ const COLUMNS: ColumnDef<Queue, unknown>[] = [
 /** On a phone: what waits and runs; its actions are icons. */
 const NARROW_COLUMNS: ColumnDef<Queue, unknown>[] = [
   {
-    ...COLUMNS[0],
+    ...NAME,
     cell: ({ row: { original } }) => (
       <span className={styles.name}>
         {original.paused && (

@@ -1,4 +1,4 @@
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { isGone } from "../../api/errors";
 import { ErrorBox } from "../../ui/ErrorBox";
@@ -105,7 +105,12 @@ function HeadFacts({ workflow }: { workflow: Workflow }) {
       <StateBadge state={workflow.state} />
       <span>Workflow {workflow.id}</span>
       {workflow.run > 1 && <span>run {workflow.run}</span>}
-      <span>in {workflow.namespace}</span>
+      <span>
+        in{" "}
+        <Link to="/workflows" search={{ namespace: workflow.namespace }}>
+          {workflow.namespace}
+        </Link>
+      </span>
       <span>
         <Time at={workflow.created_at} />
         {workflow.submitted_by && ` by ${workflow.submitted_by}`}
@@ -113,7 +118,7 @@ function HeadFacts({ workflow }: { workflow: Workflow }) {
       <span>
         took <Elapsed from={workflow.created_at} to={workflow.finished_at} />
       </span>
-      {workflow.template && <span>from {workflow.template}</span>}
+      {workflow.template && <TemplateLink workflow={workflow} template={workflow.template} />}
       {workflow.supersedes !== null && (
         <span>
           repeats <WorkflowLink id={workflow.supersedes} />
@@ -121,5 +126,23 @@ function HeadFacts({ workflow }: { workflow: Workflow }) {
       )}
       {workflow.reason && <span>{workflow.reason}</span>}
     </>
+  );
+}
+
+/** The template that it was started from, in the version of then: `nightly@3`. */
+function TemplateLink({ workflow, template }: { workflow: Workflow; template: string }) {
+  const [, name = template, version] = /^(.*)@(\d+)$/.exec(template) ?? [];
+  const search = {
+    show: name,
+    in: workflow.namespace,
+    version: version === undefined ? undefined : Number(version),
+  };
+  return (
+    <span>
+      from{" "}
+      <Link to="/templates" search={search}>
+        {template}
+      </Link>
+    </span>
   );
 }
