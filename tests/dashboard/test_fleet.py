@@ -41,6 +41,38 @@ def test_a_worker_that_waits_is_found_by_its_state_approved_and_removed(
     assert "newcomer" not in names
 
 
+def test_an_action_on_all_workers_that_match_tells_how_many_and_changes_only_those(
+    open_page: Open, farm: Farm
+) -> None:
+    nobody = {"Authorization": ""}
+    for name in ("rack-7-a", "rack-7-b", "rack-8-a"):
+        farm.http.post("/api/v1/workers/enrol", json={"name": name}, headers=nobody)
+
+    def states() -> dict[str, str]:
+        found = farm.http.get("/api/v1/fleet", params={"name": "rack-"}).json()["workers"]
+        return {one["name"]: one["status"] for one in found}
+
+    page = visit(open_page(), farm, "/workers?name=rack-7")
+    page.get_by_role("button", name="Actions").click()
+    page.get_by_role("menuitem", name="Drain all that match").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("None of the 2 workers that match")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Drain 0 workers")).to_be_disabled()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Actions").click()
+    page.get_by_role("menuitem", name="Approve all that match").click()
+    expect(dialog.get_by_text("2 workers: rack-7-a, rack-7-b.")).to_be_visible()
+    confirm(page, "Approve 2 workers")
+    expect(page.get_by_text("Approved 2 workers")).to_be_visible()
+    now = states()
+    assert now["rack-8-a"] == "pending_approval"
+    assert "pending_approval" not in {now["rack-7-a"], now["rack-7-b"]}
+    operator = visit(open_page("operator", "team"), farm, "/workers")
+    expect(operator.get_by_role("button", name="Actions")).to_have_count(0)
+    for one in farm.http.get("/api/v1/fleet", params={"name": "rack-"}).json()["workers"]:
+        farm.http.delete(f"/api/v1/workers/{one['id']}", params={"force": True})
+
+
 def test_a_worker_shows_what_it_ran_what_it_offers_and_why_it_is_idle(
     open_page: Open, farm: Farm, places: dict[str, Any]
 ) -> None:
@@ -93,6 +125,30 @@ def test_queues_are_paused_limited_and_resumed(open_page: Open, farm: Farm) -> N
     submitter = visit(open_page("submitter"), farm, "/queues?name=paused")
     expect(submitter.get_by_role("row", name=re.compile("paused-one"))).to_be_visible()
     expect(submitter.get_by_role("button", name=re.compile("Pause"))).to_have_count(0)
+
+
+def test_queues_are_sorted_and_narrowed_by_what_they_hold_in_the_address(
+    open_page: Open, farm: Farm
+) -> None:
+    farm.http.post("/api/v1/queues/order-b/pause")
+    farm.wait(farm.submit("true", queue="order-a", priority="high"))
+    farm.submit("true", queue="order-b")
+    page = visit(open_page(), farm, "/queues?name=order-")
+    names = page.get_by_role("table", name="Queues").locator("[aria-rowindex] a[href*=order-]")
+    expect(names.first).to_have_text("order-a")
+    page.get_by_role("button", name="Queued").click()
+    page.wait_for_url(re.compile("sort=-depth"))
+    expect(names.first).to_have_text("order-b")
+    page.get_by_label("Only with jobs, or paused").check()
+    rows = page.get_by_role("table", name="Queues").locator("[role=row][aria-rowindex]")
+    expect(rows).to_have_count(1)
+    page.reload()
+    expect(rows).to_have_count(1)
+    phone = visit(open_page(phone=True), farm, "/queues?name=order-b")
+    resume = phone.get_by_role("button", name="Resume order-b")
+    expect(resume).to_be_in_viewport()
+    resume.click()
+    expect(phone.get_by_role("button", name="Pause order-b")).to_be_visible()
 
 
 def test_a_token_is_shown_once_and_ends_when_it_is_revoked(open_page: Open, farm: Farm) -> None:

@@ -36,6 +36,16 @@ def test_a_person_signs_in_with_a_token_and_is_led_back(open_page: Open, farm: F
     page.wait_for_url("**/sign-in*")
 
 
+def test_the_sign_in_of_an_organisation_leads_back_too(open_page: Open, farm: Farm) -> None:
+    page = open_page(None)
+    page.route("**/auth/ways", lambda route: route.fulfill(json={"oidc": True}))
+    page.goto(f"{farm.address}/jobs?state=failed&label=team%3Dqa")
+    link = page.get_by_role("link", name="Sign in with your organisation")
+    expect(link).to_have_attribute(
+        "href", "/auth/login?to=%2Fjobs%3Fstate%3Dfailed%26label%3Dteam%253Dqa"
+    )
+
+
 def test_a_link_signs_in_once_and_leaves_no_code_in_the_address(
     open_page: Open, farm: Farm
 ) -> None:
@@ -72,6 +82,42 @@ def test_the_keyboard_leads_everywhere(open_page: Open, farm: Farm) -> None:
     page.keyboard.type("#1")
     page.keyboard.press("Enter")
     page.wait_for_url("**/jobs/1")
+
+
+def test_the_search_finds_workers_and_workflows_by_a_part_of_their_name(
+    open_page: Open, farm: Farm
+) -> None:
+    flow = farm.workflow("Sought by its name", {"name": "only"})
+    worker = farm.wait(farm.submit("true", priority="high"))["worker"]
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    page.keyboard.press("/")
+    page.keyboard.type("no worker is called so")
+    page.get_by_role("option", name=re.compile("^Workers with")).click()
+    expect(page.get_by_text("No worker matches these filters")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type(worker[1:])
+    page.get_by_role("option", name=re.compile("^Workers with")).click()
+    expect(page.get_by_role("link", name=re.compile(re.escape(worker)))).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("sought BY")
+    page.get_by_role("option", name=re.compile("^Workflows with")).click()
+    found = page.get_by_role("table", name="Workflows")
+    expect(found.get_by_role("link", name=str(flow), exact=True)).to_be_visible()
+    expect(found.locator("[role=row][aria-rowindex]")).to_have_count(1)
+    page.get_by_role("button", name=re.compile("Remove the filter name contains")).click()
+    expect(found.locator("[role=row][aria-rowindex]")).not_to_have_count(1)
+
+
+def test_the_search_offers_only_views_that_the_role_may_see(open_page: Open, farm: Farm) -> None:
+    page = open_page("viewer")
+    page.goto(farm.address)
+    settle(page)
+    page.keyboard.press("/")
+    results = page.get_by_role("listbox", name="Results")
+    expect(results.get_by_role("option", name="Workers", exact=True)).to_be_visible()
+    expect(results.get_by_role("option", name="Tokens", exact=True)).to_have_count(0)
 
 
 def test_the_theme_follows_the_system_until_somebody_chooses(open_page: Open, farm: Farm) -> None:

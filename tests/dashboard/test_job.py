@@ -36,6 +36,20 @@ def badge(page: Page, state: str) -> None:
     expect(page.locator("header").get_by_text(state, exact=True)).to_be_visible()
 
 
+def test_a_job_that_is_deleted_while_it_is_shown_offers_nothing_more(
+    open_page: Open, farm: Farm
+) -> None:
+    job = farm.submit("true", name="soon gone", **SOON)
+    farm.wait(job)
+    page = open_page()
+    show(page, farm, job)
+    expect(page.get_by_role("button", name="Retry")).to_be_visible()
+    assert farm.http.delete(f"/api/v1/jobs/{job}").status_code == 200
+    gone = page.get_by_role("alert").filter(has_text=f"Job {job} does not exist")
+    expect(gone.get_by_text("It may have been deleted")).to_be_visible()
+    expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+
+
 def test_a_job_is_watched_from_its_acceptance_to_its_end(open_page: Open, farm: Farm) -> None:
     job = farm.submit("bash", "-c", PAINTS, "sh", EVIL, unblock="manual", name="watched", **SOON)
     page = open_page()
@@ -175,3 +189,30 @@ def read_huge_log(page: Page, farm: Farm, megabytes: int) -> None:
     log.hover()
     page.mouse.wheel(0, 2_000)
     expect(log.get_by_text(f"line {middle + 100} of")).to_be_visible()
+
+
+def test_of_many_attempts_the_first_and_the_newest_are_shown_until_somebody_asks(
+    open_page: Open, farm: Farm
+) -> None:
+    retried = {"retries": 20, "retry_on": ["execution"], "backoff": {"initial": 0.01, "max": 0.02}}
+    job = farm.submit("false", **retried, **SOON)
+    while farm.http.get(f"/api/v1/jobs/{job}/wait").json()["finished_at"] is None:
+        pass
+    page = open_page()
+    show(page, farm, job)
+    names = page.get_by_role("button", name=re.compile("^Log of attempt"))
+    expect(names).to_have_text(["1", "2", *map(str, range(14, 22))])
+    page.get_by_role("button", name="Show 11 attempts between").click()
+    expect(names).to_have_count(21)
+
+
+def test_times_in_what_the_server_tells_are_written_for_people(open_page: Open, farm: Farm) -> None:
+    job = call(farm, "approve_release", "5.5")
+    page = open_page()
+    show(page, farm, job)
+    badge(page, "suspended")
+    summary = page.get_by_text("waits for an answer").first
+    expect(summary.locator("time")).to_have_count(2)
+    expect(summary).not_to_contain_text(re.compile(r"\dT\d"))
+    expect(page.get_by_text("Answer its question")).to_be_visible()
+    farm.http.post(f"/api/v1/jobs/{job}/cancel")

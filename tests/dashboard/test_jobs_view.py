@@ -122,3 +122,52 @@ def test_rows_are_opened_by_keyboard(open_page: Open, farm: Farm) -> None:
     rows.first.focus()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/jobs/{number}")
+
+
+def test_a_range_of_time_is_chosen_by_its_ends_and_kept_in_the_address(
+    open_page: Open, farm: Farm
+) -> None:
+    label = {"labels": {"test": "range"}, "queue": "archive"}
+    farm.submit("true", **label)
+    page = open_page()
+    rows = opened(page, farm, "label=test%3Drange")
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="Any time").click()
+    page.get_by_role("menuitemcheckbox", name="Between two times").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("From").fill("2020-01-02T00:00:00")
+    dialog.get_by_label("Before").fill("2020-01-01T00:00:00")
+    expect(dialog.get_by_text("This must be after the time above")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Show these jobs")).to_be_disabled()
+    dialog.get_by_label("Before").fill("2020-01-03T00:00:00")
+    dialog.get_by_label("Before").press("Enter")
+    expect(page.get_by_text("No job matches")).to_be_visible()
+    assert re.search("since=2020-01-0.*until=2020-01-0", page.url)
+    page.reload()
+    expect(page.get_by_text("No job matches")).to_be_visible()
+    page.get_by_role("button", name=re.compile("Remove the filter created before")).click()
+    expect(rows).to_have_count(1)
+
+
+def test_the_filter_offers_the_names_that_the_farm_knows(open_page: Open, farm: Farm) -> None:
+    farm.submit("true", queue="offered-by-name")
+    page = open_page()
+    opened(page, farm, "queue=archive")
+    page.get_by_label("Filter jobs").fill("some text offer")
+    offered = page.locator("datalist option[value='some text queue:offered-by-name']")
+    expect(offered).to_have_count(1)
+    page.get_by_label("Filter jobs").fill("state:fai")
+    expect(page.locator("datalist option")).to_have_attribute("value", "state:failed")
+
+
+def test_values_in_the_rows_narrow_the_list(open_page: Open, farm: Farm) -> None:
+    for queue in ("narrow-a", "narrow-b"):
+        farm.submit("true", queue=queue, labels={"test": "narrow"})
+    page = open_page()
+    rows = opened(page, farm, "label=test%3Dnarrow")
+    expect(rows).to_have_count(2)
+    rows.get_by_role("link", name="narrow-a").click()
+    expect(rows).to_have_count(1)
+    assert re.search("label=test%3Dnarrow.*queue=narrow-a", page.url)
+    page.go_back()
+    expect(rows).to_have_count(2)

@@ -4,6 +4,7 @@ import re
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.dashboard.conftest import Open
@@ -58,15 +59,23 @@ def test_the_chosen_tab_is_in_sight_on_a_phone(open_page: Open, farm: Farm) -> N
     assert chosen.right <= tabs.right + 1
 
 
-def test_the_controls_of_another_time_stay_inside_the_header(open_page: Open, farm: Farm) -> None:
-    page = open_page(phone=True)
+@pytest.mark.parametrize("width", [390, 1000, 1280])
+@pytest.mark.parametrize("path", ["/jobs", "/queues"])
+def test_the_controls_of_another_time_stay_inside_the_header(
+    open_page: Open, farm: Farm, width: int, path: str
+) -> None:
+    page = open_page()
+    page.set_viewport_size({"width": width, "height": 800})
     now = farm.http.get("/api/v1/overview").json()["until"]
-    page.goto(f"{farm.address}/jobs?as_of={quote(now)}")
+    page.goto(f"{farm.address}{path}?as_of={quote(now)}")
     settle(page)
     header = box_of(page.get_by_role("banner"))
-    back = box_of(page.get_by_role("button", name="Back to now"))
-    assert header.y <= back.y
-    assert back.bottom <= header.bottom
+    status = page.get_by_role("status").filter(has_text="As of")
+    for control in (status, page.get_by_role("button", name="Back to now")):
+        inside = box_of(control)
+        assert header.y <= inside.y
+        assert inside.bottom <= header.bottom
+        assert inside.right <= width
     assert header.bottom <= box_of(page.get_by_role("heading", level=1)).y
 
 

@@ -26,6 +26,20 @@ def test_what_needs_attention_has_its_reason_and_a_button_that_helps(
     assert not farm.client.queues.show("held-back").paused
 
 
+def test_what_no_request_helps_against_leads_to_where_a_person_goes_on(
+    open_page: Open, farm: Farm
+) -> None:
+    job = farm.submit("true", requires=["memory>=99TiB"], queue="too-much")
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    item = page.get_by_role("listitem").filter(has_text="in too-much that nobody can run")
+    item.get_by_role("link", name="See why").click()
+    page.wait_for_url(re.compile(f"/jobs/{job}"))
+    expect(page.get_by_text("Workers and what it asks of them")).to_be_visible()
+    farm.http.post(f"/api/v1/jobs/{job}/cancel")
+
+
 def test_a_viewer_is_told_and_offered_nothing(open_page: Open, farm: Farm) -> None:
     page = open_page("viewer")
     page.goto(farm.address)
@@ -105,6 +119,9 @@ def test_the_page_travels_to_an_earlier_time_and_changes_nothing_there(
     page.wait_for_url(re.compile(rf"/jobs/{old}\?.*as_of="))
     settle(page)
     expect(page.get_by_role("button", name="Cancel job")).to_have_count(0)
+    expect(page.locator("#content").get_by_text("queued", exact=True).first).to_be_visible()
+    tabs = page.get_by_role("tablist", name="Parts of the job").get_by_role("tab")
+    expect(tabs).to_have_text(["Overview", "History"])  # the others show the present
     page.get_by_role("button", name="Back to now").click()
     expect(page.get_by_text("canceled", exact=True).first).to_be_visible()
     assert farm.client.job(new).info().state == "queued"
@@ -130,6 +147,32 @@ def test_a_time_that_cannot_be_shown_is_refused_in_words(open_page: Open, farm: 
         refusal = re.compile("expected as_of to be a time in the past", re.IGNORECASE)
         expect(page.get_by_text(refusal).first).to_be_visible()
         expect(page.get_by_role("button", name="Back to now")).to_be_visible()
+
+
+def test_a_time_that_says_how_long_ago_becomes_the_moment_that_it_means(
+    open_page: Open, farm: Farm
+) -> None:
+    farm.wait(farm.submit("true", priority="high"))
+    page = open_page()
+    page.goto(f"{farm.address}/jobs?as_of=1s")
+    settle(page)
+    banner = page.get_by_role("status").filter(has_text="As of")
+    expect(banner).to_have_text(re.compile(r"As of \w+ \d+, \d{4}"))
+    page.wait_for_url(re.compile(r"as_of=20\d\d-"))
+    expect(page.get_by_label("Time to show")).not_to_have_value("")
+
+
+def test_lists_without_a_past_show_the_present_while_the_page_travels(
+    open_page: Open, farm: Farm
+) -> None:
+    then = str(farm.client.job(1).info().created_at)
+    page = open_page()
+    for path in ("/workflows", "/audit"):
+        page.goto(f"{farm.address}{path}?as_of={quote(then)}")
+        settle(page)
+        expect(page.get_by_text("this view shows the present")).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        expect(page.locator("[aria-rowindex]").first).to_be_visible()
 
 
 def test_a_question_is_answered_on_the_page(open_page: Open, farm: Farm) -> None:

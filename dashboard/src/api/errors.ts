@@ -42,6 +42,11 @@ export function isTemporary(problem: unknown): boolean {
   return problem.status === 0 || problem.status === 429 || problem.status >= 500;
 }
 
+/** Returns whether it does not exist, or not any more: what was known of it is history. */
+export function isGone(problem: unknown): boolean {
+  return problem instanceof ApiError && problem.status === 404;
+}
+
 /** Returns what a person can do about an error; nothing where its message says it. */
 export function adviceFor(problem: unknown): string | undefined {
   if (isLoadFailure(problem)) return "Check that the server is running, then try again.";

@@ -1156,7 +1156,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns a page of workflows, newest first. */
+        /** Returns a page of workflows, newest first; `text` is a part of the name. */
         get: operations["workflows.list_workflows"];
         put?: never;
         post?: never;
@@ -4377,7 +4377,7 @@ export interface components {
          * @description Something that a person should look at.
          *
          *         `exact` is False if there may be more than `count`. `link` is a view of the dashboard with the
-         *         filter that shows them.
+         *         filter that shows them. What no request helps against has a `look`.
          */
         AttentionItem: {
             kind: string;
@@ -4391,6 +4391,8 @@ export interface components {
             link: string;
             /** @default null */
             help: components["schemas"]["Help"] | null;
+            /** @default null */
+            look: components["schemas"]["Look"] | null;
         };
         /**
          * Help
@@ -4404,6 +4406,14 @@ export interface components {
             needs: string;
             /** @default null */
             body: Record<string, never> | null;
+        };
+        /**
+         * Look
+         * @description A view of the dashboard where a person goes on, and what they do there.
+         */
+        Look: {
+            label: string;
+            link: string;
         };
         /**
          * TaskList
@@ -7572,6 +7582,7 @@ export interface operations {
                 namespace?: string | null;
                 label?: string[] | null;
                 key?: string | null;
+                text?: string | null;
                 after?: number;
                 limit?: number;
             };

@@ -1,5 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useState } from "react";
+import { may, useWho, type WhoAmI } from "../api/who";
 import { Dialog } from "../ui/Dialog";
 import { TextField } from "../ui/Field";
 import { Icon, type IconName } from "../ui/Icon";
@@ -20,7 +21,8 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const navigate = useNavigate();
-  const targets = targetsOf(text.trim());
+  const who = useWho().data;
+  const targets = targetsOf(text.trim(), who);
   function go(target: Target | undefined): void {
     if (!target) return;
     onClose();
@@ -77,7 +79,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-function targetsOf(text: string): Target[] {
+function targetsOf(text: string, who: WhoAmI | undefined): Target[] {
   const found: Target[] = [];
   const number = /^#?(\d{1,15})$/.exec(text)?.[1];
   if (number) {
@@ -94,25 +96,31 @@ function targetsOf(text: string): Target[] {
   const lower = text.toLowerCase();
   for (const place of PLACES) {
     if (!place.label.toLowerCase().includes(lower)) continue;
+    if (place.needs && !(who && may(who, place.needs))) continue;
     found.push({ key: place.to, label: place.label, icon: place.icon, to: place.to });
   }
   if (text && !number) {
-    const search = { text };
     const quoted = `“${text}”`;
-    found.push({ key: "jobs", label: `Jobs with ${quoted}`, icon: "jobs", to: "/jobs", search });
+    found.push({
+      key: "jobs",
+      label: `Jobs with ${quoted}`,
+      icon: "jobs",
+      to: "/jobs",
+      search: { text },
+    });
     found.push({
       key: "workers",
       label: `Workers with ${quoted}`,
       icon: "workers",
       to: "/workers",
-      search,
+      search: { name: text },
     });
     found.push({
       key: "workflows",
       label: `Workflows with ${quoted}`,
       icon: "workflows",
       to: "/workflows",
-      search,
+      search: { text },
     });
   }
   return found;

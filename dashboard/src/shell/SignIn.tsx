@@ -78,7 +78,7 @@ export function SignIn() {
         {ways.data?.oidc && (
           <a
             className={styles.other}
-            href={`${API_BASE}/auth/login?to=${encodeURIComponent(BASE)}`}
+            href={`${API_BASE}/auth/login?to=${encodeURIComponent(backTo(next))}`}
           >
             Sign in with your organisation
           </a>
@@ -98,6 +98,14 @@ function useLinkCode(enter: (secret: { code: string }) => Promise<void>): void {
     window.history.replaceState(window.history.state, "", window.location.pathname);
     void enter({ code });
   }, [enter]);
+}
+
+const LONGEST = 1_000; // characters that the server lets the identity provider's page lead back to
+
+/** Returns where the identity provider's page leads back to: the same, with our prefix. */
+function backTo(next: string | undefined): string {
+  const place = API_BASE + inside(next);
+  return place.length <= LONGEST && /^[!-~]+$/.test(place) ? place : BASE;
 }
 
 /** Returns an address on this page only: nobody is led elsewhere by a link to the sign-in. */

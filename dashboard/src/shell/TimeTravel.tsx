@@ -1,7 +1,7 @@
 import { useRouterState } from "@tanstack/react-router";
 import { type ChangeEvent, useEffect, useId, useRef, useState } from "react";
 import { Button } from "../ui/Button";
-import { counted, moment } from "../ui/format";
+import { counted, localTime, moment } from "../ui/format";
 import { Icon } from "../ui/Icon";
 import { useAsOf, useSetAsOf } from "./asOf";
 import styles from "./TimeTravel.module.css";
@@ -106,12 +106,4 @@ function minutesBack(asOf: string | undefined): number {
   const at = asOf === undefined ? Number.NaN : Date.parse(asOf);
   if (Number.isNaN(at)) return 0;
   return Math.max(0, Math.round((Date.now() - at) / MINUTE_MS));
-}
-
-/** Returns a time as the control wants it: in the person's zone, without its offset. */
-function localTime(asOf: string | undefined): string {
-  const at = asOf === undefined ? new Date() : new Date(asOf);
-  if (Number.isNaN(at.getTime())) return "";
-  const shifted = new Date(at.getTime() - at.getTimezoneOffset() * MINUTE_MS);
-  return shifted.toISOString().slice(0, 19);
 }

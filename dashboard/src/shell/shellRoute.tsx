@@ -1,5 +1,6 @@
 import { createRoute, retainSearchParams } from "@tanstack/react-router";
 import { one, type RawSearch } from "../search";
+import { fixedMoment } from "./asOf";
 import { rootRoute } from "./rootRoute";
 import { Shell } from "./Shell";
 
@@ -12,7 +13,10 @@ export interface ShellSearch {
 export const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: "shell",
-  validateSearch: (raw: RawSearch): ShellSearch => ({ as_of: one(raw, "as_of") }),
+  validateSearch: (raw: RawSearch): ShellSearch => {
+    const asked = one(raw, "as_of");
+    return { as_of: asked === undefined ? undefined : fixedMoment(asked) };
+  },
   search: { middlewares: [retainSearchParams<ShellSearch>(["as_of"])] },
   component: Shell,
 });

@@ -2,6 +2,9 @@ import type { ButtonHTMLAttributes, ReactNode, Ref } from "react";
 import styles from "./Button.module.css";
 import { Icon, type IconName } from "./Icon";
 
+/** A link that looks like a small button: it leads to where something is done. */
+export const SMALL_LINK = `${styles.button} ${styles.small} ${styles.link}`;
+
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
   kind?: "plain" | "primary" | "danger" | "quiet";
   small?: boolean;

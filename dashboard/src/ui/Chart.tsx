@@ -134,7 +134,7 @@ function options(
     scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
     axes: [
       { ...axis, space: 70 },
-      { ...axis, size: 52, values: (_, splits) => splits.map(write) },
+      { ...axis, size: (_, texts) => room(texts), values: (_, splits) => splits.map(write) },
     ],
     series: [
       {},
@@ -146,12 +146,30 @@ function options(
           width: 1.5,
           fill: one.filled ? `color-mix(in srgb, ${colour} 14%, transparent)` : undefined,
           dash: one.dashed ? [5, 4] : undefined,
-          points: { show: false },
+          points: { show: false, size: 5, fill: colour, filter: alone },
           value: (_: uPlot, value: number | null) => write(value),
         };
       }),
     ],
   };
+}
+
+const LEAST_ROOM_PX = 52;
+
+/** Returns how much room the texts of an axis need. */
+function room(texts: readonly string[] | null): number {
+  const longest = Math.max(0, ...(texts ?? []).map((text) => text.length));
+  return Math.max(LEAST_ROOM_PX, Math.ceil(longest * 6.4) + 16);
+}
+
+/** Returns the points without a neighbour: no line shows them. */
+function alone(chart: uPlot, series: number): number[] | null {
+  const values = chart.data[series] ?? [];
+  const isThere = (at: number) => values[at] !== null && values[at] !== undefined;
+  const found = Array.from(values, (_, at) => at).filter(
+    (at) => isThere(at) && !isThere(at - 1) && !isThere(at + 1),
+  );
+  return found.length > 0 ? found : null;
 }
 
 /** Returns a colour as the canvas takes it: light-dark() counts in styles only. */

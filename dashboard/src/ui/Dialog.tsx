@@ -56,13 +56,15 @@ interface ConfirmProps {
   /** The words of the button, such as "Cancel 12 jobs". */
   confirm: string;
   danger?: boolean;
+  /** There is nothing to confirm. */
+  disabled?: boolean;
   onConfirm: () => Promise<unknown> | unknown;
   onClose: () => void;
 }
 
 /** Asks before something is done, and shows why it failed. */
 export function ConfirmDialog(props: ConfirmProps) {
-  const { title, children, confirm, danger = false, onConfirm, onClose } = props;
+  const { title, children, confirm, danger = false, disabled, onConfirm, onClose } = props;
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
   async function run(): Promise<void> {
@@ -79,7 +81,12 @@ export function ConfirmDialog(props: ConfirmProps) {
   const actions = (
     <>
       <Button onClick={onClose}>Back</Button>
-      <Button kind={danger ? "danger" : "primary"} busy={busy} onClick={() => void run()}>
+      <Button
+        kind={danger ? "danger" : "primary"}
+        busy={busy}
+        disabled={disabled}
+        onClick={() => void run()}
+      >
         {confirm}
       </Button>
     </>

@@ -10,8 +10,13 @@ interface FieldProps {
   hideLabel?: boolean;
 }
 
-export function TextField(props: FieldProps & InputHTMLAttributes<HTMLInputElement>) {
-  const { label, hint, problem, hideLabel = false, className = "", ...others } = props;
+interface TextProps extends FieldProps, InputHTMLAttributes<HTMLInputElement> {
+  /** Texts that the browser offers while somebody types. */
+  suggestions?: readonly string[];
+}
+
+export function TextField(props: TextProps) {
+  const { label, hint, problem, hideLabel = false, className = "", suggestions, ...others } = props;
   const id = useId();
   return (
     <div className={`${styles.field} ${className}`}>
@@ -23,8 +28,16 @@ export function TextField(props: FieldProps & InputHTMLAttributes<HTMLInputEleme
         className={styles.input}
         aria-invalid={problem ? true : undefined}
         aria-describedby={hint || problem ? `${id}-hint` : undefined}
+        list={suggestions ? `${id}-list` : undefined}
         {...others}
       />
+      {suggestions && (
+        <datalist id={`${id}-list`}>
+          {suggestions.map((text) => (
+            <option key={text} value={text} />
+          ))}
+        </datalist>
+      )}
       <Hint id={id} hint={hint} problem={problem} />
     </div>
   );

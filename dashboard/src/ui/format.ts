@@ -56,6 +56,14 @@ export function moment(text: string): string {
   return Number.isNaN(ms) ? text : exact(ms);
 }
 
+/** Returns a time as fields of browsers want it: in the zone of the person, without its offset. */
+export function localTime(text: string | undefined): string {
+  const at = text === undefined ? new Date() : new Date(text);
+  if (Number.isNaN(at.getTime())) return "";
+  const shifted = new Date(at.getTime() - at.getTimezoneOffset() * MINUTE);
+  return shifted.toISOString().slice(0, 19);
+}
+
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
 /** Returns a size: 512 B, 8.5 KiB, 11.1 MiB, 250 GiB, 8 TiB. The command line writes the same (`readable_size`). */

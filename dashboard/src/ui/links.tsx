@@ -1,6 +1,7 @@
 import { Link, useRouter } from "@tanstack/react-router";
 import type { MouseEvent, ReactNode } from "react";
 import { API_BASE } from "../base";
+import { stringifySearch } from "../search";
 import { count } from "./format";
 
 /** Which jobs a number stands for; the same filters as the Jobs view has in its URL. */
@@ -93,6 +94,30 @@ export function WorkerLink({ name, children }: { name: string; children?: ReactN
 export function PoolLink({ name, children }: { name: string; children?: ReactNode }) {
   return (
     <PlaceLink place={{ to: "/pools/$pool", params: { pool: name } }}>{children ?? name}</PlaceLink>
+  );
+}
+
+/** A value in the list of jobs: narrows it to jobs that have it, too. */
+export function NarrowLink(props: { by: JobsFilter; className?: string; children: ReactNode }) {
+  const router = useRouter();
+  const before = router.state.location.search as JobsFilter;
+  const label = props.by.label && [...new Set([...(before.label ?? []), ...props.by.label])];
+  const search: JobsFilter = { ...before, ...props.by, ...(label && { label }) };
+  function onClick(event: MouseEvent): void {
+    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) {
+      return;
+    }
+    event.preventDefault();
+    void router.navigate({ to: "/jobs", search });
+  }
+  return (
+    <a
+      href={`${API_BASE}/jobs${stringifySearch({ ...search })}`}
+      className={props.className}
+      onClick={onClick}
+    >
+      {props.children}
+    </a>
   );
 }
 

@@ -75,6 +75,13 @@ def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | 
     )
 
 
+def _short(text: str | None) -> str | None:
+    """Returns a text to search for; raises `InvalidInput` if it is too long."""
+    if text is not None and len(text) > TEXT_LIMIT:
+        raise InvalidInput("text", f"at most {TEXT_LIMIT} characters", len(text))
+    return text
+
+
 def workflow_filter(
     who: Identity,
     *,
@@ -83,6 +90,7 @@ def workflow_filter(
     namespace: str | None,
     label: list[str] | None,
     key: str | None,
+    text: str | None = None,
 ) -> WorkflowFilter:
     """Parses the filter of a list of workflows, limited to what the caller may see."""
     namespaces = who.namespaces or None
@@ -94,13 +102,12 @@ def workflow_filter(
         name=name,
         labels=tuple(_label(text) for text in label or ()),
         key=key,
+        text=_short(text),
     )
 
 
 def job_filter(who: Identity, where: Where, key: str | None = None) -> JobFilter:
     """Parses the filter of a list of jobs, limited to what the caller may see."""
-    if where.text is not None and len(where.text) > TEXT_LIMIT:
-        raise InvalidInput("text", f"at most {TEXT_LIMIT} characters", len(where.text))
     if where.regex:
         compile_pattern(where.regex)
     states = sorted({found.code for text in where.state for found in parse_state(text)})
@@ -119,7 +126,7 @@ def job_filter(who: Identity, where: Where, key: str | None = None) -> JobFilter
         key=key,
         dead=where.dead,
         failures=tuple(sorted({_failure(given) for given in where.failure})),
-        text=where.text or None,
+        text=_short(where.text) or None,
         pattern=where.regex or None,
         created_from=_moment(where.created_from, "created_from"),
         created_to=_moment(where.created_to, "created_to"),

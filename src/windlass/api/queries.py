@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
+from windlass.api.lists.live_depths import RUNNING, LiveDepths
 from windlass.api.lists.orders import format_place
 from windlass.api.lists.past_workers import past_workers
 from windlass.api.render import show_job, show_queue, show_transitions, show_worker
@@ -26,6 +27,7 @@ from windlass.domain.rows.views import JobFilter, JobSort, Place, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.engine.history.series import read_counted
 from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.placement import HeldIndices
@@ -60,6 +62,7 @@ class Queries:
         self._engine = engine
         self._inbox = inbox
         self._shapes = Shapes()
+        self._live = LiveDepths(engine.catalog)
 
     async def job(self, job: int, who: Identity) -> Job:
         """Returns one job with its attempts and transitions."""
@@ -213,17 +216,31 @@ class Queries:
         store = self._engine.store
         rows = await store.read(lambda tx: tx.catalog.queues())
         depths = (await self._engine.metrics()).queue_depth
+        running = await self._running()
         known = {row.name: row for row in rows}
-        names = {*known, *depths}
+        names = {*known, *depths, *running}
         if not may(who, Action.READ_FLEET, FLEET):
             names &= await self.queues(who)
         counted = [row.limit for row in rows if row.max_running and row.limit is not None]
         limits = await store.read(lambda tx: tx.limits.read(counted))
         return [
-            show_queue(known.get(name, QueueRow(name, queue_weight(name), 0)), limits, depth)
+            show_queue(row, limits, depths.get(name, 0), running.get(name, 0))
             for name in sorted(names)
-            for depth in (depths.get(name, 0),)
+            for row in (known.get(name, QueueRow(name, queue_weight(name), 0)),)
         ]
+
+    async def _running(self) -> dict[str, int]:
+        """Returns how many jobs of each queue workers hold, as the overview counts them."""
+
+        async def read(tx: ReadTx) -> dict[str, int]:
+            found: dict[str, int] = {}
+            for (_, queue), counts in (await self._live.read(tx, *await read_counted(tx))).items():
+                held = sum(counts.get(state.code, 0) for state in RUNNING)
+                if held > 0:
+                    found[queue] = found.get(queue, 0) + held
+            return found
+
+        return await self._engine.store.read(read)
 
     async def namespaces(self) -> list[str]:
         """Returns all namespaces that have had jobs."""

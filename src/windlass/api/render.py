@@ -343,10 +343,12 @@ def _json(body: bytes | None) -> Any:
     return None if body is None else msgspec.json.decode(body)
 
 
-def show_queue(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInfo:
-    """Renders a queue with so many jobs waiting in it."""
+def show_queue(
+    row: QueueRow, limits: Mapping[int, LimitRow], depth: int, running: int
+) -> QueueInfo:
+    """Renders a queue with so many jobs that wait in it or run; a limit counts its own."""
     counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
     return QueueInfo(
         row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
-        bool(row.preempts), None if counted is None else counted.leased, row.isolation,
+        bool(row.preempts), running if counted is None else counted.leased, row.isolation,
     )  # fmt: skip

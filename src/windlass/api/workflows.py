@@ -30,13 +30,17 @@ _details = msgspec.json.Decoder(Details).decode
 
 
 class WorkflowFilter(NamedTuple):
-    """Which workflows a list shows; an empty or None field does not filter."""
+    """Which workflows a list shows; an empty or None field does not filter.
+
+    `text` is a part of the name, in any case.
+    """
 
     states: tuple[int, ...] = ()
     namespaces: tuple[str, ...] | None = None
     name: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
     key: str | None = None
+    text: str | None = None
 
 
 def parse_states(names: Sequence[str]) -> tuple[int, ...]:
@@ -145,6 +149,7 @@ def _may_match(row: WorkflowRow, wanted: WorkflowFilter) -> bool:
         (not wanted.states or row.state in wanted.states)
         and (wanted.namespaces is None or row.namespace in wanted.namespaces)
         and (wanted.name is None or row.name == wanted.name)
+        and (wanted.text is None or wanted.text.casefold() in row.name.casefold())
     )
 
 

@@ -62,11 +62,18 @@ class Help(msgspec.Struct, frozen=True, kw_only=True):
     body: dict[str, Any] | None = None
 
 
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """A view of the dashboard where a person goes on, and what they do there."""
+
+    label: str
+    link: str
+
+
 class AttentionItem(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a person should look at.
 
     `exact` is False if there may be more than `count`. `link` is a view of the dashboard with the
-    filter that shows them.
+    filter that shows them. What no request helps against has a `look`.
     """
 
     kind: str
@@ -77,6 +84,7 @@ class AttentionItem(msgspec.Struct, frozen=True, kw_only=True):
     exact: bool = True
     link: str
     help: Help | None = None
+    look: Look | None = None
 
 
 class AttentionList(msgspec.Struct, frozen=True):

@@ -42,7 +42,7 @@ class QueueInfo(msgspec.Struct, frozen=True):
     max_running: int = 0
     max_per_worker: int = 0
     preempts: bool = False
-    running: int | None = None  # counted where `max_running` is set
+    running: int | None = None  # None: an older server, which counts under `max_running` only
     isolation: str | None = None  # the weakest mode its jobs may run in
 
 

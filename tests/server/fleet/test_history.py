@@ -58,11 +58,16 @@ def test_a_long_history_is_cut_and_says_so() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             worker = await server.worker("w1", slots=2_000)
-            await server.submit(*(job() for _ in range(1_001)))
+            held = await server.submit(*(job() for _ in range(1_002)))
             await worker.sync(want=2_000)
+            done = (Finished(held + n, 1, "completed", 0) for n in range(1, 1_002))
+            await worker.sync(finished=tuple(done))
             shown = await _history(server, f"workers/{worker.id}")
-            assert len(shown["attempts"]) == 1_000
+            ended = [one for one in shown["attempts"] if one["finished_at"]]
+            assert len(ended) == 1_000
             assert shown["more"]
+            # What it runs now is told however long it has run.
+            assert [one["job"] for one in shown["attempts"] if not one["finished_at"]] == [held]
 
     run(scenario())
 

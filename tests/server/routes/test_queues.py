@@ -1,7 +1,7 @@
 """Limits of queues, shares of namespaces and the options of placement, over HTTP."""
 
 from tests.support.running import run
-from tests.support.running_server import error_of, running_server
+from tests.support.running_server import error_of, job, running_server
 
 
 def test_a_queue_is_limited_and_shows_what_runs() -> None:
@@ -25,6 +25,20 @@ def test_a_queue_is_limited_and_shows_what_runs() -> None:
             await server.admin.post(path, json={"isolation": "sandbox"})
             (queue,) = (await server.admin.get("/api/v1/queues")).json()["queues"]
             assert (queue["isolation"], queue["max_running"]) == ("sandbox", 3)
+
+    run(scene())
+
+
+def test_every_queue_tells_how_many_of_its_jobs_run() -> None:
+    async def scene() -> None:
+        async with running_server() as server:
+            worker = await server.worker("w", slots=3)
+            await server.submit(*(job(queue=queue) for queue in ("a", "a", "b")))
+            await worker.sync(want=3)
+            await server.submit(job(queue="b"), job(queue="c"))
+            queues = (await server.admin.get("/api/v1/queues")).json()["queues"]
+            told = [(one["name"], one["depth"], one["running"]) for one in queues]
+            assert told == [("a", 0, 2), ("b", 1, 1), ("c", 1, 0)]
 
     run(scene())
 

@@ -13,7 +13,7 @@ import { JobLink, WorkflowLink } from "../../ui/links";
 import { Page } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
 import { Time } from "../../ui/Time";
-import { type AuditSearch, auditRoute } from "./route";
+import { type AuditSearch, auditRoute, auditSearch } from "./route";
 
 type Entry = Schemas["AuditEntry"];
 
@@ -78,7 +78,8 @@ const COLUMNS: ColumnDef<Entry, unknown>[] = [
 
 /** Who changed what, and who was refused, newest first. */
 export function AuditView() {
-  const search = auditRoute.useSearch();
+  // Without what the frame adds to the address, such as the time that the page shows.
+  const search = auditSearch({ ...auditRoute.useSearch() });
   const navigate = auditRoute.useNavigate();
   const found = useInfiniteQuery({
     queryKey: ["audit", search],

@@ -10,15 +10,19 @@ export interface AuditSearch {
   refused?: true;
 }
 
-export const auditRoute = createRoute({
-  getParentRoute: () => shellRoute,
-  path: "/audit",
-  validateSearch: (raw: RawSearch): AuditSearch => ({
+export function auditSearch(raw: RawSearch): AuditSearch {
+  return {
     actor: one(raw, "actor"),
     action: one(raw, "action"),
     namespace: one(raw, "namespace"),
     address: one(raw, "address"),
     refused: flag(raw, "refused"),
-  }),
+  };
+}
+
+export const auditRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: "/audit",
+  validateSearch: auditSearch,
   component: lazyRouteComponent(() => import("./AuditView"), "AuditView"),
 });

@@ -5,6 +5,7 @@ import { API_BASE } from "../../base";
 import { Button } from "../../ui/Button";
 import { CodeBlock } from "../../ui/CodeBlock";
 import { notify, notifyError } from "../../ui/Notices";
+import { Told } from "../../ui/Told";
 import styles from "./Job.module.css";
 
 type Step = Schemas["Step"];
@@ -28,7 +29,9 @@ export function ChangeStep({ step, onDone }: { step: Step; onDone: () => Promise
   }
   return (
     <li className={styles.step}>
-      <span>{step.text}</span>
+      <span>
+        <Told text={step.text} />
+      </span>
       {request && may && (
         <Button kind="primary" small busy={busy} onClick={() => void act(request)}>
           {wordsFor(step)}

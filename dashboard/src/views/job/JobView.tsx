@@ -2,7 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { answer, api, type Schemas } from "../../api/client";
+import { isGone } from "../../api/errors";
 import { useLiveQueries, useLiveState } from "../../live/useLive";
+import { useAsOf } from "../../shell/asOf";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Loading } from "../../ui/Loading";
 import { jobsLink, WorkerLink, WorkflowLink } from "../../ui/links";
@@ -36,19 +38,27 @@ export function JobView() {
 
 function Found({ id }: { id: number }) {
   const isLive = useLiveState() === "on";
+  const asOf = useAsOf();
+  const isPast = asOf !== undefined;
   const found = useQuery({
-    queryKey: ["job", id],
-    queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/jobs/{job}", { params: { path: { job: id } }, signal })),
+    queryKey: isPast ? ["job", id, "as of", asOf] : ["job", id],
+    queryFn: ({ signal }) => {
+      const params = { path: { job: id }, query: { as_of: asOf } };
+      return answer(api.GET("/api/v1/jobs/{job}", { params, signal }));
+    },
     refetchInterval: (query) =>
-      query.state.data && isOpen(query.state.data) ? (isLive ? LIVE_MS : POLL_MS) : false,
+      !isPast && query.state.data && isOpen(query.state.data)
+        ? isLive
+          ? LIVE_MS
+          : POLL_MS
+        : false,
   });
   useLiveQueries([`job:${id}`], ["job", id]);
   const { refetch } = found;
   useEffect(() => {
     if (isLive) void refetch(); // What happened before the stream was open.
   }, [isLive, refetch]);
-  if (found.data) return <Shown job={found.data} />;
+  if (found.data && !isGone(found.error)) return <Shown job={found.data} isPast={isPast} />;
   return (
     <Page title={`Job ${id}`}>
       {found.error ? (
@@ -60,13 +70,27 @@ function Found({ id }: { id: number }) {
   );
 }
 
-function Shown({ job }: { job: Job }) {
+const TABS: readonly { key: TabKey; label: string }[] = [
+  { key: "waiting", label: "Why it waits" },
+  { key: "overview", label: "Overview" },
+  { key: "log", label: "Log" },
+  { key: "time", label: "Time" },
+  { key: "reproduce", label: "Reproduce" },
+  { key: "history", label: "History" },
+];
+
+/** What is known of a job at an earlier time; the other parts show the present. */
+const PAST_TABS: readonly TabKey[] = ["overview", "history"];
+
+function Shown({ job, isPast }: { job: Job; isPast: boolean }) {
   const search = jobRoute.useSearch();
   const navigate = useNavigate({ from: jobRoute.fullPath });
-  const waits = isWaiting(job);
+  const waits = isWaiting(job) && !isPast;
+  const tabs = TABS.filter(({ key }) =>
+    isPast ? PAST_TABS.includes(key) : key !== "waiting" || waits,
+  );
   const fallback: TabKey = waits ? "waiting" : "overview";
-  const chosen = search.tab ?? fallback;
-  const tab = chosen === "waiting" && !waits ? "overview" : chosen;
+  const tab = tabs.find(({ key }) => key === search.tab)?.key ?? fallback;
   function show(change: Partial<JobSearch>): void {
     void navigate({
       search: (before) => ({ ...before, ...change }),
@@ -74,21 +98,17 @@ function Shown({ job }: { job: Job }) {
       resetScroll: false,
     });
   }
-  const tabs: { key: TabKey; label: string }[] = [
-    ...(waits ? [{ key: "waiting" as const, label: "Why it waits" }] : []),
-    { key: "overview", label: "Overview" },
-    { key: "log", label: "Log" },
-    { key: "time", label: "Time" },
-    { key: "reproduce", label: "Reproduce" },
-    { key: "history", label: "History" },
-  ];
   const title = job.name ? `Job ${job.id}: ${job.name}` : `Job ${job.id}`;
   return (
     <Page title={title} facts={<HeadFacts job={job} />} actions={<JobActions job={job} />}>
       <Question job={job} />
       <Tabs label="Parts of the job" tabs={tabs} value={tab} onChange={(key) => show({ tab: key })}>
         {tab === "overview" && (
-          <Overview job={job} onAttempt={(attempt) => show({ tab: "log", attempt })} />
+          <Overview
+            job={job}
+            isPast={isPast}
+            onAttempt={(attempt) => show({ tab: "log", attempt })}
+          />
         )}
         {tab === "log" && (
           <LogView

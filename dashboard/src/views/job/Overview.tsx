@@ -23,10 +23,12 @@ type Job = Schemas["Job"];
 
 interface Props {
   job: Job;
+  /** It is shown as it was; what it is linked with is known for the present only. */
+  isPast: boolean;
   onAttempt: (attempt: number) => void;
 }
 
-export function Overview({ job, onAttempt }: Props) {
+export function Overview({ job, isPast, onAttempt }: Props) {
   return (
     <div className={styles.stack}>
       <Outcome job={job} />
@@ -38,7 +40,7 @@ export function Overview({ job, onAttempt }: Props) {
           <Attempts job={job} onAttempt={onAttempt} />
         </Section>
       )}
-      {job.state === "running" && <StackPanel job={job} />}
+      {job.state === "running" && !isPast && <StackPanel job={job} />}
       <div className={styles.columns}>
         <Section title="Arguments">
           <CodeBlock text={pretty(job.args)} label="Copy the arguments" />
@@ -63,12 +65,14 @@ export function Overview({ job, onAttempt }: Props) {
             <Facts items={needsOf(job)} />
           </Card>
         </Section>
-        <Section title="Related">
-          <Card>
-            <Facts items={relatedTo(job)} />
-            <Chain job={job} />
-          </Card>
-        </Section>
+        {!isPast && (
+          <Section title="Related">
+            <Card>
+              <Facts items={relatedTo(job)} />
+              <Chain job={job} />
+            </Card>
+          </Section>
+        )}
       </div>
     </div>
   );

@@ -20,7 +20,9 @@ export function RetryDialog({ job, onClose }: { job: Schemas["Job"]; onClose: ()
     try {
       args = JSON.parse(text);
     } catch (error) {
-      setProblem(`This is not JSON: ${inWords(error)}`);
+      setProblem(
+        `This is not JSON: ${error instanceof Error ? error.message : "look at its end"}.`,
+      );
       return;
     }
     setBusy(true);

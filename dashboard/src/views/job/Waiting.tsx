@@ -7,6 +7,7 @@ import { Loading } from "../../ui/Loading";
 import { JobLink } from "../../ui/links";
 import { Card, Section } from "../../ui/Page";
 import { Time } from "../../ui/Time";
+import { Told } from "../../ui/Told";
 import { ChangeStep } from "./ChangeStep";
 import styles from "./Job.module.css";
 import { Matrix } from "./Matrix";
@@ -34,13 +35,19 @@ export function Waiting({ job }: { job: Schemas["Job"] }) {
   return (
     <div className={styles.stack}>
       <Card>
-        <p className={styles.summary}>{sentence(told.summary)}</p>
+        <p className={styles.summary}>
+          <Told text={told.summary} />
+        </p>
         {(told.waiting_for.length > 1 ||
           told.waiting_for.some((one) => one.because.length > 0)) && (
           <ul className={styles.reasons}>
             {told.waiting_for.map((one) => (
               <li key={one.text}>
-                {one.job !== null ? <JobLink id={one.job}>{one.text}</JobLink> : one.text}
+                {one.job !== null ? (
+                  <JobLink id={one.job}>{one.text}</JobLink>
+                ) : (
+                  <Told text={one.text} />
+                )}
                 {one.because.length > 0 && (
                   <ul>
                     {one.because.map((because) => (
@@ -68,7 +75,7 @@ export function Waiting({ job }: { job: Schemas["Job"] }) {
         ))}
         {told.notes.map((note) => (
           <p key={note} className={styles.soft}>
-            {sentence(note)}
+            <Told text={note} />
           </p>
         ))}
       </Card>

@@ -89,6 +89,7 @@ function BulkDialog(props: Props & { action: Action; onClose: () => void }) {
       title={`${VERBS[action].title} all jobs that match`}
       confirm={many ? `${VERBS[action].title} ${many}` : VERBS[action].title}
       danger={action === "cancel"}
+      disabled={preview.data?.exact && preview.data.count === 0}
       onConfirm={apply}
       onClose={onClose}
     >

@@ -6,7 +6,9 @@ import { Menu } from "../../ui/Menu";
 import { JOB_STATES, lookOf } from "../../ui/states";
 import { describe, SINCE, SORTS } from "./filter";
 import styles from "./Jobs.module.css";
+import { RangeDialog } from "./RangeDialog";
 import { SavedFilters } from "./SavedFilters";
+import { useSuggestions } from "./useSuggestions";
 
 interface Props {
   search: JobsFilter;
@@ -24,6 +26,7 @@ const FIELDS = {
 
 /** The filters of the list; every one of them is in the URL. */
 export function JobFilters({ search, onChange }: Props) {
+  const [isChoosing, setChoosing] = useState(false);
   const active = describe(search).map(({ key, label, without }) => ({
     key,
     label,
@@ -50,6 +53,7 @@ export function JobFilters({ search, onChange }: Props) {
         items={[
           {
             label: "Any time",
+            checked: !search.since && !search.until,
             onSelect: () => onChange({ ...search, since: undefined, until: undefined }),
           },
           ...Object.entries(SINCE).map(([since, { label }]) => ({
@@ -57,8 +61,16 @@ export function JobFilters({ search, onChange }: Props) {
             checked: search.since === since,
             onSelect: () => onChange({ ...search, since, until: undefined }),
           })),
+          {
+            label: "Between two times…",
+            checked: isOwnRange(search),
+            onSelect: () => setChoosing(true),
+          },
         ]}
       />
+      {isChoosing && (
+        <RangeDialog search={search} onChange={onChange} onClose={() => setChoosing(false)} />
+      )}
       <Menu
         label={SORTS[search.sort ?? "newest"] ?? "Newest first"}
         align="left"
@@ -81,6 +93,8 @@ function SearchField({ search, onChange }: Props) {
   const shown = search.regex ? `/${search.regex}/` : (search.text ?? "");
   const [text, setText] = useState(shown);
   useEffect(() => setText(shown), [shown]);
+  const [isUsed, setUsed] = useState(false);
+  const suggestions = useSuggestions(text, isUsed);
   return (
     <form
       className={styles.search}
@@ -94,9 +108,11 @@ function SearchField({ search, onChange }: Props) {
         hideLabel
         type="search"
         placeholder="Text, /expression/, queue:gpu, label:team=qa …"
+        suggestions={suggestions}
         title="Text is looked for in names, commands and errors. Also: queue:, task:, name:, label:, namespace:, by:"
         value={text}
         onChange={(event) => setText(event.target.value)}
+        onFocus={() => setUsed(true)}
         onBlur={() => text !== shown && onChange(parsed(text, search))}
       />
     </form>
@@ -117,6 +133,11 @@ function parsed(text: string, search: JobsFilter): JobsFilter {
     else rest.push(word);
   }
   return { ...found, text: rest.join(" ") || undefined };
+}
+
+/** Returns whether the range is none of those that the menu names. */
+function isOwnRange({ since, until }: JobsFilter): boolean {
+  return until !== undefined || (since !== undefined && SINCE[since] === undefined);
 }
 
 function timeLabel({ since, until }: JobsFilter): string {

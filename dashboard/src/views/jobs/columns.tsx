@@ -1,5 +1,6 @@
 import type { ColumnDef } from "@tanstack/react-table";
-import { JobLink, WorkerLink, WorkflowLink } from "../../ui/links";
+import { Fragment } from "react";
+import { JobLink, type JobsFilter, NarrowLink, WorkerLink, WorkflowLink } from "../../ui/links";
 import { StateBadge } from "../../ui/StateBadge";
 import { Elapsed, Time } from "../../ui/Time";
 import styles from "./Jobs.module.css";
@@ -42,8 +43,16 @@ export const COLUMNS: readonly JobColumn[] = [
     narrow: true,
   }),
   column("name", "Name", "minmax(130px, 3fr)", (job) => <Name job={job} />, { narrow: true }),
-  column("queue", "Queue", "minmax(80px, 0.8fr)", (job) => <span>{job.queue}</span>),
-  column("task", "Task", "minmax(90px, 1fr)", (job) => <span>{job.task}</span>, { usual: false }),
+  column("queue", "Queue", "minmax(80px, 0.8fr)", (job) => (
+    <Narrow by={{ queue: job.queue }}>{job.queue}</Narrow>
+  )),
+  column(
+    "task",
+    "Task",
+    "minmax(90px, 1fr)",
+    (job) => <Narrow by={{ task: job.task }}>{job.task}</Narrow>,
+    { usual: false },
+  ),
   column("worker", "Worker", "minmax(90px, 1fr)", (job) =>
     job.worker ? <WorkerLink name={job.worker} /> : <Faint>–</Faint>,
   ),
@@ -67,14 +76,25 @@ export const COLUMNS: readonly JobColumn[] = [
   column("workflow", "Workflow", "84px", (job) =>
     job.workflow ? <WorkflowLink id={job.workflow} /> : <Faint>–</Faint>,
   ),
-  column("namespace", "Namespace", "minmax(84px, 0.8fr)", (job) => <span>{job.namespace}</span>, {
-    usual: false,
-  }),
+  column(
+    "namespace",
+    "Namespace",
+    "minmax(84px, 0.8fr)",
+    (job) => <Narrow by={{ namespace: job.namespace }}>{job.namespace}</Narrow>,
+    {
+      usual: false,
+    },
+  ),
   column(
     "submitted_by",
     "Submitted by",
     "minmax(90px, 1fr)",
-    (job) => <span>{job.submitted_by ?? "–"}</span>,
+    (job) =>
+      job.submitted_by ? (
+        <Narrow by={{ submitted_by: job.submitted_by }}>{job.submitted_by}</Narrow>
+      ) : (
+        <Faint>–</Faint>
+      ),
     { usual: false },
   ),
   column("labels", "Labels", "minmax(90px, 1fr)", (job) => <Labels labels={job.labels} />, {
@@ -112,8 +132,20 @@ export function commandOf(job: Job): string {
 }
 
 function Labels({ labels }: { labels: Record<string, string> }) {
-  const found = Object.entries(labels);
-  return <span>{found.map(([name, value]) => `${name}=${value}`).join(", ")}</span>;
+  return Object.entries(labels).map(([name, value], at) => (
+    <Fragment key={name}>
+      {at > 0 && ", "}
+      <Narrow by={{ label: [`${name}=${value}`] }}>{`${name}=${value}`}</Narrow>
+    </Fragment>
+  ));
+}
+
+function Narrow({ by, children }: { by: JobsFilter; children: string }) {
+  return (
+    <NarrowLink by={by} className={styles.narrow}>
+      {children}
+    </NarrowLink>
+  );
 }
 
 function Faint({ children }: { children: string }) {

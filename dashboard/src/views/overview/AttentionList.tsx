@@ -1,14 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useMay } from "../../api/who";
 import { parseSearch } from "../../search";
-import { Button } from "../../ui/Button";
-import { count, sentence } from "../../ui/format";
+import { Button, SMALL_LINK } from "../../ui/Button";
+import { count, counted, sentence } from "../../ui/format";
 import { Icon } from "../../ui/Icon";
 import { notify, notifyError } from "../../ui/Notices";
 import { Section } from "../../ui/Page";
 import styles from "./Overview.module.css";
+
+const FEW = 12; // that are shown before somebody asks for all
 
 type Item = Schemas["AttentionItem"];
 type Help = Schemas["Help"];
@@ -21,7 +24,9 @@ export function AttentionList({ namespace }: { namespace: string | undefined }) 
       answer(api.GET("/api/v1/attention", { signal, params: { query: { namespace } } })),
     refetchInterval: 60_000,
   });
+  const [isWhole, setWhole] = useState(false);
   const items = found.data?.items ?? [];
+  const shown = isWhole || items.length <= FEW + 1 ? items : items.slice(0, FEW);
   if (!found.data) return null;
   if (items.length === 0) {
     return (
@@ -33,26 +38,49 @@ export function AttentionList({ namespace }: { namespace: string | undefined }) 
   return (
     <Section title="Needs attention">
       <ul className={styles.attention}>
-        {items.map((item) => (
+        {shown.map((item) => (
           <li key={`${item.kind} ${item.link} ${item.title}`} data-severity={item.severity}>
             <Icon name={item.severity === "info" ? "info" : "warning"} />
             <div className={styles.what}>
               <ItemLink item={item} />
               <p>{sentence(item.reason)}</p>
             </div>
-            {item.help && <HelpButton help={item.help} />}
+            <NextStep item={item} />
           </li>
         ))}
       </ul>
+      {shown.length < items.length && (
+        <div>
+          <Button small onClick={() => setWhole(true)}>
+            Show {items.length - shown.length} more
+          </Button>
+        </div>
+      )}
     </Section>
   );
 }
 
-function ItemLink({ item }: { item: Item }) {
-  const [path = "", query = ""] = item.link.split("?");
-  const place = { to: `/${path}`, search: parseSearch(query) } as unknown as { to: "/" };
+/** Returns what a `Link` needs for a view that the server names. */
+function placeOf(link: string): { to: "/" } {
+  const [path = "", query = ""] = link.split("?");
+  return { to: `/${path}`, search: parseSearch(query) } as unknown as { to: "/" };
+}
+
+/** A request that helps, for those who may make it; for others, where to go on. */
+function NextStep({ item: { help, look } }: { item: Item }) {
+  const may = useMay(help?.needs ?? "");
+  if (help && may) return <HelpButton help={help} />;
+  if (!look) return null;
   return (
-    <Link {...place} className={styles.title}>
+    <Link {...placeOf(look.link)} className={SMALL_LINK}>
+      {look.label}
+    </Link>
+  );
+}
+
+function ItemLink({ item }: { item: Item }) {
+  return (
+    <Link {...placeOf(item.link)} className={styles.title}>
       {item.title}
       {!item.exact && ` (${count(item.count)} or more)`}
     </Link>
@@ -61,18 +89,29 @@ function ItemLink({ item }: { item: Item }) {
 
 function HelpButton({ help }: { help: Help }) {
   const client = useQueryClient();
-  const offered = useMay(help.needs);
   const run = useMutation({
-    mutationFn: () =>
-      answer(api.POST(help.path as never, { body: help.body ?? undefined } as never)),
-    onSuccess: () => notify(`${help.label}: done`),
+    mutationFn: () => act(help),
+    onSuccess: (done) => notify(`${help.label}: ${done}`),
     onError: notifyError,
     onSettled: () => client.invalidateQueries({ queryKey: ["attention"] }),
   });
-  if (!offered) return null;
   return (
     <Button small busy={run.isPending} onClick={() => run.mutate()}>
       {help.label}
     </Button>
   );
+}
+
+/** Makes the request, and goes on with it as long as it is about many jobs; returns what it did. */
+async function act(help: Help): Promise<string> {
+  let applied = 0;
+  let after: number | null | undefined;
+  do {
+    const body = help.body && { ...help.body, ...(after ? { after } : {}) };
+    const call = api.POST(help.path as never, { body: body ?? undefined } as never);
+    const done = (await answer(call)) as Partial<Schemas["BulkReply"]> | undefined;
+    if (typeof done?.applied === "number") applied += done.applied;
+    after = done?.next;
+  } while (after);
+  return applied > 0 ? counted(applied, "job") : "done";
 }

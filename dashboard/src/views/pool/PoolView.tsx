@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { answer, api, type Schemas } from "../../api/client";
+import { isGone } from "../../api/errors";
 import { useLiveQueries } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Figure } from "../../ui/Facts";
@@ -34,7 +35,7 @@ export function PoolView() {
   });
   useLiveQueries(["pools"], ["pools", name]);
   const pool = found.data;
-  if (!pool) {
+  if (!pool || isGone(found.error)) {
     return (
       <Page title={name}>
         {found.error ? (

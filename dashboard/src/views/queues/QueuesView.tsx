@@ -1,113 +1,219 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import type { ColumnDef } from "@tanstack/react-table";
+import { useMemo, useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useMay } from "../../api/who";
 import { useLiveQueries } from "../../live/useLive";
-import { Button } from "../../ui/Button";
+import { Button, IconButton } from "../../ui/Button";
+import { DataTable, type Sorting } from "../../ui/DataTable";
 import { ConfirmDialog } from "../../ui/Dialog";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
-import { TextField } from "../../ui/Field";
+import { Checkbox, TextField } from "../../ui/Field";
 import { FilterBar } from "../../ui/FilterBar";
-import { count } from "../../ui/format";
+import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { JobCount, jobsLink } from "../../ui/links";
 import { notify, notifyError } from "../../ui/Notices";
 import { Page } from "../../ui/Page";
-import { PlainTable } from "../../ui/PlainTable";
 import { StateBadge } from "../../ui/StateBadge";
+import { StateMark } from "../../ui/StateMark";
+import { lookOf } from "../../ui/states";
+import { useNarrow } from "../../ui/useNarrow";
 import { LimitsDialog } from "./LimitsDialog";
-import { queuesRoute } from "./route";
+import styles from "./Queues.module.css";
+import { type QueuesSearch, queuesRoute, SORTS } from "./route";
 
 type Queue = Schemas["QueueInfo"];
+
+const ACTIONS = {
+  id: "actions",
+  header: () => <span className="visually-hidden">Actions</span>,
+};
+
+const NAME = {
+  id: "name",
+  header: "Queue",
+  meta: { width: "minmax(104px, 3fr)", sortKey: "name" },
+};
+
+const COLUMNS: ColumnDef<Queue, unknown>[] = [
+  {
+    ...NAME,
+    cell: ({ row: { original } }) => (
+      <span className={styles.name}>
+        <Link {...jobsLink({ queue: original.name })}>{original.name}</Link>
+        {original.paused && <StateBadge state="paused" />}
+      </span>
+    ),
+  },
+  {
+    id: "depth",
+    header: "Queued",
+    meta: { width: "78px", align: "right", sortKey: "depth" },
+    cell: ({ row: { original } }) => (
+      <JobCount value={original.depth} filter={{ queue: original.name, state: ["queued"] }} />
+    ),
+  },
+  {
+    id: "running",
+    header: "Running",
+    meta: { width: "78px", align: "right", sortKey: "running" },
+    cell: ({ row: { original } }) => (
+      <JobCount
+        value={original.running ?? 0}
+        filter={{ queue: original.name, state: ["running"] }}
+      />
+    ),
+  },
+  {
+    id: "weight",
+    header: "Weight",
+    meta: { width: "76px", align: "right" },
+    cell: ({ row }) => row.original.weight,
+  },
+  {
+    id: "most",
+    header: "At most",
+    meta: { width: "104px", align: "right" },
+    cell: ({ row }) => row.original.max_running || "any number",
+  },
+  {
+    id: "each",
+    header: "For each worker",
+    meta: { width: "128px", align: "right" },
+    cell: ({ row }) => row.original.max_per_worker || "any number",
+  },
+  {
+    id: "isolation",
+    header: "Isolation",
+    meta: { width: "100px" },
+    cell: ({ row }) => row.original.isolation ?? "–",
+  },
+  {
+    ...ACTIONS,
+    meta: { width: "178px", align: "right" },
+    cell: ({ row }) => <QueueActions queue={row.original} />,
+  },
+];
+
+/** On a phone: what waits and runs; its actions are icons. */
+const NARROW_COLUMNS: ColumnDef<Queue, unknown>[] = [
+  {
+    ...NAME,
+    cell: ({ row: { original } }) => (
+      <span className={styles.name}>
+        {original.paused && (
+          <span className={styles.paused}>
+            <StateMark mark={lookOf("paused").mark} />
+            <span className="visually-hidden">paused</span>
+          </span>
+        )}
+        <Link {...jobsLink({ queue: original.name })}>{original.name}</Link>
+      </span>
+    ),
+  },
+  ...COLUMNS.slice(1, 3),
+  {
+    ...ACTIONS,
+    meta: { width: "84px", align: "right" },
+    cell: ({ row }) => <QueueActions queue={row.original} isNarrow />,
+  },
+];
 
 /** The queues: how many jobs wait in each, what runs, and what limits them. */
 export function QueuesView() {
   const search = queuesRoute.useSearch();
   const navigate = queuesRoute.useNavigate();
+  const allowed = useMay("manage-queues");
+  const narrow = useNarrow();
   const found = useQuery({
     queryKey: ["queues"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/queues", { signal })),
   });
   useLiveQueries(["queues", "jobs"], ["queues"]);
-  const wanted = (search.name ?? "").toLowerCase();
-  const queues = found.data?.queues.filter((one) => one.name.toLowerCase().includes(wanted));
+  const queues = useMemo(() => chosen(found.data?.queues, search), [found.data, search]);
+  const change = (next: Partial<QueuesSearch>) =>
+    void navigate({ search: (before) => ({ ...before, ...next }), replace: true });
+  const sort = search.sort ?? "name";
   return (
-    <Page title="Queues">
+    <Page title="Queues" facts={found.data && <Facts queues={found.data.queues} />} full>
       <FilterBar>
         <TextField
           label="Name"
           hideLabel
           placeholder="Part of a name"
           value={search.name ?? ""}
-          onChange={(event) =>
-            void navigate({ search: { name: event.target.value || undefined }, replace: true })
-          }
+          onChange={(event) => change({ name: event.target.value || undefined })}
+        />
+        <Checkbox
+          label="Only with jobs, or paused"
+          checked={search.busy ?? false}
+          onChange={(event) => change({ busy: event.target.checked || undefined })}
         />
       </FilterBar>
       {found.error && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
       {!queues && !found.error && <Loading />}
-      {queues?.length === 0 && (
-        <Empty title="No queue">A queue is there once a job has named it.</Empty>
+      {queues?.length === 0 && <NoQueue isFiltered={found.data?.queues.length !== 0} />}
+      {queues && queues.length > 0 && (
+        <DataTable
+          label="Queues"
+          rows={queues}
+          columns={narrow ? NARROW_COLUMNS : COLUMNS}
+          rowKey={(queue) => queue.name}
+          visibility={{ actions: allowed }}
+          sorting={{ key: sort.replace("-", ""), descending: sort.startsWith("-") }}
+          onSort={(next) => change({ sort: sortOf(next) })}
+        />
       )}
-      {queues && queues.length > 0 && <QueueTable queues={queues} />}
     </Page>
   );
 }
 
-/** Of queues without a limit the overview knows how many run, as long as it lists them. */
-function useRunning(): ReadonlyMap<string, number> {
-  const found = useQuery({
-    queryKey: ["overview", "queues"],
-    queryFn: ({ signal }) => answer(api.GET("/api/v1/overview", { signal })),
-  });
-  return new Map(
-    (found.data?.queues ?? []).flatMap((one) =>
-      one.queue === null ? [] : [[one.queue, one.now.running ?? 0] as const],
-    ),
-  );
-}
-
-function shownRunning(running: number | undefined): string {
-  return running === undefined ? "show" : count(running);
-}
-
-function QueueTable({ queues }: { queues: readonly Queue[] }) {
-  const allowed = useMay("manage-queues");
-  const running = useRunning();
+function Facts({ queues }: { queues: readonly Queue[] }) {
+  const paused = queues.filter((one) => one.paused).length;
   return (
-    <PlainTable
-      label="Queues"
-      head={["Queue", "Queued", "Running", "Weight", "At most", "For each worker", "Isolation", ""]}
-      numbers={[1, 2, 3, 4, 5]}
-      rows={queues.map((queue) => ({
-        key: queue.name,
-        cells: [
-          <>
-            <Link {...jobsLink({ queue: queue.name })}>{queue.name}</Link>{" "}
-            {queue.paused && <StateBadge state="paused" />}
-          </>,
-          <JobCount
-            key="queued"
-            value={queue.depth}
-            filter={{ queue: queue.name, state: ["queued"] }}
-          />,
-          <Link key="running" {...jobsLink({ queue: queue.name, state: ["running"] })}>
-            {shownRunning(queue.running ?? running.get(queue.name))}
-          </Link>,
-          queue.weight,
-          queue.max_running || "any number",
-          queue.max_per_worker || "any number",
-          queue.isolation ?? "–",
-          allowed ? <QueueActions key="actions" queue={queue} /> : null,
-        ],
-      }))}
-    />
+    <>
+      <span>{counted(queues.length, "queue")}</span>
+      {paused > 0 && <span>{paused} paused</span>}
+    </>
   );
 }
 
-function QueueActions({ queue }: { queue: Queue }) {
+function NoQueue({ isFiltered }: { isFiltered: boolean }) {
+  return isFiltered ? (
+    <Empty title="No queue matches">Remove a filter to see more.</Empty>
+  ) : (
+    <Empty title="No queue">A queue is there once a job has named it.</Empty>
+  );
+}
+
+/** Returns the queues that match, in the order of the address; equal ones by name. */
+function chosen(
+  queues: readonly Queue[] | undefined,
+  { name = "", busy, sort = "name" }: QueuesSearch,
+): Queue[] | undefined {
+  const wanted = name.toLowerCase();
+  const found = queues?.filter(
+    (one) =>
+      one.name.toLowerCase().includes(wanted) &&
+      (!busy || one.paused || one.depth > 0 || (one.running ?? 0) > 0),
+  );
+  const sign = sort.startsWith("-") ? -1 : 1;
+  const key = sort.replace("-", "") as "name" | "depth" | "running";
+  const byName = (a: Queue, b: Queue) => (a.name < b.name ? -1 : 1);
+  if (key === "name") return found?.sort((a, b) => sign * byName(a, b));
+  return found?.sort((a, b) => sign * ((a[key] ?? 0) - (b[key] ?? 0)) || byName(a, b));
+}
+
+/** Returns the order for the address; by name is the usual one. */
+function sortOf({ key, descending }: Sorting): QueuesSearch["sort"] {
+  const text = `${descending ? "-" : ""}${key}`;
+  return text === "name" ? undefined : SORTS.find((one) => one === text);
+}
+
+function QueueActions({ queue, isNarrow = false }: { queue: Queue; isNarrow?: boolean }) {
   const client = useQueryClient();
   const [asking, setAsking] = useState<"pause" | "limits">();
   const params = { path: { name: queue.name } };
@@ -126,8 +232,32 @@ function QueueActions({ queue }: { queue: Queue }) {
     }
   }
   return (
-    <>
-      {queue.paused ? (
+    <span className={styles.actions}>
+      {isNarrow ? (
+        <>
+          {queue.paused ? (
+            <IconButton
+              small
+              icon="play"
+              label={`Resume ${queue.name}`}
+              onClick={() => void resume()}
+            />
+          ) : (
+            <IconButton
+              small
+              icon="pause"
+              label={`Pause ${queue.name}`}
+              onClick={() => setAsking("pause")}
+            />
+          )}
+          <IconButton
+            small
+            icon="more"
+            label={`Limits of ${queue.name}`}
+            onClick={() => setAsking("limits")}
+          />
+        </>
+      ) : queue.paused ? (
         <Button small icon="play" aria-label={`Resume ${queue.name}`} onClick={() => void resume()}>
           Resume
         </Button>
@@ -141,9 +271,11 @@ function QueueActions({ queue }: { queue: Queue }) {
           Pause
         </Button>
       )}
-      <Button small aria-label={`Limits of ${queue.name}`} onClick={() => setAsking("limits")}>
-        Limits
-      </Button>
+      {!isNarrow && (
+        <Button small aria-label={`Limits of ${queue.name}`} onClick={() => setAsking("limits")}>
+          Limits
+        </Button>
+      )}
       {asking === "pause" && (
         <ConfirmDialog
           title={`Pause ${queue.name}?`}
@@ -155,6 +287,6 @@ function QueueActions({ queue }: { queue: Queue }) {
         </ConfirmDialog>
       )}
       {asking === "limits" && <LimitsDialog queue={queue} onClose={() => setAsking(undefined)} />}
-    </>
+    </span>
   );
 }

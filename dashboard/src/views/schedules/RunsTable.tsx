@@ -12,7 +12,7 @@ const COLUMNS: ColumnDef<Run, unknown>[] = [
   {
     id: "slot",
     header: "Slot",
-    meta: { width: "minmax(170px, 1fr)" },
+    meta: { width: "minmax(230px, 1fr)" },
     cell: ({ row }) => (row.original.slot ? exact(Date.parse(row.original.slot)) : "by hand"),
   },
   {

@@ -35,7 +35,7 @@ export function ScheduleDetails({ name, namespace }: Props) {
       ),
   });
   if (found.isPending) return <Loading rows={4} label="Loading the schedule" />;
-  if (found.isError) {
+  if (!found.data) {
     return <ErrorBox error={found.error} onRetry={() => void found.refetch()} />;
   }
   const schedule = found.data;

@@ -9,16 +9,19 @@ interface Props {
   onType: (name: string, text: string) => void;
   /** What the server found wrong, by the names of fields. */
   problems: Readonly<Record<string, string>>;
+  /** Known values, by the names of fields. */
+  suggestions?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** A field for each argument, by its schema. */
-export function SchemaFields({ fields, typed, onType, problems }: Props) {
+export function SchemaFields({ fields, typed, onType, problems, suggestions = {} }: Props) {
   return fields.map((field) => (
     <OneField
       key={field.name}
       field={field}
       text={typed[field.name] ?? ""}
       problem={problems[field.name]}
+      suggestions={suggestions[field.name]}
       onType={(text) => onType(field.name, text)}
     />
   ));
@@ -28,10 +31,11 @@ interface OneProps {
   field: FieldForm;
   text: string;
   problem?: string;
+  suggestions?: readonly string[];
   onType: (text: string) => void;
 }
 
-function OneField({ field, text, problem, onType }: OneProps) {
+function OneField({ field, text, problem, suggestions, onType }: OneProps) {
   const label = field.required ? `${field.name} *` : field.name;
   const common = { label, hint: field.hint || undefined, problem, required: field.required };
   if (field.kind === "choice" || field.kind === "switch") {
@@ -61,6 +65,7 @@ function OneField({ field, text, problem, onType }: OneProps) {
     <TextField
       {...common}
       inputMode={field.kind === "number" ? "decimal" : undefined}
+      suggestions={suggestions}
       value={text}
       onChange={(event) => onType(event.target.value)}
     />

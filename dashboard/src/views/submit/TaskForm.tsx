@@ -4,18 +4,22 @@ import { useMemo, useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { Button } from "../../ui/Button";
 import { ErrorBox } from "../../ui/ErrorBox";
+import { counted } from "../../ui/format";
 import { notify } from "../../ui/Notices";
 import { Card } from "../../ui/Page";
 import { COMMON, MORE } from "./options";
 import { SchemaFields } from "./SchemaFields";
 import styles from "./Submit.module.css";
-import { argumentsOf, fieldsOf, type Schema } from "./schema";
+import { argumentsOf, type FieldForm, fieldsOf, type Schema } from "./schema";
 import { missingOf, problemsOf, Texts } from "./Texts";
+import { useKnownNames } from "./useKnownNames";
 import { useSettled } from "./useSettled";
 
 type Task = Schemas["TaskInfo"];
 type Typed = Record<string, string>;
 const OPTIONS = [...COMMON, ...MORE];
+const SHOWN = 4; // arguments that a form shows without folding
+const FIRST = 2; // of more, those that are always there
 
 /** The form of a task: its arguments, the options of the job, and the same as text. */
 export function TaskForm({ task }: { task: Task }) {
@@ -24,6 +28,8 @@ export function TaskForm({ task }: { task: Task }) {
   const [typed, setTyped] = useState<Typed>({});
   const [prefill] = useState<Typed>(() => prefilled(task));
   const [options, setOptions] = useState<Typed>(prefill);
+  const known = useKnownNames();
+  const [usual, rare] = useMemo(() => folded(task, fields), [task, fields]);
   const isFree = fields.length === 0 && Object.keys(task.schema).length === 0;
   const job = useMemo(
     () => jobOf(task, fields, typed, options, isFree),
@@ -74,17 +80,31 @@ export function TaskForm({ task }: { task: Task }) {
           <h2>Arguments</h2>
           {fields.length === 0 && !isFree && <p className={styles.soft}>It takes none.</p>}
           <SchemaFields
-            fields={isFree ? [{ ...free, hint: "An object by name, or a list, as JSON." }] : fields}
+            fields={isFree ? [{ ...free, hint: "An object by name, or a list, as JSON." }] : usual}
             typed={typed}
             problems={isFree ? byField("") : byField("args.")}
             onType={(name, text) => setTyped((before) => ({ ...before, [name]: text }))}
           />
+          {rare.length > 0 && (
+            <details>
+              <summary>{counted(rare.length, "more argument")}</summary>
+              <div className={styles.stack}>
+                <SchemaFields
+                  fields={rare}
+                  typed={typed}
+                  problems={byField("args.")}
+                  onType={(name, text) => setTyped((before) => ({ ...before, [name]: text }))}
+                />
+              </div>
+            </details>
+          )}
         </Card>
         <Card className={styles.stack}>
           <h2>Options</h2>
           <SchemaFields
             fields={COMMON}
             typed={options}
+            suggestions={known}
             problems={byField("")}
             onType={(name, text) => setOptions((before) => ({ ...before, [name]: text }))}
           />
@@ -116,6 +136,13 @@ export function TaskForm({ task }: { task: Task }) {
       />
     </div>
   );
+}
+
+/** Returns the arguments to show, and those of built-in tasks that few people need. */
+function folded(task: Task, fields: FieldForm[]): [FieldForm[], FieldForm[]] {
+  if (!task.is_built_in || fields.length <= SHOWN) return [fields, []];
+  const isUsual = (field: FieldForm, at: number) => field.required || at < FIRST;
+  return [fields.filter(isUsual), fields.filter((field, at) => !isUsual(field, at))];
 }
 
 function isTouched(typed: Typed): boolean {

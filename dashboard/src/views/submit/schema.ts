@@ -42,7 +42,7 @@ export function fieldsOf(schema: Schema, order: readonly string[]): FieldForm[] 
       name,
       kind: kindOf(plain),
       required,
-      hint: hintOf(plain, own.default, required),
+      hint: hintOf({ ...plain, description: own.description ?? plain.description }, own, required),
       choices: (plain.enum ?? []).map(String),
       fallback: own.default,
     };
@@ -80,16 +80,23 @@ function kindOf(schema: Schema): Kind {
   return "json";
 }
 
-function hintOf(schema: Schema, fallback: unknown, required: boolean): string {
+function hintOf(schema: Schema, own: Schema, required: boolean): string {
+  const fallback = isEmpty(own.default) ? undefined : own.default;
   const parts: string[] = [];
   if (schema.description) parts.push(schema.description);
   const kind = kindOf(schema);
   if (kind === "lines") parts.push("One for each line.");
   if (kind === "json") parts.push(schema.title ? `${schema.title}, as JSON.` : "JSON.");
-  if (!required && fallback !== undefined && fallback !== null && fallback !== "") {
+  if (!required && fallback !== undefined) {
     parts.push(`Default: ${typeof fallback === "string" ? fallback : JSON.stringify(fallback)}.`);
   }
   return parts.join(" ");
+}
+
+/** Returns whether a default is what an empty field means anyway. */
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === "") return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
 }
 
 /** Returns the value of what was typed; what does not fit is sent as text, for the server to say. */

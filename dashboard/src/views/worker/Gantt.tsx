@@ -30,7 +30,8 @@ export function Gantt(props: { history: Schemas["WorkerHistory"]; enrolled: stri
             {lane.map((bar) => {
               const place = {
                 left: `${share(bar.from)}%`,
-                width: `${Math.max(share(bar.to) - share(bar.from), 0.15)}%`,
+                // A gap to the next one, as long as something is left of it.
+                width: `max(2px, calc(${share(bar.to) - share(bar.from)}% - 1px))`,
               };
               const title = `${bar.job ? `job ${bar.job}` : "another namespace's job"}, ${bar.task ?? ""} ${lookOf(bar.state).label}, ${exact(bar.from)}, ${duration((bar.to - bar.from) / 1000)}`;
               const common = { className: styles.bar, "data-tone": lookOf(bar.state).tone, title };

@@ -6,7 +6,7 @@ import { Button } from "../../ui/Button";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { SelectField } from "../../ui/Field";
-import { counted } from "../../ui/format";
+import { counted, sentence } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { JobLink } from "../../ui/links";
 import { Section } from "../../ui/Page";
@@ -72,7 +72,7 @@ export function History({ worker }: { worker: Schemas["WorkerInfo"] }) {
           <ul className={styles.changes}>
             {history.changes.slice(0, SHOWN_CHANGES).map((change) => (
               <li key={`${change.at} ${change.what}`}>
-                <Time at={change.at} /> <span>{change.what}</span>
+                <Time at={change.at} /> <span>{sentence(change.what)}</span>
                 {change.actor && <span className={styles.soft}>by {change.actor}</span>}
               </li>
             ))}

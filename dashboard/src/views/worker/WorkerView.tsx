@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { answer, api } from "../../api/client";
+import { isGone } from "../../api/errors";
 import { useLiveQueries } from "../../live/useLive";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { counted } from "../../ui/format";
@@ -24,7 +25,7 @@ export function WorkerView() {
   });
   useLiveQueries(["workers"], ["worker", name]);
   const worker = found.data;
-  if (!worker) {
+  if (!worker || isGone(found.error)) {
     return (
       <Page title={name}>
         {found.error ? (

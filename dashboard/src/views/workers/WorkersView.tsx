@@ -13,10 +13,11 @@ import { counted } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { Page, Section } from "../../ui/Page";
 import { lookOf } from "../../ui/states";
+import { BulkWorkers } from "./BulkWorkers";
 import { EnrolDialog } from "./EnrolDialog";
 import { KindGrid } from "./KindGrid";
 import { PastWorkers } from "./PastWorkers";
-import { type WorkersSearch, workersRoute } from "./route";
+import { filterOf, type WorkersSearch, workersRoute } from "./route";
 import { WorkerTiles } from "./WorkerTiles";
 
 export type FleetPage = Schemas["FleetPage"];
@@ -60,7 +61,12 @@ function PresentWorkers() {
   return (
     <Page
       title="Workers"
-      actions={enrol}
+      actions={
+        <>
+          <BulkWorkers search={search} />
+          {enrol}
+        </>
+      }
       facts={first && <span>{counted(sum(first.kinds), "worker")}</span>}
     >
       <Filters search={search} onChange={change} />
@@ -162,11 +168,6 @@ function NoWorkers({ search }: { search: WorkersSearch }) {
       Enrol one with the button above, or start one on this machine with <code>windlass up</code>.
     </Empty>
   );
-}
-
-function filterOf(search: WorkersSearch) {
-  const { state, kind, pool, name, requires } = search;
-  return { state, kind, pool, name, requires };
 }
 
 function titleOf(page: FleetPage, search: WorkersSearch): string {

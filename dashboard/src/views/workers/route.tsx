@@ -12,6 +12,11 @@ export interface WorkersSearch {
   requires?: string[];
 }
 
+/** Returns the filters as the API takes them. */
+export function filterOf({ state, kind, pool, name, requires }: WorkersSearch): WorkersSearch {
+  return { state, kind, pool, name, requires };
+}
+
 export const workersRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: "/workers",

@@ -94,7 +94,7 @@ function Differences({ a, b }: { a: number; b: number }) {
       ),
   });
   if (found.isPending) return <Loading rows={6} label="Comparing" />;
-  if (found.isError) {
+  if (!found.data) {
     return <ErrorBox error={found.error} onRetry={() => void found.refetch()} />;
   }
   const shown = found.data;

@@ -72,7 +72,7 @@ export function JobsPanel({ workflow, search, onChange }: Props) {
   const navigate = useNavigate();
   const found = useJobsOf(workflow, search);
   if (found.isPending) return <Loading rows={8} label="Loading jobs" />;
-  if (found.isError) {
+  if (!found.data) {
     return (
       <div className={styles.panel}>
         <Shown workflow={workflow} search={search} onChange={onChange} />

@@ -61,7 +61,7 @@ export function ReactionsPanel({ workflow }: { workflow: Workflow }) {
       ),
   });
   if (found.isPending) return <Loading rows={3} label="Loading reactions" />;
-  if (found.isError) {
+  if (!found.data) {
     return <ErrorBox error={found.error} onRetry={() => void found.refetch()} />;
   }
   const planned = workflow.on_success.length + workflow.on_failure.length + workflow.on_end.length;

@@ -1,5 +1,6 @@
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
+import { isGone } from "../../api/errors";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Loading } from "../../ui/Loading";
 import { WorkflowLink } from "../../ui/links";
@@ -36,21 +37,17 @@ export function WorkflowView() {
 function Found({ id }: { id: number }) {
   const found = useWorkflow(id);
   useWorkflowLive(id);
-  if (found.isPending) {
-    return (
-      <Page title={`Workflow ${id}`}>
-        <Loading rows={8} label="Loading the workflow" />
-      </Page>
-    );
-  }
-  if (found.isError) {
-    return (
-      <Page title={`Workflow ${id}`}>
+  // A server that is away for a moment takes nothing from the page.
+  if (found.data && !isGone(found.error)) return <Shown workflow={found.data} />;
+  return (
+    <Page title={`Workflow ${id}`}>
+      {found.error ? (
         <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
-      </Page>
-    );
-  }
-  return <Shown workflow={found.data} />;
+      ) : (
+        <Loading rows={8} label="Loading the workflow" />
+      )}
+    </Page>
+  );
 }
 
 function Shown({ workflow }: { workflow: Workflow }) {
@@ -108,7 +105,12 @@ function HeadFacts({ workflow }: { workflow: Workflow }) {
       <StateBadge state={workflow.state} />
       <span>Workflow {workflow.id}</span>
       {workflow.run > 1 && <span>run {workflow.run}</span>}
-      <span>in {workflow.namespace}</span>
+      <span>
+        in{" "}
+        <Link to="/workflows" search={{ namespace: workflow.namespace }}>
+          {workflow.namespace}
+        </Link>
+      </span>
       <span>
         <Time at={workflow.created_at} />
         {workflow.submitted_by && ` by ${workflow.submitted_by}`}
@@ -116,7 +118,7 @@ function HeadFacts({ workflow }: { workflow: Workflow }) {
       <span>
         took <Elapsed from={workflow.created_at} to={workflow.finished_at} />
       </span>
-      {workflow.template && <span>from {workflow.template}</span>}
+      {workflow.template && <TemplateLink workflow={workflow} template={workflow.template} />}
       {workflow.supersedes !== null && (
         <span>
           repeats <WorkflowLink id={workflow.supersedes} />
@@ -124,5 +126,23 @@ function HeadFacts({ workflow }: { workflow: Workflow }) {
       )}
       {workflow.reason && <span>{workflow.reason}</span>}
     </>
+  );
+}
+
+/** The template that it was started from, in the version of then: `nightly@3`. */
+function TemplateLink({ workflow, template }: { workflow: Workflow; template: string }) {
+  const [, name = template, version] = /^(.*)@(\d+)$/.exec(template) ?? [];
+  const search = {
+    show: name,
+    in: workflow.namespace,
+    version: version === undefined ? undefined : Number(version),
+  };
+  return (
+    <span>
+      from{" "}
+      <Link to="/templates" search={search}>
+        {template}
+      </Link>
+    </span>
   );
 }

@@ -6,6 +6,8 @@ import { lookOf } from "../../ui/states";
 import type { WorkflowsSearch } from "./route";
 import { WORKFLOW_STATES } from "./states";
 
+const WORDS: Record<string, string> = { text: "name contains" };
+
 interface Props {
   search: WorkflowsSearch;
   onChange: (search: WorkflowsSearch) => void;
@@ -24,12 +26,12 @@ export function WorkflowFilters({ search, onChange }: Props) {
       label: lookOf(state).label,
       onRemove: () => toggle(state),
     })),
-    ...(["name", "namespace", "key"] as const).flatMap((field) =>
+    ...(["text", "name", "namespace", "key"] as const).flatMap((field) =>
       search[field]
         ? [
             {
               key: field,
-              label: `${field}: ${search[field]}`,
+              label: `${WORDS[field] ?? field}: ${search[field]}`,
               onRemove: () => onChange({ ...search, [field]: undefined }),
             },
           ]
@@ -54,7 +56,11 @@ export function WorkflowFilters({ search, onChange }: Props) {
           onSelect: () => toggle(state),
         }))}
       />
-      <Entry label="Name" placeholder="Name" onEnter={(name) => onChange({ ...search, name })} />
+      <Entry
+        label="Part of a name"
+        placeholder="Part of a name"
+        onEnter={(text) => onChange({ ...search, text })}
+      />
       <Entry
         label="Label"
         placeholder="Label, team=a"

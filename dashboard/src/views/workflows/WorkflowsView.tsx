@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import type { ColumnDef } from "@tanstack/react-table";
 import { answer, api, type Schemas } from "../../api/client";
 import { useLiveQueries } from "../../live/useLive";
+import { Button } from "../../ui/Button";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
 import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
@@ -13,7 +14,7 @@ import { Page } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
 import { StateBar, StateCounts } from "../../ui/StateBar";
 import { Elapsed, Time } from "../../ui/Time";
-import { type WorkflowsSearch, workflowsRoute } from "./route";
+import { type WorkflowsSearch, workflowsRoute, workflowsSearch } from "./route";
 import { WorkflowFilters } from "./WorkflowFilters";
 import styles from "./Workflows.module.css";
 
@@ -67,7 +68,7 @@ const COLUMNS: ColumnDef<Workflow, unknown>[] = [
   {
     id: "created",
     header: "Started",
-    meta: { width: "92px" },
+    meta: { width: "112px" },
     cell: ({ row }) => <Time at={row.original.created_at} />,
   },
   {
@@ -87,7 +88,8 @@ const COLUMNS: ColumnDef<Workflow, unknown>[] = [
 ];
 
 export function WorkflowsView() {
-  const search = workflowsRoute.useSearch();
+  // Without what the frame adds to the address, such as the time that the page shows.
+  const search = workflowsSearch({ ...workflowsRoute.useSearch() });
   const navigate = useNavigate();
   const found = useInfiniteQuery({
     queryKey: ["workflows", search],
@@ -114,10 +116,11 @@ export function WorkflowsView() {
         <ErrorBox error={found.error} hint={FILTER_HINT} onRetry={() => void found.refetch()} />
       )}
       {found.isSuccess && rows.length === 0 && (
-        <Empty title="No workflows">
-          A workflow is a set of jobs that wait for each other: submit a workflow file with
-          <code> windlass workflows submit FILE</code>, or start a template.
-        </Empty>
+        <NoWorkflows
+          search={search}
+          isBusy={found.isFetchingNextPage}
+          onMore={found.hasNextPage ? () => void found.fetchNextPage() : undefined}
+        />
       )}
       {rows.length > 0 && (
         <DataTable
@@ -135,5 +138,34 @@ export function WorkflowsView() {
         />
       )}
     </Page>
+  );
+}
+
+interface NoneProps {
+  search: WorkflowsSearch;
+  isBusy: boolean;
+  /** A call looks at a bounded number of workflows: older ones may match. */
+  onMore?: () => void;
+}
+
+function NoWorkflows({ search, isBusy, onMore }: NoneProps) {
+  if (Object.values(search).some((value) => value !== undefined)) {
+    return (
+      <Empty title={onMore ? "No workflow matches so far" : "No workflow matches"}>
+        {onMore ? (
+          <Button small busy={isBusy} onClick={onMore}>
+            Search older workflows
+          </Button>
+        ) : (
+          "Remove a filter to see more."
+        )}
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No workflows">
+      A workflow is a set of jobs that wait for each other: submit a workflow file with
+      <code> windlass workflows submit FILE</code>, or start a template.
+    </Empty>
   );
 }

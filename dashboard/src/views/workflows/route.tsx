@@ -5,6 +5,8 @@ import { shellRoute } from "../../shell/shellRoute";
 export interface WorkflowsSearch {
   state?: string[];
   name?: string;
+  /** A part of the name. */
+  text?: string;
   namespace?: string;
   label?: string[];
   key?: string;
@@ -14,6 +16,7 @@ export function workflowsSearch(raw: RawSearch): WorkflowsSearch {
   return {
     state: many(raw, "state"),
     name: one(raw, "name"),
+    text: one(raw, "text"),
     namespace: one(raw, "namespace"),
     label: many(raw, "label"),
     key: one(raw, "key"),

@@ -45,6 +45,7 @@ class Window(NamedTuple):
     after: int
     until: int
     cut: bool = False  # the log holds more in that time than is read
+    is_past: bool = False  # it ended before now
 
 
 class Histories:
@@ -65,13 +66,15 @@ class Histories:
             if row is None:
                 raise NotFound("worker", worker)
             events = await tx.views.worker_events(worker, seen.after, seen.until, MOST_EVENTS)
-            leases = await tx.leases.of_workers([worker]) if seen.end >= tx.now else []
+            leases = [] if seen.is_past else await tx.leases.of_workers([worker])
             spells = spells_of(events, leases)
             begin = seen.begin
             more = seen.cut or len(events) == MOST_EVENTS or len(spells) > MOST_ATTEMPTS
-            spells = spells[-MOST_ATTEMPTS:]
+            older, spells = spells[:-MOST_ATTEMPTS], spells[-MOST_ATTEMPTS:]
             if more and spells:
                 begin = max(begin, spells[0].begin)
+            held = {(lease.job, lease.attempt) for lease in leases}  # shown however old
+            spells = [one for one in older if (one.job, one.attempt) in held] + spells
             facts = await tx.jobs.read(sorted({spell.job for spell in spells}))
             await self._shapes.know(tx, [fact.shape for fact in facts.values()])
             shapes = {job: self._shapes[fact.shape] for job, fact in facts.items()}
@@ -165,7 +168,7 @@ class Histories:
             last = await number_before(store, end + 1)
         after = min(await number_before(store, begin), last)
         cut = last - after > most
-        return Window(begin, end, last - most if cut else after, last, cut)
+        return Window(begin, end, last - most if cut else after, last, cut, end < now)
 
 
 def _show(spell: Spell, shape: Shape | None, who: Identity) -> WorkerSpell:

@@ -22,7 +22,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.ports.store import ReadTx
-from windlass.wire.overview import AttentionItem, AttentionList, Help
+from windlass.wire.overview import AttentionItem, AttentionList, Help, Look
 
 LOOKED: Final = 500  # rows of each kind
 MOST_WAITING: Final = 10_000  # ready jobs that are counted
@@ -50,7 +50,7 @@ class Attention:
 
         async def read(tx: ReadTx) -> list[AttentionItem]:
             found = [
-                *await self._dead(tx, shown),
+                *await self._dead(tx, shown, only),
                 *await self._impossible(tx, shown),
                 *await self._stalled(tx, shown),
                 *await self._paused(tx, shown),
@@ -67,13 +67,14 @@ class Attention:
             items += _poor(await self._pools.all())
         return AttentionList(sorted(items, key=lambda one: SEVERITIES.index(one.severity)))
 
-    async def _dead(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+    async def _dead(self, tx: ReadTx, shown: Shown, only: str | None) -> list[AttentionItem]:
         records = await tx.views.dead_jobs(LOOKED)
         mine = await self._of_namespaces(tx, records, shown)
         bad = [record for record in mine if record.facts.flags & QUARANTINED]
         if not bad:
             return []
-        body = {"action": "retry", "where": {"dead": True}}
+        where = {"dead": True} if only is None else {"dead": True, "namespace": only}
+        body = {"action": "retry", "where": where}
         return [
             AttentionItem(
                 kind="quarantined",
@@ -83,7 +84,7 @@ class Attention:
                 " themselves.",
                 count=len(bad),
                 exact=len(records) < LOOKED,
-                link="jobs?state=failed",
+                link=_link("jobs", dead="true", **({} if only is None else {"namespace": only})),
                 help=_help("Retry all dead jobs", "/api/v1/jobs/bulk", Action.CHANGE_JOBS, body),
             )
         ]
@@ -96,12 +97,13 @@ class Attention:
         shapes = [(head.shape, catalog.shapes[head.shape]) for head in heads]
         mine = [(number, shape) for number, shape in shapes if shown(shape.namespace)][:LOOKED]
         found = impossible(mine, Verdicts(await read_fleet(tx)), {}, tx.now) if mine else {}
-        items: dict[tuple[str, str], tuple[str, int]] = {}
+        first = {head.shape: head.job for head in heads}
+        items: dict[tuple[str, str], tuple[str, int, int]] = {}
         for number, why in found.items():
             shape = catalog.shapes[number]
             waiting = await tx.views.ready_before([number], 2**62, 0, MOST_WAITING)
-            _, before = items.get((shape.queue, why.reason), ("", 0))
-            items[shape.queue, why.reason] = shape.task, before + waiting
+            _, before, _ = items.get((shape.queue, why.reason), ("", 0, 0))
+            items[shape.queue, why.reason] = shape.task, before + waiting, first[number]
         return [
             AttentionItem(
                 kind="impossible",
@@ -111,8 +113,9 @@ class Attention:
                 count=count,
                 exact=count < MOST_WAITING,
                 link=_link("jobs", state="queued", queue=queue, task=task),
+                look=Look(label="See why", link=f"jobs/{job}?tab=waiting"),
             )
-            for (queue, reason), (task, count) in items.items()
+            for (queue, reason), (task, count, job) in items.items()
         ]
 
     async def _stalled(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
@@ -166,6 +169,7 @@ class Attention:
                 count=len(mine),
                 exact=len(rows) < LOOKED,
                 link=f"jobs/{newest}",
+                look=Look(label="Show the newest", link=f"jobs/{newest}?tab=log"),
             )
         ]
 
@@ -189,6 +193,9 @@ class Attention:
                 count=len(mine),
                 exact=len(rows) < LOOKED,
                 link=f"workflows/{mine[0].workflow}",
+                look=Look(
+                    label="Show the workflow", link=f"workflows/{mine[0].workflow}?tab=reactions"
+                ),
             )
         ]
 
@@ -206,6 +213,7 @@ class Attention:
                 count=len(mine),
                 exact=len(rows) < LOOKED,
                 link="questions",
+                look=Look(label="Answer", link="questions"),
             )
         ]
 
@@ -280,6 +288,9 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
         path = f"/api/v1/workers/{some[0].id}/{action}"
         one = len(some) == 1
         name = some[0].name
+        state = WorkerStatus(status).name.lower()
+        link = f"workers/{quote(name, safe='')}" if one else _link("workers", state=state)
+        look = Look(label="Show it" if one else "Show them", link=link)
         items.append(
             AttentionItem(
                 kind="worker",
@@ -287,10 +298,9 @@ def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
                 title=f"Worker {name} {what[0]}" if one else f"{len(some):,} workers {what[1]}",
                 reason=_in_words(status, reason, one),
                 count=len(some),
-                link=f"workers/{quote(name, safe='')}"
-                if one
-                else _link("workers", state=WorkerStatus(status).name.lower()),
+                link=link,
                 help=_help(label or "", path, Action.MANAGE_WORKERS) if one and action else None,
+                look=look,
             )
         )
     return items
@@ -323,6 +333,7 @@ def _poor(pools: Iterable[PoolView]) -> list[AttentionItem]:
                     reason=told,
                     count=1,
                     link=link,
+                    look=Look(label="Show the pool", link=link),
                 )
             )
         if row.failures and row.state == PoolState.ACTIVE:
@@ -334,6 +345,7 @@ def _poor(pools: Iterable[PoolView]) -> list[AttentionItem]:
                     reason=row.message or "Its provider failed.",
                     count=row.failures,
                     link=link,
+                    look=Look(label="Show the pool", link=link),
                 )
             )
     return items

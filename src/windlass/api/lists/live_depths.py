@@ -8,11 +8,13 @@ event may become visible after one with a higher number: it is missing for that 
 from typing import Final, NamedTuple
 
 from windlass.api.lists.past import Moved, add_moves
+from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.series import Mark
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
+RUNNING: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
 MOST_NEW: Final = 20_000  # events that are added to what is counted already
 SHARED_MS: Final = 1_000  # how long answers share what they counted
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from windlass.api.lists.live_depths import LiveDepths
+from windlass.api.lists.live_depths import RUNNING, LiveDepths
 from windlass.api.lists.past import PastPoint, depths_at, find_point
 from windlass.api.lists.slots import Span, span_of
 from windlass.api.parse import namespace_of
@@ -30,7 +30,6 @@ from windlass.ports.store import ReadTx
 from windlass.wire.overview import Overview, QueueFigures
 
 BUSIEST: Final = 12  # queues that are shown each by itself
-_RUNNING: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
 
 
 class _Fleet(NamedTuple):
@@ -207,7 +206,7 @@ class _Table:
             lost=[cell.lost for cell in cells],
             queued=depth(State.QUEUED, State.RETRYING),
             blocked=depth(State.BLOCKED, State.SUSPENDED),
-            running=depth(*_RUNNING),
+            running=depth(*RUNNING),
             wait_p50=[_seconds(cell.wait.quantile(0.5)) for cell in cells],
             wait_p90=[_seconds(cell.wait.quantile(0.9)) for cell in cells],
             run_p50=[_seconds(cell.run.quantile(0.5)) for cell in cells],

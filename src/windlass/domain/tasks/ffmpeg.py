@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -13,7 +13,7 @@ from windlass.domain.tasks.declared import (
     check_texts,
     read_duration,
 )
-from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.tasks.kind import TaskPlan, about
 from windlass.domain.tasks.sources import (
     Source,
     check_name,
@@ -43,14 +43,20 @@ class FfmpegArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     text ("15m"), and read from the input if it is not given.
     """
 
-    inputs: list[str | Source]
-    output: str
-    codec: str | None = None
-    audio_codec: str | None = None
-    format: str | None = None
-    options: list[str] = []
-    artifacts: list[str] = []
-    duration: float | str | None = None
+    inputs: Annotated[
+        list[str | Source], about('Files and streams to read: ["in.mp4", "rtsp://…"].')
+    ]
+    output: Annotated[str, about("The file to keep as an artifact, or a stream.")]
+    codec: Annotated[str | None, about("An encoder (libx264) or a codec (h264).")] = None
+    audio_codec: Annotated[str | None, about("The same for sound.")] = None
+    format: Annotated[str | None, about("The format of the output, if its name does not say.")] = (
+        None
+    )
+    options: Annotated[list[str], about("Options of ffmpeg, before the output.")] = []
+    artifacts: Annotated[list[str], about("Patterns of further files to keep.")] = []
+    duration: Annotated[
+        float | str | None, about("How long the media is, such as 15m; read if it is not given.")
+    ] = None
 
 
 class FfmpegTask:

@@ -1,7 +1,7 @@
 """The task `gstreamer`: a pipeline for gst-launch, word by word."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -11,7 +11,7 @@ from windlass.domain.tasks.declared import (
     check_texts,
     read_duration,
 )
-from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.tasks.kind import TaskPlan, about
 from windlass.domain.tasks.sources import scheme_of
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
@@ -28,9 +28,9 @@ class GstreamerArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """A pipeline. `artifacts` are globs of files that are kept; `duration` of the media is
     in seconds or text ("15m")."""
 
-    pipeline: list[str]
-    artifacts: list[str] = []
-    duration: float | str | None = None
+    pipeline: Annotated[list[str], about("The words of the pipeline, as gst-launch takes them.")]
+    artifacts: Annotated[list[str], about("Patterns of files to keep.")] = []
+    duration: Annotated[float | str | None, about("How long the media is, such as 15m.")] = None
 
 
 class GstreamerTask:

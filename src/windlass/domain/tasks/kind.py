@@ -2,6 +2,13 @@
 
 from typing import NamedTuple, Protocol
 
+import msgspec
+
+
+def about(text: str) -> msgspec.Meta:
+    """Explains an argument to people who fill in the form of its task."""
+    return msgspec.Meta(description=text)
+
 
 class TaskPlan(NamedTuple):
     """A job's checked arguments, and what follows from them."""

@@ -1,6 +1,6 @@
 """The task `media`: one input, one output, and the better of two tools to convert them."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -8,7 +8,7 @@ from windlass.domain.tasks import ffmpeg, gstreamer
 from windlass.domain.tasks.declared import check_texts, read_duration
 from windlass.domain.tasks.ffmpeg import FfmpegArgs
 from windlass.domain.tasks.gstreamer import GstreamerArgs
-from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.tasks.kind import TaskPlan, about
 from windlass.domain.tasks.sources import (
     Source,
     check_name,
@@ -68,15 +68,17 @@ class MediaArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     only.
     """
 
-    input: str | Source
-    output: str
-    codec: str = "libx264"
-    audio_codec: str = "aac"
-    video: bool = True
-    audio: bool = True
-    tool: Literal["auto", "ffmpeg", "gstreamer"] = "auto"
-    options: list[str] = []
-    duration: float | str | None = None
+    input: Annotated[str | Source, about("A file or a stream.")]
+    output: Annotated[str, about("The file to keep as an artifact, or a stream.")]
+    codec: Annotated[str, about("An encoder (libx264) or a codec (h264).")] = "libx264"
+    audio_codec: Annotated[str, about("The same for sound.")] = "aac"
+    video: Annotated[bool, about("The output has pictures.")] = True
+    audio: Annotated[bool, about("The output has sound.")] = True
+    tool: Annotated[
+        Literal["auto", "ffmpeg", "gstreamer"], about("What converts; auto: what a worker has.")
+    ] = "auto"
+    options: Annotated[list[str], about("Options, for ffmpeg only.")] = []
+    duration: Annotated[float | str | None, about("How long the media is, such as 15m.")] = None
 
 
 class MediaTask:

@@ -1,11 +1,11 @@
 """The task `shell`: a program with its arguments, never a line for a shell to interpret."""
 
 import re
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
-from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.tasks.kind import TaskPlan, about
 from windlass.domain.tasks.references import FILE, RESULT, TEXT, replaced
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
@@ -45,14 +45,21 @@ class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     `memory` is bytes or text ("512MiB"), `cpu_time` seconds or text ("90s").
     """
 
-    argv: list[str]
-    env: dict[str, str] = {}
-    stdin: str | None = None
-    inputs: list[Input] = []
-    artifacts: list[str] = []
-    outputs: list[str] = []
-    memory: int | str | None = None
-    cpu_time: float | str | None = None
+    argv: Annotated[list[str], about("The program, then its arguments.")]
+    env: Annotated[
+        dict[str, str], about('Variables of its environment: {"NAME": "value"}.')
+    ] = {}  # fmt: skip
+    stdin: Annotated[str | None, about("Text that it reads from its standard input.")] = None
+    inputs: Annotated[
+        list[Input],
+        about('Artifacts of other jobs to put beside it: [{"job": 7, "artifact": "a.zip"}].'),
+    ] = []
+    artifacts: Annotated[list[str], about("Patterns of files to keep, such as report/*.html.")] = []
+    outputs: Annotated[
+        list[str], about("Names of values that it writes to $WINDLASS_OUTPUTS, as its result.")
+    ] = []
+    memory: Annotated[int | str | None, about("The most for each process, such as 512MiB.")] = None
+    cpu_time: Annotated[float | str | None, about("The most for each process, such as 90s.")] = None
 
 
 class ShellTask:

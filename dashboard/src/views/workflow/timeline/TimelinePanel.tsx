@@ -29,7 +29,7 @@ export function TimelinePanel({ workflow, search, onChange }: Props) {
   };
   const found = useTimeline(workflow, window);
   if (found.isPending) return <Loading rows={8} label="Loading the timeline" />;
-  if (found.isError) {
+  if (!found.data) {
     return <ErrorBox error={found.error} onRetry={() => void found.refetch()} />;
   }
   const shown = found.data;

@@ -93,6 +93,6 @@ def limit(
 
 
 def _running(queue: QueueInfo) -> str | None:
-    if queue.running is None:
-        return None
+    if queue.running is None or not queue.max_running:
+        return None if queue.running is None else str(queue.running)
     return f"{queue.running} of {queue.max_running}"

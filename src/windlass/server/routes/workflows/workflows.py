@@ -30,12 +30,13 @@ async def list_workflows(
     namespace: str | None = None,
     label: list[str] | None = None,
     key: str | None = None,
+    text: str | None = None,
     after: Cursor = 0,
     limit: PageSize = 100,
 ) -> WorkflowList:
-    """Returns a page of workflows, newest first."""
+    """Returns a page of workflows, newest first; `text` is a part of the name."""
     wanted = workflow_filter(
-        call.who, state=state, name=name, namespace=namespace, label=label, key=key
+        call.who, state=state, name=name, namespace=namespace, label=label, key=key, text=text
     )
     return await call.services.workflows.workflows(wanted, after, limit)
 
