@@ -89,7 +89,9 @@ def largest(values: Mapping[str, float], most: int) -> dict[Labels, float]:
         return {(name,): value for name, value in values.items()}
     ranked = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
     kept: dict[Labels, float] = {(name,): value for name, value in ranked[:most]}
-    return kept | {(OTHER,): sum(value for _, value in ranked[most:])}
+    # One of them may have that name itself.
+    kept[OTHER,] = kept.get((OTHER,), 0) + sum(value for _, value in ranked[most:])
+    return kept
 
 
 class BoundedNames:
