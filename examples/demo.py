@@ -235,8 +235,15 @@ def stay(client: Client, installation: Installation) -> None:
             fuzzing.wait()
 
 
+def end_as_with_ctrl_c() -> None:
+    """Lets a closed terminal, or whoever stops this process, end everything as Ctrl-C does."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
 def main() -> None:
     """Run the demo."""
+    end_as_with_ctrl_c()
     parser = argparse.ArgumentParser(prog="python -m examples.demo", description=__doc__)
     parser.add_argument("--stay", action="store_true", help="leave it running, with its dashboard")
     asked = parser.parse_args()

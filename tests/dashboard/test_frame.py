@@ -59,6 +59,24 @@ def test_a_link_signs_in_once_and_leaves_no_code_in_the_address(
     expect(other.get_by_text("used already")).to_be_visible()
 
 
+def test_a_link_of_somebody_else_is_used_only_if_the_person_wants_it(
+    open_page: Open, farm: Farm
+) -> None:
+    path = farm.http.post("/auth/links").json()["path"]
+    page = open_page("viewer")
+    page.goto(farm.address + path)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in as somebody else?")
+    assert "link_" not in page.url
+    page.get_by_role("button", name="Stay signed in").click()
+    expect(heading(page)).to_have_text("Overview")
+    assert page.request.get(f"{farm.address}/api/v1/whoami").json()["role"] == "viewer"
+    page.goto("about:blank")
+    page.goto(farm.address + path)
+    page.get_by_role("button", name="Use the link").click()
+    expect(heading(page)).to_have_text("Overview")
+    assert page.request.get(f"{farm.address}/api/v1/whoami").json()["role"] == "admin"
+
+
 def test_the_keyboard_leads_everywhere(open_page: Open, farm: Farm) -> None:
     page = open_page()
     page.goto(farm.address)

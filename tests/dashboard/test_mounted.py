@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from tests.dashboard.conftest import Open
 from tests.dashboard.farm import ROOT, Farm, settle, sign_in
 
-APPLICATION = """
+SERVER = """
 import sys
 import uvicorn
 from fastapi import FastAPI
@@ -27,21 +27,31 @@ app = FastAPI(lifespan=WindlassLifespan(api=api))
 app.mount("/ops", api)
 uvicorn.run(app, host="127.0.0.1", port=0, timeout_graceful_shutdown=1)  # streams are open
 """
+PAGE_ALONE = """
+import sys
+import uvicorn
+from fastapi import FastAPI
+from windlass import dashboard
+
+app = FastAPI()
+app.mount("/ops", dashboard.app(sys.argv[1]))
+uvicorn.run(app, host="127.0.0.1", port=0, timeout_graceful_shutdown=1)
+"""
 RUNNING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
 
 
 @contextmanager
-def running_application(folder: Path) -> Iterator[Farm]:
+def running_application(source: str, argument: str, token: Callable[[], str]) -> Iterator[Farm]:
     """An application that serves Windlass below `/ops`, until the end."""
     process = subprocess.Popen(
-        [sys.executable, "-c", APPLICATION, str(folder)],
+        [sys.executable, "-c", source, argument],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=ROOT,
     )  # fmt: skip
     try:
         assert process.stderr is not None
         found = next(filter(None, map(RUNNING.search, process.stderr)), None)
         assert found is not None, "the application did not start"
-        farm = Farm(f"{found[1]}/ops", (folder / "data" / "admin-token").read_text().strip())
+        farm = Farm(f"{found[1]}/ops", token())
         yield farm
         farm.http.close()
         farm.client.close()
@@ -54,12 +64,25 @@ def running_application(folder: Path) -> Iterator[Farm]:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Farm]:
+    """An application that is a server of Windlass."""
     (tmp_path / "data").mkdir()
-    with running_application(tmp_path) as farm:
+    file = tmp_path / "data" / "admin-token"
+    with running_application(SERVER, str(tmp_path), lambda: file.read_text().strip()) as farm:
         yield farm
 
 
-def test_all_of_it_works_below_a_path(open_page: Open, mounted: Farm) -> None:
+@pytest.fixture
+def beside(farm: Farm) -> Iterator[Farm]:
+    """An application that has the page of another server."""
+    with running_application(PAGE_ALONE, farm.address, lambda: farm.token) as application:
+        yield application
+
+
+@pytest.mark.parametrize("which", ["mounted", "beside"])
+def test_all_of_it_works_below_a_path(
+    open_page: Open, which: str, request: pytest.FixtureRequest
+) -> None:
+    mounted: Farm = request.getfixturevalue(which)
     job = mounted.submit("true", name="below a path")
     outside = httpx.get(f"{mounted.address.removesuffix('/ops')}/jobs")
     assert outside.status_code == 404

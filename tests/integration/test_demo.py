@@ -1,6 +1,7 @@
 """`make demo` works: what it runs, on an empty machine's settings, and what it says."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from examples.demo import end_as_with_ctrl_c
 from tests.support.waiting import until
 from windlass.client.blocking.client import Client
 from windlass.providers.local import workers_below
@@ -20,6 +22,7 @@ pytestmark = pytest.mark.slow
 
 ROOT: Final = Path(__file__).parent.parent.parent
 LONGEST_S: Final = 300
+LINK: Final = re.compile(r"dashboard: http\S+/sign-in#code=link_[\w-]{43}$", re.MULTILINE)
 STATES: Final = {
     "completed",
     "failed",
@@ -47,7 +50,7 @@ def test_the_demo_stays_with_something_in_every_view_and_leaves_nothing(
         for name, value in os.environ.items()
         if not name.startswith(("WINDLASS", "XDG"))
     }
-    environment = kept | {"HOME": str(tmp_path), "TMPDIR": str(temporary), "COLUMNS": "200"}
+    environment = kept | {"HOME": str(tmp_path), "TMPDIR": str(temporary), "COLUMNS": "100"}
     with subprocess.Popen(
         [sys.executable, "-u", "-m", "examples.demo", "--stay"],
         cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -75,9 +78,23 @@ def test_the_demo_stays_with_something_in_every_view_and_leaves_nothing(
         "done: nothing lost, nothing doubled, nothing left running",
     ):
         assert line in said, (line, said)
+    assert len(LINK.findall(said)) == 2, said  # links that can be clicked: on one line
     assert list(temporary.iterdir()) == []
     assert list(ROOT.glob("*.svg")) == []  # what jobs make goes to their scratch directories
     assert list(workers_below(temporary)) == []
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_whatever_stops_the_demo_ends_it_as_ctrl_c_does(sent: signal.Signals) -> None:
+    before = signal.signal(sent, signal.SIG_IGN)  # as for a command in the background of a script
+    others = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        end_as_with_ctrl_c()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(sent)
+    finally:
+        for number, handler in {**others, sent: before}.items():
+            signal.signal(number, handler)
 
 
 def look_around(data: Path) -> None:

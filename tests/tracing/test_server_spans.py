@@ -1,5 +1,8 @@
 """What a server adds to a trace, and what it does with contexts of strangers."""
 
+import asyncio
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,10 +13,15 @@ from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from tests.support.waiting import until
 from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.traces import parse_trace
+from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.event_levels import Level
 from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import WorkflowRow
 from windlass.engine.history.event_lines import Line
 from windlass.server.event_log import write_line
+from windlass.server.workflow_spans import WorkflowSpans
+from windlass.tracing.exporting import Made
 from windlass.wire.sync import Finished
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -66,6 +74,93 @@ def test_the_trace_of_a_request_becomes_that_of_its_jobs(monkeypatch: pytest.Mon
             assert SECRET not in str(collector.spans)
 
     run(scenario())
+
+
+def test_a_workflow_has_a_span_for_each_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with running_collector() as collector:
+            await traced(monkeypatch, collector)
+            async with running_server() as server:
+                worker = await server.worker()
+                jobs = [job(name="a"), job(name="b", after=["a"])]
+                reply = await server.admin.post(
+                    "/api/v1/jobs",
+                    json={"jobs": jobs, "workflow": {"name": "nightly"}},
+                    headers={"traceparent": PARENT},
+                )
+                first, second = reply.json()["ids"]
+                await worker.sync(want=1)
+                await worker.sync(finished=(Finished(first, 1, "completed", 0),), want=1)
+                failed = Finished(second, 1, "failed", 1, failure="execution")
+                await worker.sync(finished=(failed,))
+                await server.services.feed.run_once(0)
+                workflow = reply.json()["workflow"]
+                again = await server.admin.post(f"/api/v1/workflows/{workflow}/retry", json={})
+                assert again.is_success, again.text
+                taken: list[Any] = []
+
+                async def is_taken() -> bool:
+                    taken.extend((await worker.sync(want=1)).jobs)
+                    return bool(taken)
+
+                await until("the failed job is tried again", is_taken, 60)
+                done = Finished(taken[0].job, taken[0].attempt, "completed", 0)
+                await worker.sync(finished=(done,))
+                await server.services.feed.run_once(0)
+
+                async def arrived() -> bool:
+                    return len(collector.named("RUN nightly")) == 2
+
+                await until("both runs arrive", arrived, 60)
+            runs = collector.named("RUN nightly")
+            assert {(span.trace, span.parent) for span in runs} == {(TRACE, SPAN)}
+            assert [span.attributes["cicd.pipeline.result"] for span in runs] == [
+                "failure",
+                "success",
+            ]
+            assert [span.is_error for span in runs] == [True, False]
+            about = {
+                span.attributes["cicd.pipeline.run.id"] for span in collector.named("wait default")
+            }
+            assert about == {runs[0].attributes["cicd.pipeline.run.id"]} == {str(workflow)}
+
+    run(scenario())
+
+
+def test_a_run_of_a_workflow_begins_when_it_was_submitted_or_opened_again() -> None:
+    made: list[Made] = []
+    tracing: Any = SimpleNamespace(add=made.append)
+    spans = WorkflowSpans(tracing)
+    row = WorkflowRow(3, "default", "nightly", WorkflowState.FAILED, 1, 0, 100, 900, ())
+    store: Any = SimpleNamespace(read=lambda _: _rows({3: row}))
+    moves = [
+        (200, WorkflowState.QUEUED, WorkflowState.DISPATCHING),
+        (500, WorkflowState.DISPATCHING, WorkflowState.FAILED),
+        (700, WorkflowState.FAILED, WorkflowState.DISPATCHING),
+        (900, WorkflowState.DISPATCHING, WorkflowState.COMPLETED),
+    ]
+    events = [
+        Event(at, at, EventKind.WORKFLOW, 0, 0, 0, 0, 0, 0, None, None, _moved(frm, to))
+        for at, frm, to in moves
+    ]
+    trace = parse_trace(PARENT)
+    assert trace is not None
+    spans.learn(3, trace)
+    asyncio.run(spans.prepare(store, events))
+    for event in events:
+        spans.observe(event, counts=event.seq != 500)  # another server counts the first end
+    assert [(one.name, one.start_ms, one.end_ms) for one in made] == [("RUN nightly", 700, 900)]
+    for event in events[:2]:
+        WorkflowSpans(tracing).observe(event, counts=True)  # it is not traced
+    assert len(made) == 1
+
+
+def _moved(frm: WorkflowState, to: WorkflowState) -> str:
+    return json.dumps({"workflow": 3, "from": frm, "to": to})
+
+
+async def _rows(found: dict[int, WorkflowRow]) -> dict[int, WorkflowRow]:
+    return found
 
 
 def test_lines_of_the_log_about_traced_jobs_name_their_trace() -> None:

@@ -5039,10 +5039,14 @@ export interface components {
         /**
          * SessionRequest
          * @description What opens a session: a token, or the code of a sign-in link.
+         *
+         *         A link may come from anybody. If the browser is signed in as somebody else, the link is refused
+         *         unless `replace` says that the person wants it.
          */
         SessionRequest: {
             token?: string | null;
             code?: string | null;
+            replace?: boolean;
         };
         /**
          * LinkCreated

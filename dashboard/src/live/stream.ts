@@ -1,4 +1,5 @@
 import { API_BASE } from "../base";
+import { whenVisibilityChanges } from "./visible";
 
 /** What changed since the last message, among what the page shows. */
 export interface Change {
@@ -21,6 +22,9 @@ const RETRY_MS = 3_000;
 /**
  * The one stream of this page. It follows what the mounted views say that they show: kinds
  * ("jobs", "workers", …) or single things ("job:7", "workflow:3").
+ *
+ * A page in the background has none. Browsers open six connections to a server for all their tabs
+ * together, so streams that nobody looks at would keep the next tab from loading.
  */
 class LiveStream {
   private readonly listeners = new Map<Listener, readonly string[]>();
@@ -30,6 +34,10 @@ class LiveStream {
   private lastId = "";
   private timer: ReturnType<typeof setTimeout> | undefined;
   state: LiveState = "off";
+
+  constructor() {
+    whenVisibilityChanges(() => this.settle(0));
+  }
 
   listen(topics: readonly string[], listener: Listener): () => void {
     this.listeners.set(listener, topics);
@@ -61,7 +69,8 @@ class LiveStream {
   }
 
   private reopen(): void {
-    const wanted = [...new Set([...this.listeners.values()].flat())].sort();
+    const shown = document.hidden ? [] : [...this.listeners.values()].flat();
+    const wanted = [...new Set(shown)].sort();
     const topics = wanted.map((topic) => `show=${encodeURIComponent(topic)}`).join("&");
     if (topics === this.topics && this.source) return;
     this.source?.close();

@@ -2,19 +2,29 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useCallback, useEffect, useRef, useState } from "react";
 import { answer, api } from "../api/client";
-import { inWords } from "../api/errors";
+import { ApiError, inWords } from "../api/errors";
 import { API_BASE, BASE } from "../base";
 import { Button } from "../ui/Button";
 import { TextField } from "../ui/Field";
 import styles from "./SignIn.module.css";
-import { signIn } from "./session";
+import { type Secret, signIn } from "./session";
 import { signInRoute } from "./signInRoute";
+
+const MOST_CHARACTERS = 1_000; // of an address to which the identity provider leads back
+const OTHER_SESSION = "other_session"; // The code of the refusal.
+
+/** A link of somebody else than the one who is signed in, and what the server said about it. */
+interface Offered {
+  code: string;
+  why: string;
+}
 
 /** Signs in with a token, with the code of a link, or at the identity provider. */
 export function SignIn() {
   const { next, ended } = signInRoute.useSearch();
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<string>();
+  const [offered, setOffered] = useState<Offered>();
   const [busy, setBusy] = useState(false);
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -24,7 +34,7 @@ export function SignIn() {
     retry: false,
   });
   const enter = useCallback(
-    async (secret: { token: string } | { code: string }) => {
+    async (secret: Secret) => {
       setBusy(true);
       setProblem(undefined);
       try {
@@ -32,8 +42,10 @@ export function SignIn() {
         queries.clear();
         await navigate({ href: inside(next), replace: true } as never);
       } catch (error) {
-        setProblem(inWords(error));
         setBusy(false);
+        if ("code" in secret && error instanceof ApiError && error.code === OTHER_SESSION)
+          setOffered({ code: secret.code, why: error.message });
+        else setProblem(inWords(error));
       }
     },
     [navigate, next, queries],
@@ -45,6 +57,23 @@ export function SignIn() {
   function onSubmit(event: FormEvent): void {
     event.preventDefault();
     if (token.trim()) void enter({ token: token.trim() });
+  }
+  if (offered) {
+    return (
+      <main className={styles.page}>
+        <div className={styles.card}>
+          <h1>Sign in as somebody else?</h1>
+          <p>{offered.why}</p>
+          <p>Go on only if you asked for this link yourself: others would see what you do.</p>
+          <Button kind="primary" onClick={() => void navigate({ to: "/", replace: true })}>
+            Stay signed in
+          </Button>
+          <Button busy={busy} onClick={() => void enter({ code: offered.code, replace: true })}>
+            Use the link
+          </Button>
+        </div>
+      </main>
+    );
   }
   return (
     <main className={styles.page}>
@@ -78,7 +107,7 @@ export function SignIn() {
         {ways.data?.oidc && (
           <a
             className={styles.other}
-            href={`${API_BASE}/auth/login?to=${encodeURIComponent(backTo(next))}`}
+            href={`${API_BASE}/auth/login?to=${encodeURIComponent(onServer(inside(next)))}`}
           >
             Sign in with your organisation
           </a>
@@ -100,16 +129,15 @@ function useLinkCode(enter: (secret: { code: string }) => Promise<void>): void {
   }, [enter]);
 }
 
-const LONGEST = 1_000; // characters that the server lets the identity provider's page lead back to
-
-/** Returns where the identity provider's page leads back to: the same, with our prefix. */
-function backTo(next: string | undefined): string {
-  const place = API_BASE + inside(next);
-  return place.length <= LONGEST && /^[!-~]+$/.test(place) ? place : BASE;
-}
 
 /** Returns an address on this page only: nobody is led elsewhere by a link to the sign-in. */
 function inside(next: string | undefined): string {
   if (!next?.startsWith("/") || next.startsWith("//") || next.includes("\\")) return "/";
   return next;
+}
+
+/** Returns an address of this page as the server takes it: with its prefix, short and plain. */
+function onServer(address: string): string {
+  const full = address.startsWith(BASE) ? address : BASE + address.slice(1);
+  return full.length <= MOST_CHARACTERS && /^[!-~]*$/.test(full) ? full : BASE;
 }

@@ -11,9 +11,12 @@ export function goToSignIn(router: AnyRouter, wasSignedIn: boolean): void {
   void router.navigate({ to: "/sign-in", search, replace: true } as never);
 }
 
+/** A token, or the code of a link; `replace`: also if somebody else is signed in. */
+export type Secret = { token: string } | { code: string; replace?: boolean };
+
 /** Exchanges a token, or the code of a sign-in link, for a session in a cookie. */
-export async function signIn(secret: { token: string } | { code: string }): Promise<void> {
-  await answer(api.POST("/auth/session", { body: secret }));
+export async function signIn(secret: Secret): Promise<void> {
+  await answer(api.POST("/auth/session", { body: { replace: false, ...secret } }));
 }
 
 export async function signOut(): Promise<void> {

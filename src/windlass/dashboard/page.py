@@ -8,6 +8,7 @@ from windlass.dashboard.files import File, Files
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # What belongs to the API: there, the page is never the answer.
 API_PATHS: Final = ("/api/", "/auth/")
@@ -31,10 +32,14 @@ SAFE: Final = ("GET", "HEAD")
 
 
 class Page:
-    """Serves the files; `answers` says which requests are for it."""
+    """Serves the files; `answers` says which requests are for it.
 
-    def __init__(self, files: Files | None = None) -> None:
+    `others` gets the calls of the API, if this is an application of its own.
+    """
+
+    def __init__(self, files: Files | None = None, others: Application | None = None) -> None:
         self._files = Files() if files is None else files
+        self._others = others
 
     def answers(self, scope: Scope) -> bool:
         """Returns whether this request is for the page rather than for the API.
@@ -44,14 +49,16 @@ class Page:
         if scope["type"] != "http" or scope["method"] not in SAFE:
             return False
         path = _path(scope)
-        if path in API_NAMES or path.startswith(API_PATHS):
+        if _is_of_api(path):
             return False
         return path == "/" or self._files.find(path[1:]) is not None or _wants_page(scope)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        del receive
         if scope["type"] != "http":
+            return
+        if self._others is not None and _is_of_api(_path(scope)):
+            await self._others(scope, receive, send)
             return
         if scope["method"] not in SAFE:
             await _send(send, 405, [(b"allow", b"GET, HEAD")], b"")
@@ -66,14 +73,18 @@ class Page:
         await _send_file(send, scope, file)
 
 
-def app() -> Page:
+def app(server: str | None = None) -> Page:
     """Returns the dashboard as an ASGI application, to be mounted in one of your own.
 
-    It serves the files of the page, under any prefix. The page calls the API of Windlass under the
-    same prefix (`/api/`, `/auth/`), so something has to answer there: `windlass.server`, or a
-    proxy that passes these paths on to a server.
+    It serves the page under any prefix, and passes the calls of the API there (`/api/`, `/auth/`)
+    on to the `server` at this address. Without one, something else in your application has to
+    answer these paths. People sign in on the page, whoever they are in your application.
     """
-    return Page()
+    if server is None:
+        return Page()
+    from windlass.dashboard.proxy import Proxy  # needs a client; servers go without
+
+    return Page(others=Proxy(server))
 
 
 async def _send_file(send: Send, scope: Scope, file: File) -> None:
@@ -108,6 +119,10 @@ def choose(accepted: bytes, encodings: Iterable[str]) -> str:
         if weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
             taken.add(name.strip())
     return next((encoding for encoding in encodings if encoding in taken), "identity")
+
+
+def _is_of_api(path: str) -> bool:
+    return path in API_NAMES or path.startswith(API_PATHS)
 
 
 def _path(scope: Scope) -> str:

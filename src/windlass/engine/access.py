@@ -32,6 +32,7 @@ CODE_PREFIX = "enrol_"
 LINK_PREFIX = "link_"
 LINK_MS = 600_000  # how long the code of a sign-in link counts
 NAME_TAKEN = "name_taken"
+OTHER_SESSION = "other_session"
 NAMESPACE_LIMIT = 100
 REMOVED = "removed"
 REPLACED = "replaced"  # by a newer incarnation
@@ -187,8 +188,11 @@ class Access:
 
         return secret, await self._engine.run(insert)
 
-    async def use_link(self, secret: str) -> Identity | None:
-        """Returns whose session a link opens, once; None if its code or token does not count."""
+    async def use_link(self, secret: str, instead_of: str | None = None) -> Identity | None:
+        """Returns whose session a link opens, once; None if its code or token does not count.
+
+        If it is of somebody else than `instead_of`, it raises `Conflict` and can still be used.
+        """
 
         async def use(work: Work) -> Identity | None:
             code = await work.tx.access.use_link(digest_of(secret), work.now)
@@ -197,6 +201,9 @@ class Access:
                 return None
             if not await _lives(work.tx, token, work.now):
                 return None
+            if instead_of is not None and token.name != instead_of:
+                message = f"you are signed in as {instead_of}, and this link is of {token.name}"
+                raise Conflict(OTHER_SESSION, message)
             return _identity(token, await _shut_out(work.tx, token))
 
         return await self._engine.run(use)

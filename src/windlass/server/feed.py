@@ -19,6 +19,8 @@ class Spans(Protocol):
 
     def learn(self, job: int, stored: bytes, /) -> None: ...
 
+    async def prepare(self, store: Store, events: Sequence[Event], /) -> None: ...
+
     def observe(self, events: Sequence[Event], after: int, /) -> None: ...
 
 
@@ -77,6 +79,8 @@ class Feed:
         while events := await self.read_after(self._after, CHUNK):
             also = None if self._spans is None else self._spans.learn
             await self._meters.jobs.learn(self._store, events, also)
+            if self._spans is not None:
+                await self._spans.prepare(self._store, events)
             if self._lines is not None:
                 # May fail, and then all of them come again; so nothing is counted before.
                 await self._lines.write([event for event in events if event.seq > self._logged])

@@ -12,7 +12,9 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
 from windlass.domain.lifecycle.traces import Trace, parse_trace
 from windlass.domain.rows.events import Event, EventKind
 from windlass.ports.clock import Clock
+from windlass.ports.store import Store
 from windlass.server.http.call import Call
+from windlass.server.workflow_spans import WorkflowSpans
 from windlass.tracing.attributes import of_job, of_sending
 from windlass.tracing.current import with_trace
 from windlass.tracing.exporting import Made, Tracing
@@ -47,10 +49,11 @@ _spec: Final = msgspec.json.Decoder(_Spec).decode
 
 
 class JobSpans:
-    """Makes a span for each time that a traced job was queued."""
+    """Makes a span for each time that a traced job was queued, and for traced workflows."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
+        self._workflows = WorkflowSpans(tracing)
         self._open: dict[int, _Traced] = {}
 
     def learn(self, job: int, stored: bytes) -> None:
@@ -62,6 +65,12 @@ class JobSpans:
         if len(self._open) >= MOST_OPEN:
             self._open.pop(next(iter(self._open)))
         self._open[job] = _Traced(trace, spec.queue, program_or_task(stored), spec.workflow)
+        if spec.workflow is not None:
+            self._workflows.learn(spec.workflow, trace)
+
+    async def prepare(self, store: Store, events: Sequence[Event]) -> None:
+        """Reads what the spans of these events need."""
+        await self._workflows.prepare(store, events)
 
     def trace_of(self, job: int) -> str | None:
         """Returns the id of the trace that an open job is in."""
@@ -71,6 +80,8 @@ class JobSpans:
     def observe(self, events: Sequence[Event], after: int) -> None:
         """Takes notice of events, and makes the spans of those with a number above `after`."""
         for event in events:
+            if event.kind == EventKind.WORKFLOW:
+                self._workflows.observe(event, event.seq > after)
             known = self._open.get(event.job) if event.kind == _JOB else None
             if known is None:
                 continue

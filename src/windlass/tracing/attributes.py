@@ -8,7 +8,8 @@ from typing import Any, Final
 
 SYSTEM: Final = "windlass"
 
-# What `cicd.pipeline.task.run.result` calls the outcomes of attempts.
+# What `cicd.pipeline.task.run.result` and `cicd.pipeline.result` call the outcomes of attempts and
+# workflows.
 RESULTS: Final[Mapping[str, str]] = {
     "completed": "success",
     "failed": "failure",
@@ -43,6 +44,16 @@ def of_job(job: int, attempt: int, queue: str, task: str, workflow: int | None) 
     if workflow is not None:
         found["cicd.pipeline.run.id"] = str(workflow)
     return found
+
+
+def of_pipeline(workflow: int, name: str, state: str) -> dict[str, Any]:
+    """Returns the attributes of a workflow that has ended."""
+    return {
+        "cicd.pipeline.action.name": "RUN",
+        "cicd.pipeline.name": name,
+        "cicd.pipeline.run.id": str(workflow),
+        "cicd.pipeline.result": RESULTS.get(state, "error"),
+    }
 
 
 def of_processing(outcome: str) -> dict[str, Any]:

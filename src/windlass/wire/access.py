@@ -75,10 +75,15 @@ class SignInWays(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What opens a session: a token, or the code of a sign-in link."""
+    """What opens a session: a token, or the code of a sign-in link.
+
+    A link may come from anybody. If the browser is signed in as somebody else, the link is refused
+    unless `replace` says that the person wants it.
+    """
 
     token: str | None = None
     code: str | None = None
+    replace: bool = False
 
 
 class LinkCreated(msgspec.Struct, frozen=True, kw_only=True):

@@ -99,7 +99,7 @@ def test_others_namespaces_and_tokens_are_told_to_nobody_who_may_not_see_them() 
             limited = await server.role(Role.ADMIN, "own")
             viewer = await server.role(Role.VIEWER)
             foreign = await server.submit(job(namespace="other"))
-            show = ("jobs", "workflows", "workers", "queues", "tokens", f"job:{foreign}")
+            show = ("jobs", "workflows", "queues", "tokens", f"job:{foreign}")
             async with following(limited, *show) as own, following(viewer, *show) as all_of_them:
                 await server.services.engine.jobs.cancel([foreign], "x", "me")
                 await server.services.access.create_token("new", Role.VIEWER)
@@ -110,8 +110,29 @@ def test_others_namespaces_and_tokens_are_told_to_nobody_who_may_not_see_them() 
                 assert (told["jobs"], told["kinds"], told["workers"]) == ([mine], ["job"], [])
                 told = await all_of_them.next()
                 assert set(told["jobs"]) == {foreign, mine}
-                assert "worker" in told["kinds"]
                 assert "access" not in told["kinds"]
+
+    run(scenario())
+
+
+def test_who_is_limited_to_namespaces_is_told_of_the_fleet_and_of_its_own_plans() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            engine, templates = server.services.engine, server.services.templates
+            limited = await server.role(Role.VIEWER, "own")
+            content = {"name": "w", "jobs": {"a": {"task": "shell", "args": {"argv": ["true"]}}}}
+            async with following(limited, "workers", "queues", "templates") as page:
+                await templates.put("other", "theirs", content, "me")
+                worker = await server.worker("w9")
+                await tell(server)
+                told = await page.next()
+                assert (told["kinds"], told["workers"]) == (["worker"], [worker.id])
+                await engine.queues.pause("default", "me")
+                await tell(server)
+                assert (await page.next())["kinds"] == ["queue"]
+                await templates.put("own", "ours", content, "me")
+                await tell(server)
+                assert (await page.next())["kinds"] == ["template"]
 
     run(scenario())
 

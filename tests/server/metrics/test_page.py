@@ -189,3 +189,5 @@ def test_the_largest_values_are_kept_and_the_rest_is_added_up() -> None:
     assert len(kept) == MOST_QUEUES + 1
     assert sum(kept.values()) == sum(values.values())
     assert kept["other",] == sum(range(10))
+    kept = largest({**values, "other": 500.0}, MOST_QUEUES)  # a queue of that name counts too
+    assert sum(kept.values()) == sum(values.values()) + 500

@@ -11,6 +11,7 @@ from windlass.domain.config import Config
 from windlass.engine import access as access_module
 
 COOKIE = "windlass_session"
+LINK = "/sign-in#code="
 
 
 async def opened(
@@ -33,7 +34,7 @@ async def link(server: RunningServer, by: httpx.AsyncClient) -> str:
     made = await by.post("/auth/links")
     assert made.status_code == 201, made.text
     path = str(made.json()["path"])
-    return path.removeprefix("/sign-in#code=")
+    return path.removeprefix(LINK)
 
 
 def test_a_token_opens_a_session_with_its_rights_in_a_cookie_that_scripts_cannot_read() -> None:
@@ -130,6 +131,26 @@ def test_a_link_signs_in_once_with_the_rights_of_who_made_it() -> None:
             _, again = await opened(server, code=code)
             assert again.status_code == 401
             assert "used already" in error_of(again)["message"]
+
+    run(scenario())
+
+
+def test_a_link_of_somebody_else_replaces_no_session_unless_the_person_wants_it() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            victim, _ = await opened(server, token=await server.token(Role.OPERATOR))
+            own = {"Origin": server.address}
+            code = await link(server, await server.role(Role.VIEWER, "theirs"))
+            reply = await victim.post("/auth/session", json={"code": code}, headers=own)
+            assert (reply.status_code, error_of(reply)["code"]) == (409, "other_session")
+            assert (await victim.get("/api/v1/whoami")).json()["role"] == "operator"
+            wanted = {"code": code, "replace": True}
+            reply = await victim.post("/auth/session", json=wanted, headers=own)
+            assert (reply.status_code, reply.json()["role"]) == (201, "viewer")
+            path = (await victim.post("/auth/links", headers=own)).json()["path"]
+            same = {"code": path.removeprefix(LINK)}
+            reply = await victim.post("/auth/session", json=same, headers=own)
+            assert reply.status_code == 201
 
     run(scenario())
 

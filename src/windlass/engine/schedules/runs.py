@@ -161,7 +161,7 @@ async def _note_slots(work: Work, schedule: int) -> int:
         due = look(row, work.now)
     except InvalidInput as error:  # for example a zone that this server does not know
         await work.tx.schedules.update(row._replace(next_at=None))
-        about = {"schedule": row.id, "name": row.name}
+        about = {"schedule": row.id, "namespace": row.namespace, "name": row.name}
         work.say(EventKind.SCHEDULE, f"Schedule {row.name} stopped: {error}", data=about)
         return 0
     runs = [
@@ -173,8 +173,9 @@ async def _note_slots(work: Work, schedule: int) -> int:
     await work.tx.schedules.update(changed)
     if due.missed_from is not None:
         missed = format_moment(due.missed_from)
-        data = {"schedule": row.id, "name": row.name, "missed_from": missed}
+        about = {"schedule": row.id, "namespace": row.namespace, "name": row.name}
         message = f"Schedule {row.name} missed slots from {missed} on"
+        data = {**about, "missed_from": missed}
         work.say(EventKind.SCHEDULE, message, actor="cron", data=data)
     return len(added)
 

@@ -18,6 +18,9 @@ MOST_LISTED: Final = 200  # ids in one message; beyond that, the page asks for e
 MOST_ROUNDS: Final = 20  # chunks of the log in one round; the next one reads on
 QUIET_MS: Final = 15_000  # after which a comment keeps the connection open
 
+FLEET: Final = frozenset({EventKind.WORKER, EventKind.QUEUE, EventKind.POOL})
+PLANS: Final = frozenset({EventKind.SCHEDULE, EventKind.TEMPLATE})  # these say their namespace
+
 ReadAfter = Callable[[int, int], Awaitable[Sequence[Event]]]
 # Returns, for jobs that exist: their namespace and workflow.
 Locate = Callable[[Sequence[int]], Awaitable[dict[int, tuple[str, int]]]]
@@ -50,6 +53,7 @@ class Listener:
         self._who = who
         self._topics = topics
         self._sees_tokens = may(who, Action.MANAGE_TOKENS)
+        self._sees_fleet = may(who, Action.READ_FLEET)
         self.at = at  # the number of the last event that it knows of
         self.spoke_at = now
         self.is_due = asyncio.Event()
@@ -94,6 +98,8 @@ class Listener:
     def _sees(self, change: Changed) -> bool:
         if change.kind == EventKind.ACCESS and not self._sees_tokens:
             return False
+        if change.kind in FLEET:
+            return self._sees_fleet  # lists of workers, queues and pools are not by namespace
         if change.namespace is None:
             return not self._who.namespaces
         return sees(self._who, change.namespace, Action.READ_EVENTS)
@@ -162,10 +168,13 @@ def _change(event: Event, places: dict[int, tuple[str, int]]) -> Changed:
         # A job that is gone was in no namespace that anybody could name: nobody is told its number.
         namespace, workflow = places.get(event.job, (None, 0))
         return Changed(event.kind, event.job, workflow, event.worker, namespace)
-    workflow = _workflow(event.data) if event.kind == EventKind.WORKFLOW else 0
-    return Changed(event.kind, 0, workflow, event.worker, None)
-
-
-def _workflow(data: str | None) -> int:
-    found = msgspec.json.decode(data or "{}").get("workflow")
-    return found if isinstance(found, int) else 0
+    data = msgspec.json.decode(event.data or "{}")
+    workflow = data.get("workflow") if event.kind == EventKind.WORKFLOW else 0
+    namespace = data.get("namespace") if event.kind in PLANS else None
+    return Changed(
+        event.kind,
+        0,
+        workflow if isinstance(workflow, int) else 0,
+        event.worker,
+        namespace if isinstance(namespace, str) else None,
+    )

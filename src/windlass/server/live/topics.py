@@ -33,7 +33,7 @@ class Changed(NamedTuple):
     job: int
     workflow: int
     worker: int
-    namespace: str | None  # of the job; None: it concerns the fleet
+    namespace: str | None  # of the job, schedule or template; None: of none
 
 
 class Topics(NamedTuple):

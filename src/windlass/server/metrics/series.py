@@ -83,13 +83,19 @@ def gauge(name: str, values: Mapping[Any, float]) -> Family:
     return family
 
 
+def top(values: Mapping[str, float], most: int) -> dict[Labels, float]:
+    """Returns the largest of the values by name, without the rest."""
+    ranked = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {(name,): value for name, value in ranked[:most]}
+
+
 def largest(values: Mapping[str, float], most: int) -> dict[Labels, float]:
     """Returns the largest of the values by name, and the sum of the rest as `other`."""
-    if len(values) <= most:
-        return {(name,): value for name, value in values.items()}
-    ranked = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
-    kept: dict[Labels, float] = {(name,): value for name, value in ranked[:most]}
-    return kept | {(OTHER,): sum(value for _, value in ranked[most:])}
+    kept = top(values, most)
+    if len(values) > most:
+        rest = sum(values.values()) - sum(kept.values())
+        kept[OTHER,] = kept.get((OTHER,), 0) + rest  # one of them may have that name itself
+    return kept
 
 
 class BoundedNames:

@@ -14,7 +14,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.ports.store import ReadTx
 from windlass.server.metrics.catalogue import MOST_POOLS, MOST_QUEUES, OTHER
-from windlass.server.metrics.series import Labels, gauge, largest
+from windlass.server.metrics.series import Labels, gauge, largest, top
 
 MOST_COUNTED: Final = 20_000  # rows of one place
 MOST_LINES: Final = 1_000  # shapes whose first job is looked at
@@ -58,12 +58,9 @@ async def read_state(engine: Engine, pools: Pools) -> StoreState:
 def families(state: StoreState, paused: Mapping[str, bool]) -> Iterator[Family]:
     """Returns the gauges about the store."""
     waits = {queue: ms / 1000 for queue, ms in state.waited_ms.items()}
-    oldest = dict(list(largest(waits, MOST_QUEUES).items())[:MOST_QUEUES])
-    yield gauge("windlass_queue_oldest_job_age_seconds", oldest)
+    yield gauge("windlass_queue_oldest_job_age_seconds", top(waits, MOST_QUEUES))
     stopped = {queue: float(is_paused) for queue, is_paused in paused.items()}
-    yield gauge(
-        "windlass_queue_paused", dict(list(largest(stopped, MOST_QUEUES).items())[:MOST_QUEUES])
-    )
+    yield gauge("windlass_queue_paused", top(stopped, MOST_QUEUES))
     by_state = _jobs_by_state(state)
     yield gauge("windlass_jobs", by_state)
     held = sum(count for (_, name), count in by_state.items() if name in _HELD)

@@ -101,8 +101,7 @@ async def callback(
 @routes.post("/auth/logout", needs=Action.KNOW_ITSELF, status=204)
 async def logout(call: Call) -> Complete:
     """Ends the caller's session."""
-    secret = session_of(call.header(b"cookie"))
-    session = await call.services.access.identify(secret) if secret else None
+    session = await _session(call)
     if session is not None:
         await call.services.access.revoke(session.token, session.name)
     cookies = (_session_cookie(call, "", 0),)
@@ -118,7 +117,8 @@ async def whoami(call: Call) -> WhoAmI:
 async def _signs_in(call: Call, data: SessionRequest) -> Identity:
     """Returns who signs in; raises `Unauthorized` or `Forbidden`."""
     if data.code is not None:
-        who = await call.services.access.use_link(data.code)
+        now = None if data.replace else await _session(call)
+        who = await call.services.access.use_link(data.code, None if now is None else now.name)
         if who is None:
             raise Unauthorized("this link was used already, or is too old: ask for a new one")
     else:
@@ -130,6 +130,12 @@ async def _signs_in(call: Call, data: SessionRequest) -> Identity:
     if not who.token:
         raise Forbidden("a token of an identity provider opens no session: sign in there")
     return who
+
+
+async def _session(call: Call) -> Identity | None:
+    """Returns whose session the browser has; None if it has none that counts."""
+    secret = session_of(call.header(b"cookie"))
+    return await call.services.access.identify(secret) if secret else None
 
 
 def _show(who: Identity) -> WhoAmI:

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { answer, api, type Schemas } from "../../../api/client";
+import { untilHidden, untilVisible } from "../../../live/visible";
 import { type Style, styleAfter } from "./ansi";
 
 /** A line, and the style that those before it leave. */
@@ -62,17 +63,23 @@ export function useLog(job: number, attempt: number | undefined): Log {
     async function follow(): Promise<void> {
       let beyond: number | undefined;
       while (!abort.signal.aborted) {
+        const waiting = untilHidden(abort.signal);
         try {
           const wait = beyond === undefined ? undefined : { wait: WAIT_S, beyond };
-          const page = await read({ ...wait }, abort.signal);
+          const page = await read({ ...wait }, waiting.signal);
           if (page.is_over) return;
           if (beyond === page.bytes) await pause(abort.signal);
           beyond = page.bytes;
         } catch (problem) {
           if (abort.signal.aborted) return;
-          setError(problem);
-          await pause(abort.signal);
+          if (!waiting.signal.aborted) {
+            setError(problem);
+            await pause(abort.signal);
+          }
+        } finally {
+          waiting.forget();
         }
+        await untilVisible(abort.signal);
       }
     }
     void follow();
