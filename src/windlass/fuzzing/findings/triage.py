@@ -16,10 +16,12 @@ from windlass.fuzzing.findings.judge import (
     TRIES,
     Judge,
     Observation,
+    Outcome,
     Reproduction,
     Slow,
 )
 from windlass.fuzzing.findings.known import Catalogue
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.minimise import StillFails, minimise, without
 from windlass.fuzzing.findings.record import (
     Finding,
@@ -29,12 +31,14 @@ from windlass.fuzzing.findings.record import (
     shorten,
 )
 from windlass.fuzzing.findings.sightings import ANYWHERE
-from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.findings.store import FindingStore, input_name
 from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
 MOST_FILES: Final = 500
 LOOKS: Final = 4
+MORE_LOOKS: Final = 16  # for inputs that did not fail in these
+MOST_QUIET: Final = 20  # of such inputs
 SHARE: Final = 5  # one in so many of a finding's inputs is kept as it was found
 ASKED: Final = 5  # inputs that the build of a fix is asked about
 SHRINK_MS: Final = 60_000  # per finding, if there is time
@@ -44,10 +48,15 @@ EVERY_TRY: Final = (*Slow, "memory")  # kinds that must fail in every try
 
 
 class Failure(NamedTuple):
-    """A failure of this run: its signature, and the inputs that show it, smallest first."""
+    """A failure of this run: its signature, and the inputs that show it, smallest first.
+
+    `seen` is how the first of them failed, in the last of `looks` runs.
+    """
 
     signature: Signature
     paths: list[Path]
+    seen: Observation | None = None
+    looks: int = 1
 
 
 @dataclass(slots=True)
@@ -93,24 +102,38 @@ class Triage:
         """Returns the failures with their inputs; every file is run once."""
         files = sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_size)
         failures: dict[str, Failure] = {}
+        quiet: list[Path] = []
         for number, path in enumerate(files):
             if number >= MOST_FILES or (self._late() and failures):
                 self.left += files[number:]
                 break
-            seen = await self._look(path)
-            if seen.outcome == "fails" and seen.signature is not None:
-                fresh = Failure(seen.signature, [])
-                name = str(path) if seen.signature.family else seen.signature.title
-                failures.setdefault(name, fresh).paths.append(path)
+            if await self._look(path, failures, LOOKS) == "fine":
+                quiet.append(path)
+        silent = [
+            path
+            for number, path in enumerate(quiet)
+            if number >= MOST_QUIET
+            or self._late()
+            or await self._look(path, failures, MORE_LOOKS, LOOKS) == "fine"
+        ]
+        if silent:
+            self.notify(f"dropped, did not fail again: {count_of(len(silent), 'input')}")
         return list(failures.values())
 
-    async def _look(self, path: Path) -> Observation:
+    async def _look(
+        self, path: Path, failures: dict[str, Failure], tries: int, before: int = 0
+    ) -> Outcome:
         """Runs an input until it fails, a few times at most: the engine saw it fail once."""
-        for _ in range(LOOKS - 1):
+        seen = await self.judge.look(path, deep=True)
+        looks = 1
+        while seen.outcome == "fine" and looks < tries:
             seen = await self.judge.look(path, deep=True)
-            if seen.outcome != "fine":
-                return seen
-        return await self.judge.look(path, deep=True)
+            looks += 1
+        if seen.outcome == "fails" and seen.signature is not None:
+            fresh = Failure(seen.signature, [], seen, before + looks)
+            name = str(path) if seen.signature.family else seen.signature.title
+            failures.setdefault(name, fresh).paths.append(path)
+        return seen.outcome
 
     async def _file(self, failure: Failure, commit: str, waiting: int) -> Finding | None:
         if explaining := self.catalogue.explaining(failure.signature, commit):
@@ -129,6 +152,8 @@ class Triage:
                 return None
             failure, again = await self._renamed(failure, again, reduced[0])
             title = failure.signature.title
+        failure = _with_stack(failure, again)
+        title = failure.signature.title
         titles = [title, *(one.title for one in again.signatures)]
         known = next((f for name in titles if (f := self.catalogue.named(name))), None)
         known = known or self.catalogue.alike(failure.signature, self.where.target)
@@ -210,7 +235,12 @@ class Triage:
         if again.shown or slow:
             return again
         more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
-        return more._replace(tried=more.tried + again.tried)
+        tried = more.tried + again.tried
+        if more.shown or failure.seen is None:
+            return more._replace(tried=tried)
+        # It failed again when we looked at it, as it did for the engine.
+        signatures = (failure.signature,)
+        return Reproduction(1, tried + failure.looks, signatures, failure.seen, more.unclear)
 
     async def _shrink(self, failure: Failure, waiting: int) -> tuple[Path, bool]:
         """Minimises with the engine's own tool, then with delta debugging, as time allows.
@@ -289,7 +319,7 @@ class Triage:
 
         A title from output alone may stand for several bugs, so more of its inputs are kept.
         """
-        others = failure.paths[1:]
+        others = [path for path in failure.paths[1:] if not self._of_another(path, key)]
         if failure.signature.source != "output":
             others = _spread(others, max(self.dating.inputs // SHARE, 2))
         made = []
@@ -305,6 +335,12 @@ class Triage:
             )  # fmt: skip
         return made
 
+    def _of_another(self, path: Path, key: str) -> bool:
+        """Returns whether an input is kept for another live bug, which it would still show."""
+        name = input_name(path.read_bytes(), path.suffix)
+        findings = (one for one in self.catalogue.findings.values() if one.live and one.key != key)
+        return any(name == kept.name for one in findings for kept in one.inputs)
+
     def _command(self, key: str, small: Path) -> list[str]:
         """Returns the command to run in the build's folder, with the input copied there."""
         short = ((str(small), f"{key}{small.suffix}"), (f"{self.binaries}/", "./"))
@@ -315,6 +351,14 @@ class Triage:
 
     def _late(self) -> bool:
         return self.clock.now_ms() >= self.deadline_ms
+
+
+def _with_stack(failure: Failure, again: Reproduction) -> Failure:
+    """Returns the failure with its place, if a debugger has seen it only now."""
+    found = next((one for one in again.signatures if one.source == "stack"), None)
+    if found is None or failure.signature.source != "output":
+        return failure
+    return failure._replace(signature=found)
 
 
 def _spread(paths: list[Path], count: int) -> list[Path]:
