@@ -51,7 +51,7 @@ _VARYING: Final = (
     (re.compile(r"\d+"), "N"),
     (re.compile(r"\bN(?:[\s,;]+N\b)+"), "N"),
 )
-_QUOTED: Final = re.compile(r"(['\"`])([^'\"`\n]+)(['\"`]|$)")
+_QUOTED: Final = re.compile(r"(['\"`])([^'\"`]{1,500})(['\"`]|$)")
 QUOTED_IN_CODE: Final = 3  # letters of a quote that an assertion may have from an input
 _SIGNALS_OF_HALTS: Final = (signal.SIGABRT, signal.SIGILL, signal.SIGTRAP)
 _TELLING: Final = ("assertion `", "fatal failure `", "uncaught ")  # of titles that say what failed
@@ -177,14 +177,14 @@ def normalise(text: str, rules: SignatureSettings = DEFAULT_RULES) -> str:
     return " ".join(text.split())
 
 
-def without_quotes(line: str, text: str, least: int = 1) -> str:
-    """Replaces what a line quotes from an input; quotes of other text stay."""
+def without_quotes(said: str, text: str, least: int = 1) -> str:
+    """Replaces what a text quotes from an input; quotes of other text stay."""
 
     def blank(found: re.Match[str]) -> str:
         quoted = len(found[2]) >= least and found[2] in text
         return f"{found[1]}*{found[3] or found[1]}" if quoted else found[0]
 
-    return _QUOTED.sub(blank, line) if text else line
+    return _QUOTED.sub(blank, said) if text else said
 
 
 def _shortened(output: str) -> str:
@@ -275,15 +275,19 @@ def _plain(
     """
     number = signal_of(ended.code)
     how = f"exit code {ended.code}" if number is None else signal_name(number)
-    lines = [line for line in errors.splitlines() if line.strip()]
+    lines = _lines(without_quotes(errors, text))
     if not lines and number is None:
-        lines = [line for line in output.splitlines() if line.strip()]
+        lines = _lines(without_quotes(output, text))
     complaints = [line for line in lines if _COMPLAINT.search(line)]
     kind: FailureKind = "wrong_answer" if number is None else "crash"
     if not lines:
         return Signature(kind, how)
     line = without_quotes((complaints or lines)[-1], text)
     return Signature(kind, f"{how}: {normalise(line, rules)}")
+
+
+def _lines(output: str) -> list[str]:
+    return [line for line in output.splitlines() if line.strip()]
 
 
 def _file(path: str) -> str:
