@@ -167,6 +167,21 @@ def test_triage_ends_with_its_budget_and_leaves_the_rest(tmp_path: Path) -> None
     assert run(read_status(world.pipeline)).untriaged == 0
 
 
+def test_what_waits_has_its_turn_before_what_is_found_again(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    tests = {f"tests/{word}.txt": f"limit 0 {word}" for word in ("one", "three")}
+    solver = BROKEN.replace("echo 'bad limit'", "sed 's/limit 0/failed/' $1")
+    bad = world.commit("bad", solver_sh=solver, **tests)
+    run(world.build_and_schedule(bad))
+    hasty = msgspec.structs.replace(world.solver, findings=FindingSettings(triage="1ms"))
+    for count in (1, 2):
+        fuzzer = Fuzzer(
+            hasty, world.pipeline, world.work("fuzzer"), until_bug=True, budget_ms=SLOW_MS
+        )
+        run(fuzzer.run_once(bad))
+        assert len(run(findings_of(world))) == count
+
+
 def test_findings_are_closed_and_set_aside_by_hand(tmp_path: Path) -> None:
     world = World(tmp_path)
     bad = world.commit("bad", solver_sh=BROKEN)

@@ -51,7 +51,11 @@ _VARYING: Final = (
     (re.compile(r"\d+"), "N"),
     (re.compile(r"\bN(?:[\s,;]+N\b)+"), "N"),
 )
-_QUOTED: Final = re.compile(r"(['\"`])([^'\"`]{1,500})(['\"`]|$)")
+QUOTES: Final = "'\"`"
+_QUOTE: Final = re.compile(f"[{QUOTES}]")
+MOST_QUOTES: Final = 200  # the last ones
+LONGEST_QUOTE: Final = 500
+SURELY: Final = 16  # letters that are from the input, wherever the quote ends
 QUOTED_IN_CODE: Final = 3  # letters of a quote that an assertion may have from an input
 _SIGNALS_OF_HALTS: Final = (signal.SIGABRT, signal.SIGILL, signal.SIGTRAP)
 _TELLING: Final = ("assertion `", "fatal failure `", "uncaught ")  # of titles that say what failed
@@ -100,8 +104,8 @@ def signature_of(
         _by_rules(output, ended, rules)
         or _sanitizer(said or "", ended, rules)
         or _sanitizer(output, ended, rules)
-        or _assertion(output, rules, text)
-        or _thrown(output, rules, text)
+        or _stated(said or "", rules, text)
+        or _stated(output, rules, text)
         or _plain(output, output if said is None else said, ended, rules, text)
     )
     return found._replace(title=found.title[:TITLE_LENGTH])
@@ -178,13 +182,34 @@ def normalise(text: str, rules: SignatureSettings = DEFAULT_RULES) -> str:
 
 
 def without_quotes(said: str, text: str, least: int = 1) -> str:
-    """Replaces what a text quotes from an input; quotes of other text stay."""
+    """Replaces what a text quotes from an input by `*`; quotes of other text stay.
 
-    def blank(found: re.Match[str]) -> str:
-        quoted = len(found[2]) >= least and found[2] in text
-        return f"{found[1]}*{found[3] or found[1]}" if quoted else found[0]
+    An input may contain quotes and ends of lines itself.
+    """
+    starts = [found.start() for found in _QUOTE.finditer(said)][-MOST_QUOTES:] if text else []
+    kept, place = [], 0
+    for start in starts:
+        if start < place:
+            continue
+        length, end = _quote_at(said, start, text)
+        if length >= least:
+            kept.append(f"{said[place : start + 1]}*{said[start]}")
+            place = end
+    return "".join([*kept, said[place:]])
 
-    return _QUOTED.sub(blank, said) if text else said
+
+def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
+    """Returns how much of an input is quoted at a quote, and where the quote ends; 0 if nothing."""
+    rest = said[start + 1 : start + 1 + LONGEST_QUOTE]
+    low, high = 0, len(rest)  # of what the input contains, too
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if rest[:middle] in text else (low, middle - 1)
+    closing = "'" if said[start] == "`" and "'" in rest[: low + 1] else said[start]
+    if (end := rest.rfind(closing, 0, low + 1)) > 0:
+        return end, start + end + 2
+    whole = low == len(rest) or rest[low] in QUOTES or low >= SURELY
+    return (low if whole else 0), start + 1 + low
 
 
 def _shortened(output: str) -> str:
@@ -234,9 +259,14 @@ def _deadly(report: SanitizerReport, output: str) -> tuple[FailureKind, str]:
     return said.kind, f"{report.tool}: {said.title}"
 
 
-def _assertion(
-    output: str, rules: SignatureSettings = DEFAULT_RULES, text: str = ""
-) -> Signature | None:
+def _stated(output: str, rules: SignatureSettings, text: str) -> Signature | None:
+    """Returns what an assertion or an exception says."""
+    return _assertion(without_quotes(output, text, QUOTED_IN_CODE), rules) or _thrown(
+        without_quotes(output, text), rules
+    )
+
+
+def _assertion(output: str, rules: SignatureSettings = DEFAULT_RULES) -> Signature | None:
     where = ""
     function = ""
     if (found := _ASSERTION.search(output)) is not None:
@@ -249,19 +279,17 @@ def _assertion(
         how, what, where = "fatal failure", found[3], f"{_file(found[2])} {function}"
     if not where:
         return None
-    what = normalise(without_quotes(what.strip(), text, QUOTED_IN_CODE), rules)
+    what = normalise(what.strip(), rules)
     frames = (function,) if function else ()
     return Signature("assertion", f"{how} `{what}` in {where}", frames, "message")
 
 
-def _thrown(
-    output: str, rules: SignatureSettings = DEFAULT_RULES, text: str = ""
-) -> Signature | None:
+def _thrown(output: str, rules: SignatureSettings = DEFAULT_RULES) -> Signature | None:
     """Names an uncaught exception; where it was thrown, only a stack says."""
     found = _THROWN.search(output)
     if found is None:
         return None
-    what = f": {normalise(without_quotes(found[2], text), rules)}" if found[2] else ""
+    what = f": {normalise(found[2], rules)}" if found[2] else ""
     return Signature("crash", f"uncaught {found[1]}{what}")
 
 
@@ -282,8 +310,7 @@ def _plain(
     kind: FailureKind = "wrong_answer" if number is None else "crash"
     if not lines:
         return Signature(kind, how)
-    line = without_quotes((complaints or lines)[-1], text)
-    return Signature(kind, f"{how}: {normalise(line, rules)}")
+    return Signature(kind, f"{how}: {normalise((complaints or lines)[-1], rules)}")
 
 
 def _lines(output: str) -> list[str]:

@@ -73,6 +73,11 @@ class Judge:
             return self._limit("memory", "needs too much memory", verdict)
         return await self._timeout(path, verdict, deep)
 
+    def has_more_to_say(self, found: Signature) -> bool:
+        """Returns whether a deep look may name a failure better."""
+        silent = found.source == "output" and found.kind == "crash"
+        return silent or (found.kind == "timeout" and "hang" in self.kinds)
+
     async def reproduce(
         self, path: Path, tries: int = TRIES, slow: bool = False,
         late: Callable[[], bool] = lambda: False,

@@ -1,7 +1,9 @@
 """Turns inputs that broke a build into findings: groups, reproduces, minimises and dates them."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,7 +18,6 @@ from windlass.fuzzing.findings.judge import (
     TRIES,
     Judge,
     Observation,
-    Outcome,
     Reproduction,
     Slow,
 )
@@ -32,6 +33,7 @@ from windlass.fuzzing.findings.record import (
 )
 from windlass.fuzzing.findings.sightings import ANYWHERE
 from windlass.fuzzing.findings.store import FindingStore, input_name
+from windlass.fuzzing.findings.untriaged import KEPT
 from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
@@ -99,41 +101,59 @@ class Triage:
         return list(found.values())
 
     async def _group(self, crashes: Path) -> list[Failure]:
-        """Returns the failures with their inputs; every file is run once."""
-        files = sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_size)
+        """Returns the failures with their inputs, those that nobody knows first.
+
+        Every file is run once. Where a stack has to name the failure, which takes long, inputs
+        that look different take turns.
+        """
+        files = _different(sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_turn))
         failures: dict[str, Failure] = {}
+        unnamed: dict[str, list[Path]] = {}
         quiet: list[Path] = []
         for number, path in enumerate(files):
-            if number >= MOST_FILES or (self._late() and failures):
+            if number >= MOST_FILES or (self._late() and (failures or unnamed)):
                 self.left += files[number:]
                 break
-            if await self._look(path, failures, LOOKS) == "fine":
+            seen, looks = await self._look(path, LOOKS)
+            if seen.outcome == "fine":
                 quiet.append(path)
-        silent = [
-            path
-            for number, path in enumerate(quiet)
-            if number >= MOST_QUIET
-            or self._late()
-            or await self._look(path, failures, MORE_LOOKS, LOOKS) == "fine"
-        ]
-        if silent:
-            self.notify(f"dropped, did not fail again: {count_of(len(silent), 'input')}")
-        return list(failures.values())
+            elif seen.signature is not None and self.judge.has_more_to_say(seen.signature):
+                unnamed.setdefault(seen.signature.title, []).append(path)
+            else:
+                _add(failures, path, seen, looks)
+        for path in _in_turn(list(unnamed.values())):
+            if self._late() and failures:
+                self.left.append(path)
+            else:
+                _add(failures, path, *await self._look(path, LOOKS, deep=True))
+        await self._look_longer(quiet, failures)
+        for failure in failures.values():
+            failure.paths.sort(key=_by_size)
+        return sorted(
+            failures.values(), key=lambda one: self.catalogue.named(one.signature.title) is not None
+        )
 
-    async def _look(
-        self, path: Path, failures: dict[str, Failure], tries: int, before: int = 0
-    ) -> Outcome:
+    async def _look(self, path: Path, tries: int, deep: bool = False) -> tuple[Observation, int]:
         """Runs an input until it fails, a few times at most: the engine saw it fail once."""
-        seen = await self.judge.look(path, deep=True)
+        seen = await self.judge.look(path, deep=deep)
         looks = 1
         while seen.outcome == "fine" and looks < tries:
-            seen = await self.judge.look(path, deep=True)
+            seen = await self.judge.look(path, deep=deep)
             looks += 1
-        if seen.outcome == "fails" and seen.signature is not None:
-            fresh = Failure(seen.signature, [], seen, before + looks)
-            name = str(path) if seen.signature.family else seen.signature.title
-            failures.setdefault(name, fresh).paths.append(path)
-        return seen.outcome
+        return seen, looks
+
+    async def _look_longer(self, quiet: list[Path], failures: dict[str, Failure]) -> None:
+        """Gives inputs that did not fail again some more tries, and drops them then."""
+        dropped = len(quiet[MOST_QUIET:])
+        for path in quiet[:MOST_QUIET]:
+            if self._late():
+                dropped += 1
+                continue
+            seen, looks = await self._look(path, MORE_LOOKS, deep=True)
+            _add(failures, path, seen, LOOKS + looks)
+            dropped += seen.outcome == "fine"
+        if dropped:
+            self.notify(f"dropped, did not fail again: {count_of(dropped, 'input')}")
 
     async def _file(self, failure: Failure, commit: str, waiting: int) -> Finding | None:
         if explaining := self.catalogue.explaining(failure.signature, commit):
@@ -353,6 +373,19 @@ class Triage:
         return self.clock.now_ms() >= self.deadline_ms
 
 
+def _add(failures: dict[str, Failure], path: Path, seen: Observation, looks: int) -> None:
+    """Adds an input to the failure that it shows, if it shows one."""
+    if seen.outcome == "fails" and seen.signature is not None:
+        name = str(path) if seen.signature.family else seen.signature.title
+        fresh = Failure(seen.signature, [], seen, looks)
+        failures.setdefault(name, fresh).paths.append(path)
+
+
+def _in_turn(groups: list[list[Path]]) -> list[Path]:
+    """Returns the first path of each group, then the second ones, and so on."""
+    return [path for row in zip_longest(*groups) for path in row if path is not None]
+
+
 def _with_stack(failure: Failure, again: Reproduction) -> Failure:
     """Returns the failure with its place, if a debugger has seen it only now."""
     found = next((one for one in again.signatures if one.source == "stack"), None)
@@ -366,6 +399,19 @@ def _spread(paths: list[Path], count: int) -> list[Path]:
     last = len(paths) - 1
     places = [last - last * number // count for number in range(min(count, len(paths)))]
     return [paths[place] for place in dict.fromkeys(places)]
+
+
+def _different(paths: list[Path]) -> list[Path]:
+    """Returns the first path of each content."""
+    first: dict[bytes, Path] = {}
+    for path in paths:
+        first.setdefault(hashlib.sha256(path.read_bytes()).digest(), path)
+    return list(first.values())
+
+
+def _by_turn(path: Path) -> tuple[bool, int, str]:
+    """Orders inputs so that those of earlier runs have their turn before new ones."""
+    return not path.name.startswith(KEPT), *_by_size(path)
 
 
 def _by_size(path: Path) -> tuple[int, str]:
