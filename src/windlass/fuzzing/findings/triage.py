@@ -61,6 +61,14 @@ class Failure(NamedTuple):
     looks: int = 1
 
 
+class _Seen(NamedTuple):
+    """How an input failed, in the last of some looks."""
+
+    path: Path
+    seen: Observation
+    looks: int
+
+
 @dataclass(slots=True)
 class Triage:
     """Handles the failures of one run until `deadline_ms`; `left` are files without their turn."""
@@ -108,7 +116,7 @@ class Triage:
         """
         files = _different(sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_turn))
         failures: dict[str, Failure] = {}
-        unnamed: dict[str, list[Path]] = {}
+        unnamed: dict[str, list[_Seen]] = {}
         quiet: list[Path] = []
         for number, path in enumerate(files):
             if number >= MOST_FILES or (self._late() and (failures or unnamed)):
@@ -118,14 +126,16 @@ class Triage:
             if seen.outcome == "fine":
                 quiet.append(path)
             elif seen.signature is not None and self.judge.has_more_to_say(seen.signature):
-                unnamed.setdefault(seen.signature.title, []).append(path)
+                unnamed.setdefault(seen.signature.title, []).append(_Seen(path, seen, looks))
             else:
                 _add(failures, path, seen, looks)
-        for path in _in_turn(list(unnamed.values())):
+        for before in _in_turn(list(unnamed.values())):
             if self._late() and failures:
-                self.left.append(path)
-            else:
-                _add(failures, path, *await self._look(path, LOOKS, deep=True))
+                self.left.append(before.path)
+                continue
+            seen, looks = await self._look(before.path, LOOKS, deep=True)
+            again = _Seen(before.path, seen, before.looks + looks)
+            _add(failures, *(again if seen.outcome == "fails" else before))
         await self._look_longer(quiet, failures)
         for failure in failures.values():
             failure.paths.sort(key=_by_size)
@@ -381,9 +391,9 @@ def _add(failures: dict[str, Failure], path: Path, seen: Observation, looks: int
         failures.setdefault(name, fresh).paths.append(path)
 
 
-def _in_turn(groups: list[list[Path]]) -> list[Path]:
-    """Returns the first path of each group, then the second ones, and so on."""
-    return [path for row in zip_longest(*groups) for path in row if path is not None]
+def _in_turn(groups: list[list[_Seen]]) -> list[_Seen]:
+    """Returns the first input of each group, then the second ones, and so on."""
+    return [one for row in zip_longest(*groups) for one in row if one is not None]
 
 
 def _with_stack(failure: Failure, again: Reproduction) -> Failure:
