@@ -5,13 +5,14 @@ from tests.fuzzing.histories.planted import FINE, SHORT_MS, Expected, History, S
 
 BOTH = two('has("X")', 'has("Y")')
 START = "__attribute__((constructor)) static void start(void) { *(volatile int *)8 = 1; }\n"
+# It takes its time, so that the limit is there first.
 GREEDY = program(
-    '  for (int n = 0; has("X") && n < 400; n++) {\n    char *more = malloc(1 << 20);\n'
+    '  for (int n = 0; has("X") && n < 100; n++) {\n    char *more = malloc(1 << 22);\n'
     '    if (!more) { fprintf(stderr, "out of memory\\n"); return 1; }\n'
-    "    memset(more, 1, 1 << 20);\n  }"
+    "    memset(more, 1, 1 << 22);\n    usleep(1000);\n  }"
 )
 SLOW = f"usleep({SHORT_MS * 2_000});"
-LIMITS = f"input_timeout: {SHORT_MS}ms\nfindings: {{kinds: [assertion, crash, %s]}}"
+TIMED = f"input_timeout: {SHORT_MS}ms\nfindings: {{kinds: [assertion, crash, timeout]}}"
 
 HISTORIES = (
     History(
@@ -43,7 +44,7 @@ HISTORIES = (
         (Step("greedy", ("X",), 1), Step("bug", (), 2), Step("fix", (), 0)),
         (Expected("too much memory", "closed", ("greedy",), "good", gone="fix", kind="memory"),
          Expected("parse", "closed", ("bug",), "good", exact=False, gone="fix")),
-        settings=LIMITS % "memory",
+        settings="findings: {kinds: [assertion, crash, memory]}",
     ),
     History(
         "a crash that becomes a slow input is not the name of all slow inputs",
@@ -52,7 +53,7 @@ HISTORIES = (
         (Step("bug", ("X",), 1), Step("slow", ("Y",), 2), Step("half", (), 1), Step("fix", (), 0)),
         (Expected("parse", "closed", ("bug",), "good", gone="half"),
          Expected("too much time", "closed", ("slow",), "bug", gone="fix")),
-        settings=LIMITS % "timeout", long=True,
+        settings=TIMED, long=True,
     ),
     History(
         "a time limit that is fixed only for some inputs, or only just, stays open",
@@ -61,7 +62,7 @@ HISTORIES = (
          "near": program(f'  if (has("Y")) usleep({SHORT_MS * 700});'), "fix": FINE},
         (Step("bug", ("X", "Y"), 1), Step("half", (), 1), Step("near", (), 1), Step("fix", (), 0)),
         (Expected("too much time", "closed", ("bug",), "good", gone="fix", kind="timeout"),),
-        settings=LIMITS % "timeout", long=True,
+        settings=TIMED, long=True,
     ),
     History(
         "a fix that is reverted and applied again",

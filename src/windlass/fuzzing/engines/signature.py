@@ -201,6 +201,8 @@ def without_quotes(said: str, text: str, least: int = 1) -> str:
 def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
     """Returns how much of an input is quoted at a quote, and where the quote ends; 0 if nothing."""
     rest = said[start + 1 : start + 1 + LONGEST_QUOTE]
+    if rest[:1] == said[start]:
+        return LONGEST_QUOTE, start + 2  # nothing is left of the input there
     low, high = 0, len(rest)  # of what the input contains, too
     while low < high:
         middle = (low + high + 1) // 2
@@ -213,7 +215,7 @@ def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
 
 
 def _shortened(output: str) -> str:
-    return "\n".join(line[:LINE_LENGTH] for line in output.splitlines())
+    return "\n".join(line[:LINE_LENGTH] for line in output.split("\n"))
 
 
 def _by_rules(output: str, ended: ExitStatus, rules: SignatureSettings) -> Signature | None:
@@ -314,7 +316,7 @@ def _plain(
 
 
 def _lines(output: str) -> list[str]:
-    return [line for line in output.splitlines() if line.strip()]
+    return [line for line in output.split("\n") if line.strip()]
 
 
 def _file(path: str) -> str:

@@ -53,6 +53,9 @@ class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     quiet: int = 0
 
 
+LATE: Final = "the search ran out of time"
+
+
 class Origin(msgspec.Struct, kw_only=True, frozen=True):
     """One time that the bug came: the result of one search with one input.
 
@@ -80,6 +83,11 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
     def exact(self) -> bool:
         """Returns whether the search leaves only one commit."""
         return self.last_good is not None and self.suspect_count <= 1
+
+    @property
+    def cut_short(self) -> bool:
+        """Returns whether there was no time to try all builds."""
+        return LATE in self.assumed
 
     @property
     def width(self) -> tuple[bool, int]:
