@@ -31,9 +31,9 @@ TITLES = {
     "prog: /b/src/x.cpp:12: int f(int): Assertion `a < b' failed.":
         "assertion `a < b` in x.cpp f",
     "ASSERTION VIOLATION\nFile: ../src/ast/ast.cpp\nLine: 77\nn > 0\n":
-        "assertion `n > 0` in ast.cpp",
+        "assertion `n > N` in ast.cpp",
     "Fatal failure within void cvc5::f(int) at /b/src/s.cpp:9\nCheck failure\n\n k == 1\n":
-        "fatal failure `k == 1` in s.cpp cvc5::f",
+        "fatal failure `k == N` in s.cpp cvc5::f",
     "terminate called after throwing an instance of 'std::domain_error'\n  what():  no 7 here":
         "uncaught std::domain_error: no N here",
     "deep\ninternal error 17 at 0xbeef in /tmp/a/b.cc": "SIGABRT: internal error N at * in b.cc",

@@ -135,7 +135,8 @@ class History:
 
     `side` commits are on a branch that starts at the first commit; the commit "merge" merges it.
     `unbuilt` commits have no build at first. `lines` are more branches: the commit at which each
-    starts, and its commits. A commit in `merges` merges another commit into its branch.
+    starts, and its commits. A commit in `merges` merges other commits into its branch. A commit
+    in `touched` changes only that file, whatever its builds do then.
     """
 
     name: str
@@ -147,7 +148,8 @@ class History:
     side: tuple[str, ...] = ()
     unbuilt: tuple[str, ...] = ()
     lines: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    merges: Mapping[str, str] = field(default_factory=dict)
+    merges: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    touched: Mapping[str, str] = field(default_factory=dict)
     long: bool = False
     duplicates: int = 0
 
@@ -242,10 +244,11 @@ class PlantedWorld:
             self.world.git("checkout", "--quiet", "main")
 
     def _merge(self, name: str, source: str) -> None:
-        """Merges a commit into the branch of this one; the result is this program."""
-        world = self.world
-        other = self.names[self.history.merges[name]]
-        world.git("merge", "--quiet", "--no-ff", "-X", "theirs", "--message", name, other)
+        """Merges commits into the branch of this one; the result is this program."""
+        world, said = self.world, self.history.merges[name]
+        others = [self.names[one] for one in ((said,) if isinstance(said, str) else said)]
+        how = ("-X", "theirs") if len(others) == 1 else ("--strategy", "ours")
+        world.git("merge", "--quiet", "--no-ff", *how, "--message", name, *others)
         (world.repository / "toy.c").write_text(f"{source}/* {name} */\n")
         world.git("commit", "--quiet", "--all", "--amend", "--no-edit", "--allow-empty")
         self.names[name] = world.git("rev-parse", "HEAD")
@@ -270,7 +273,9 @@ class PlantedWorld:
         elif name not in self.history.side and self.history.side and self.names:
             world.git("checkout", "--quiet", "main")
         self._made += 1
-        (world.repository / "toy.c").write_text(f"{source}/* {self._made} */\n")
+        path = world.repository / self.history.touched.get(name, "toy.c")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{source}/* {self._made} */\n")
         world.git("add", "--all")
         world.git("commit", "--quiet", "--message", name)
         self.names[name] = world.git("rev-parse", "HEAD")

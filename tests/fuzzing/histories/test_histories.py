@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.histories import bookkeeping, branches, dating, failures, matrix
+from tests.fuzzing.histories import (
+    bookkeeping,
+    branches,
+    dating,
+    failures,
+    matrix,
+    naming,
+    telling_apart,
+)
 from tests.fuzzing.histories.planted import Expected, History, OnBranch, PlantedWorld
 from tests.support.forms import LONG
 from tests.support.running import run
@@ -16,6 +24,8 @@ ALL = (
     *branches.HISTORIES,
     *dating.HISTORIES,
     *failures.HISTORIES,
+    *naming.HISTORIES,
+    *telling_apart.HISTORIES,
 )
 # LeakSanitizer does not start where the address space is limited (`ulimit -v`).
 LIMITED = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY

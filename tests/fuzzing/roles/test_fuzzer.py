@@ -27,7 +27,7 @@ exec awk 'BEGIN { s = "x"; while (1) s = s s }'
 """
 # It fails while it is fuzzed and once after that, then never again.
 FLAKY = """#!/bin/sh
-if grep -q 'limit 0' $1 && [ "$(cat {mark} 2>/dev/null)" != xx ]; then
+if grep -q 'limit 0' $1 && [ "$(cat {mark} 2>/dev/null)" != {times} ]; then
   printf x >> {mark}; echo bad >&2; kill -ABRT $$
 fi
 echo fine
@@ -126,12 +126,24 @@ def test_the_same_bug_is_one_finding_closed_when_fixed_and_reopened_when_back(
 
 def test_a_failure_that_is_not_seen_again_is_no_finding(tmp_path: Path) -> None:
     world = World(tmp_path, cores=1)
-    commit = world.commit("flaky", solver_sh=FLAKY.format(mark=tmp_path / "mark"))
+    script = FLAKY.format(mark=tmp_path / "mark", times="x")
+    commit = world.commit("flaky", solver_sh=script)
     run(world.build_and_schedule(commit))
     report = run(fuzz_until_bug(world, commit))
     assert (report.findings, report.fuzz_count) == ([], 1)
     assert report.statistics is not None
     assert report.statistics.bugs == 1
+
+
+def test_a_failure_that_is_seen_twice_is_flaky(tmp_path: Path) -> None:
+    """The engine saw it, and then triage, once."""
+    world = World(tmp_path, cores=1)
+    script = FLAKY.format(mark=tmp_path / "mark", times="xx")
+    commit = world.commit("flaky", solver_sh=script)
+    run(world.build_and_schedule(commit))
+    run(fuzz_until_bug(world, commit))
+    (finding,) = run(findings_of(world))
+    assert (finding.state, finding.shown) == ("flaky", 1)
 
 
 def test_a_target_that_eats_memory_is_survived_and_its_run_does_not_count(tmp_path: Path) -> None:

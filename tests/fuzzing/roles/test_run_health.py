@@ -73,7 +73,10 @@ def test_a_healthy_run_forgets_those_before(tmp_path: Path) -> None:
         (Statistics(executions=100, unsupported=100), False),
         (Statistics(executions=100, unsupported=99), False),
         (Statistics(executions=100, unsupported=98), True),
-        (Statistics(executions=1_000, unsupported=999, tests=9, tests_fine=1), True),
+        (Statistics(executions=1_000, unsupported=999, tests=9, tests_fine=1), False),
+        (Statistics(executions=1_000, unsupported=980, tests=20, tests_fine=20), False),
+        (Statistics(executions=1_000, unsupported=960, tests=20, tests_fine=20), True),
+        (Statistics(executions=60, unsupported=50, tests=10, tests_fine=10), True),
         (Statistics(executions=100, timeouts=50, memory=50), False),
         (Statistics(executions=100, coverage=0), False),
         (Statistics(executions=1, coverage=0, bugs=1), True),
@@ -162,6 +165,21 @@ def test_triage_ends_with_its_budget_and_leaves_the_rest(tmp_path: Path) -> None
     assert run(read_status(world.pipeline)).untriaged == 2
     assert len(run(fuzz_until_bug(world, bad)).findings) >= 2
     assert run(read_status(world.pipeline)).untriaged == 0
+
+
+def test_what_waits_has_its_turn_before_what_is_found_again(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    tests = {f"tests/{word}.txt": f"limit 0 {word}" for word in ("one", "three")}
+    solver = BROKEN.replace("echo 'bad limit'", "sed 's/limit 0/failed/' $1")
+    bad = world.commit("bad", solver_sh=solver, **tests)
+    run(world.build_and_schedule(bad))
+    hasty = msgspec.structs.replace(world.solver, findings=FindingSettings(triage="1ms"))
+    for count in (1, 2):
+        fuzzer = Fuzzer(
+            hasty, world.pipeline, world.work("fuzzer"), until_bug=True, budget_ms=SLOW_MS
+        )
+        run(fuzzer.run_once(bad))
+        assert len(run(findings_of(world))) == count
 
 
 def test_findings_are_closed_and_set_aside_by_hand(tmp_path: Path) -> None:

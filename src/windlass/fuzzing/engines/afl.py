@@ -24,7 +24,7 @@ from windlass.fuzzing.engines.engine import (
     fill_placeholders,
     parse_options,
 )
-from windlass.fuzzing.engines.sanitizers import report_of_run
+from windlass.fuzzing.engines.sanitizers import report_before_limit, report_of_run
 from windlass.fuzzing.engines.signature import crashed, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line
 from windlass.fuzzing.errors import InvalidSetting
@@ -75,12 +75,15 @@ class AflEngine:
         limits = Limits(self._target.input_timeout_ms, memory=memory, address_space=space)
         ended, output, errors = await self._tools.run_target(self.command(path), limits, VARIABLES)
         report = report_of_run(output, errors, failed=ended.code != 0)
-        if ended.reason in {"timeout", "output"}:
+        if ended.reason != "exited":
+            report = report_before_limit(errors)
+        if report is None and ended.reason in {"timeout", "output"}:
             return Verdict("timeout", output=output)
-        if ended.reason == "memory" or (report is not None and report.kind == "memory"):
+        if (report is None and ended.reason == "memory") or (report and report.kind == "memory"):
             return Verdict("memory", output=output)
         if crashed(ended) or report is not None:
-            found = signature_of(output, ended, self._target.signature, errors)
+            data = path.read_bytes()
+            found = signature_of(output, ended, self._target.signature, errors, data)
             return bug_verdict(found, output)
         return Verdict("fine" if ended.code == 0 else "unsupported", output=output)
 

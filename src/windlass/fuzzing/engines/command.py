@@ -30,10 +30,16 @@ from windlass.fuzzing.engines.mutation import mutate
 from windlass.fuzzing.engines.sanitizers import (
     SanitizerReport,
     needs_address_space,
+    report_before_limit,
     report_of_run,
     sanitizer_report,
 )
-from windlass.fuzzing.engines.signature import OUT_OF_MEMORY, crashed, normalise, signature_of
+from windlass.fuzzing.engines.signature import (
+    crashed,
+    normalise,
+    says_out_of_memory,
+    signature_of,
+)
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
 from windlass.fuzzing.processes.runner import ExitStatus, Limits
 from windlass.fuzzing.seeds.dictionaries import parse_dictionary
@@ -86,7 +92,8 @@ class CommandEngine:
         kind = self._kind(path, ended, output, errors)
         if kind != "bug":
             return Verdict(kind, output=output)
-        found = signature_of(output, ended, self._target.signature, errors)
+        data = path.read_bytes()
+        found = signature_of(output, ended, self._target.signature, errors, data)
         return bug_verdict(found, output)
 
     async def stack(self, path: Path) -> tuple[str, ...]:
@@ -154,13 +161,15 @@ class CommandEngine:
         return None if report is None or report.repeats(path.read_bytes()) else report
 
     def _kind(self, path: Path, ended: ExitStatus, output: str, errors: str) -> Kind:
+        if ended.reason != "exited" and report_before_limit(errors) is not None:
+            return "bug"
         if ended.reason in {"timeout", "output"}:
             return "timeout"
         if ended.reason == "memory":
             return "memory"
         if (report := self._report(path, ended, output, errors)) is not None:
             return "memory" if report.kind == "memory" else "bug"
-        if ended.code != 0 and any(word in output for word in OUT_OF_MEMORY):
+        if ended.code != 0 and says_out_of_memory(output, path.read_bytes()):
             return "memory"
         if ended.code in self._options.bug:
             return "bug"

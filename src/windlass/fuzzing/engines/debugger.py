@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from windlass.fuzzing.config.finding_settings import SignatureSettings
-from windlass.fuzzing.engines.frames import DEEPEST, Frame, own_functions
+from windlass.fuzzing.engines.frames import Frame, own_functions
 from windlass.fuzzing.engines.tool_runner import ToolRunner
 from windlass.fuzzing.processes.runner import Limits
 
 ELF: Final = b"\x7fELF"
 MARK: Final = "windlass-frame"
+FULL: Final = "windlass-full"  # there is no room on the stack
+DEEPEST: Final = 1_000
+RUNS: Final = 5  # until it fails: some failures depend on addresses or luck
 STARTUP_MS: Final = 20_000  # for reading the symbols of a large program
 SEPARATOR: Final = "\x1f"
 SCRIPT: Final = f"""\
@@ -24,6 +27,7 @@ set confirm off
 set width 0
 set style enabled off
 set startup-with-shell off
+set disable-randomization off
 handle SIGALRM SIGPIPE SIGCHLD nostop noprint pass
 python
 import gdb
@@ -31,10 +35,19 @@ try:
     gdb.execute("set debuginfod enabled off")
 except gdb.error:
     pass
-gdb.execute("run")
 frame = None
+for _ in range({RUNS}):
+    gdb.execute("run")
+    try:
+        frame = gdb.newest_frame()
+        break
+    except gdb.error:
+        pass
 try:
-    frame = gdb.newest_frame()
+    beyond = int(gdb.parse_and_eval("(long)$_siginfo._sifields._sigfault.si_addr - (long)$sp"))
+    signal = int(gdb.parse_and_eval("$_siginfo.si_signo"))
+    if signal == 11 and -0x10000 <= beyond <= 0x1000000:
+        gdb.write("\\n{FULL}\\n")
 except gdb.error:
     pass
 for _ in range({DEEPEST}):
@@ -68,7 +81,7 @@ async def stack_of(
         _, output = await tools.run(words, Limits(timeout_ms + STARTUP_MS))
     finally:
         script.unlink()
-    return own_functions(_frames(output), rules)
+    return own_functions(_frames(output), rules, overflow=FULL in output.splitlines())
 
 
 def _frames(output: str) -> list[Frame]:

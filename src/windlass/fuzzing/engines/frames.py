@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from windlass.fuzzing.config.finding_settings import SignatureSettings
 
 LINE_LENGTH: Final = 500
-DEEPEST: Final = 200  # frames of a stack that we look at
-RECURSIVE: Final = 3  # a function that is so often on a stack calls itself
+DEEPEST: Final = 200  # frames of a report that we look at; a stack that is deeper has no end
+RECURSIVE: Final = 3  # a function that is so often on an endless stack calls itself
 
 _FRAME: Final = re.compile(r"^\s*#\d+\s+(?:(0x[0-9a-f]+)\s+in\s+)?(\S.*)$")
 _PLACE: Final = re.compile(
@@ -65,12 +65,19 @@ def frames_in(report: str) -> list[Frame]:
     ]
 
 
-def own_functions(frames: Sequence[Frame], rules: SignatureSettings) -> tuple[str, ...]:
-    """Returns the functions that identify a stack, innermost first, as many as the rules say."""
+def own_functions(
+    frames: Sequence[Frame], rules: SignatureSettings, *, overflow: bool | None = None
+) -> tuple[str, ...]:
+    """Returns the functions that identify a stack, innermost first, as many as the rules say.
+
+    `overflow` says whether the stack was full; if nobody knows, a very deep one was.
+    """
     own = [frame for frame in frames if not _skipped(frame, rules)]
     if not rules.inlined:
         own = [frame for frame in own if not frame.inlined] or own
-    return _without_recursion([clean_function(frame.function) for frame in own])[: rules.frames]
+    names = [clean_function(frame.function) for frame in own]
+    full = len(frames) >= DEEPEST if overflow is None else overflow
+    return ((_recursive(names) if full else ()) or _without_loops(names))[: rules.frames]
 
 
 def clean_function(name: str) -> str:
@@ -109,10 +116,16 @@ def _skipped(frame: Frame, rules: SignatureSettings) -> bool:
     )
 
 
-def _without_recursion(functions: Iterable[str]) -> tuple[str, ...]:
-    """Names each function once; in a recursion the order says nothing, so it is sorted."""
-    listed = list(functions)
-    deep = sorted(name for name, count in Counter(listed).items() if count >= RECURSIVE)
-    if deep:
-        return tuple(deep)
-    return tuple(dict.fromkeys(listed))
+def _recursive(functions: Iterable[str]) -> tuple[str, ...]:
+    """Returns the functions of an endless recursion; where it ended says nothing, nor the order."""
+    return tuple(sorted(name for name, count in Counter(functions).items() if count >= RECURSIVE))
+
+
+def _without_loops(functions: Sequence[str]) -> tuple[str, ...]:
+    """Leaves out what is between two calls of a function: how deep an input nests says nothing."""
+    last = {name: place for place, name in enumerate(functions)}
+    kept, place = [], 0
+    while place < len(functions):
+        kept.append(functions[place])
+        place = last[functions[place]] + 1
+    return tuple(kept)

@@ -22,7 +22,7 @@ from windlass.fuzzing.engines.engine import (
     find_binary,
     parse_options,
 )
-from windlass.fuzzing.engines.sanitizers import sanitizer_report
+from windlass.fuzzing.engines.sanitizers import report_before_limit
 from windlass.fuzzing.engines.signature import signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, last_line
 from windlass.fuzzing.processes.runner import MIB, SMALL_PARENT, ExitStatus, Limits
@@ -64,20 +64,13 @@ class LibFuzzerEngine:
         argv = [*self._driver, *self._limit_flags(), "-runs=1", str(path)]
         limits = Limits(self._target.input_timeout_ms + 5_000, memory=self._target.memory * 2)
         ended, output, errors = await self._tools.run_target(argv, limits)
-        if ended.ok:
-            return self._of_output(ended, output, errors)
-        if ended.reason == "timeout" or ended.code == TIMEOUT_CODE:
-            return Verdict("timeout", output=output)
-        if ended.reason == "memory" or ended.code == MEMORY_CODE:
-            return Verdict("memory", output=output)
-        return bug_verdict(signature_of(output, ended, self._target.signature, errors), output)
-
-    def _of_output(self, ended: ExitStatus, output: str, errors: str) -> Verdict:
-        """Looks for a report of a sanitizer that lets the program go on."""
-        report = sanitizer_report(errors)
-        if report is None or report.kind == "memory":
-            return Verdict("fine", output=output)
-        return bug_verdict(signature_of(output, ended, self._target.signature, errors), output)
+        slow = ended.reason in {"timeout", "output"} or ended.code == TIMEOUT_CODE
+        large = ended.reason == "memory" or ended.code == MEMORY_CODE
+        if (ended.ok or slow or large) and report_before_limit(errors) is None:
+            return Verdict("timeout" if slow else "memory" if large else "fine", output=output)
+        data = path.read_bytes()
+        found = signature_of(output, ended, self._target.signature, errors, data)
+        return bug_verdict(found, output)
 
     async def stack(self, path: Path) -> tuple[str, ...]:  # noqa: ARG002
         """Returns nothing: the driver's own report names the functions."""

@@ -1,13 +1,17 @@
 """Recognises the reports of sanitizers, whatever the exit code of the program is."""
 
 import re
+from collections.abc import Mapping
+from itertools import islice
 from typing import Final, Literal, NamedTuple
 
+DRIVER: Final = "libFuzzer"
+MOST_REPORTS: Final = 20
 _REPORT: Final = re.compile(
     r"(?:ERROR|WARNING): (AddressSanitizer|HWAddressSanitizer|LeakSanitizer|MemorySanitizer|"
     r"ThreadSanitizer|UndefinedBehaviorSanitizer|DataFlowSanitizer|libFuzzer): (.*)"
 )
-_UNDEFINED: Final = re.compile(r"^(\S+?):\d+(?::\d+)?: runtime error: (.+)$", re.MULTILINE)
+_UNDEFINED: Final = re.compile(r"^(\S[^\n]*?):\d+(?::\d+)?: runtime error: (.+)$", re.MULTILINE)
 _MEMORY: Final = re.compile(
     r"out[ -]of[ -]memory|allocation-size-too-big|requested allocation size|failed to allocate|"
     r"rss limit exhausted|malloc limit exceeded"
@@ -46,15 +50,31 @@ def report_of_run(output: str, errors: str, *, failed: bool) -> SanitizerReport 
     return sanitizer_report(errors) or (sanitizer_report(output) if failed else None)
 
 
+def report_before_limit(errors: str) -> SanitizerReport | None:
+    """Returns what a sanitizer reported before a program was stopped: it is a bug all the same.
+
+    What libFuzzer says is then about the limit.
+    """
+    report = sanitizer_report(errors)
+    found = report is not None and report.tool != DRIVER and report.kind in {"sanitizer", "leak"}
+    return report if found else None
+
+
 def sanitizer_report(output: str) -> SanitizerReport | None:
-    """Returns the first report in a program's output."""
-    if (found := _REPORT.search(output)) is not None:
-        return _named(found[1], found[2], output[found.start() :])
+    """Returns the first report in a program's output.
+
+    What libFuzzer says about its limits comes last: a report that let the program go on is more.
+    """
+    reports = [_named(found[1], found[2], output[found.start() :])
+               for found in islice(_REPORT.finditer(output), MOST_REPORTS)]  # fmt: skip
+    first = next((one for one in reports if one.tool != DRIVER or one.kind == "signal"), None)
+    if first is not None:
+        return first
     if (found := _UNDEFINED.search(output)) is not None:
         file = found[1].rpartition("/")[2]
         rest = output[found.start() :]
         return SanitizerReport("UndefinedBehaviorSanitizer", found[2], "sanitizer", rest, file)
-    return None
+    return reports[0] if reports else None
 
 
 def _named(tool: str, error: str, text: str) -> SanitizerReport:
@@ -74,6 +94,12 @@ def start_of_report(output: str) -> int | None:
     """Returns where the first report begins, if there is one."""
     found = _REPORT.search(output) or _UNDEFINED.search(output)
     return None if found is None else found.start()
+
+
+def with_stacks(variables: Mapping[str, str]) -> dict[str, str]:
+    """Returns an environment in which UBSan says where it was, unless that is said otherwise."""
+    given = variables.get("UBSAN_OPTIONS", "")
+    return {**variables, "UBSAN_OPTIONS": f"print_stacktrace=1:{given}".rstrip(":")}
 
 
 def needs_address_space(output: str) -> bool:

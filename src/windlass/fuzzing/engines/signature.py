@@ -7,6 +7,7 @@ around the bug changes.
 
 import hashlib
 import re
+import signal
 from collections.abc import Collection
 from typing import Final, Literal, NamedTuple
 
@@ -45,8 +46,18 @@ _COMPLAINT: Final = re.compile(
 _VARYING: Final = (
     (re.compile(r"0x[0-9a-fA-F]+"), "*"),
     (re.compile(r"(?:/[\w.+-]+)+/"), ""),
+    (re.compile(r"(?<![\w.)\]])-(?=\d)"), ""),
+    (re.compile(r"\b[0-9a-fA-F]*\d[0-9a-fA-F]*\b"), "N"),
     (re.compile(r"\d+"), "N"),
+    (re.compile(r"\bN(?:[\s,;]+N\b)+"), "N"),
 )
+QUOTES: Final = "'\"`"
+_QUOTE: Final = re.compile(f"[{QUOTES}]")
+MOST_QUOTES: Final = 200  # the last ones
+LONGEST_QUOTE: Final = 500
+SURELY: Final = 16  # letters that are from the input, wherever the quote ends
+QUOTED_IN_CODE: Final = 3  # letters of a quote that an assertion may have from an input
+_SIGNALS_OF_HALTS: Final = (signal.SIGABRT, signal.SIGILL, signal.SIGTRAP)
 _TELLING: Final = ("assertion `", "fatal failure `", "uncaught ")  # of titles that say what failed
 OUT_OF_MEMORY: Final = ("std::bad_alloc", "out of memory", "MemoryError", "Cannot allocate memory")
 
@@ -80,16 +91,22 @@ def signature_of(
     ended: ExitStatus,
     rules: SignatureSettings = DEFAULT_RULES,
     errors: str | None = None,
+    data: bytes = b"",
 ) -> Signature:
-    """Returns the signature of a failed run; `errors` is its error output alone, if known."""
+    """Returns the signature of a failed run.
+
+    `errors` is its error output alone, if known, and `data` the input, whose words are no names.
+    """
     output = _shortened(output)
+    said = None if errors is None else _shortened(errors)
+    text = data.decode(errors="replace")
     found = (
         _by_rules(output, ended, rules)
-        or _sanitizer(_shortened(errors or ""), rules)
-        or _sanitizer(output, rules)
-        or _assertion(output)
-        or _thrown(output)
-        or _plain(output, _shortened(errors) if errors is not None else output, ended, rules)
+        or _sanitizer(said or "", ended, rules)
+        or _sanitizer(output, ended, rules)
+        or _stated(said or "", rules, text)
+        or _stated(output, rules, text)
+        or _plain(output, output if said is None else said, ended, rules, text)
     )
     return found._replace(title=found.title[:TITLE_LENGTH])
 
@@ -150,6 +167,11 @@ def signal_of(code: int) -> int | None:
     return code - SHELL_SIGNALS if SHELL_SIGNALS < code < SHELL_SIGNALS + 32 else None
 
 
+def says_out_of_memory(output: str, data: bytes) -> bool:
+    """Returns whether a program says that memory is short, and does not repeat its input."""
+    return any(word in output and word.encode() not in data for word in OUT_OF_MEMORY)
+
+
 def normalise(text: str, rules: SignatureSettings = DEFAULT_RULES) -> str:
     """Removes addresses, folders and numbers from a line, and what the rules call varying."""
     for pattern in rules.blank:
@@ -159,8 +181,41 @@ def normalise(text: str, rules: SignatureSettings = DEFAULT_RULES) -> str:
     return " ".join(text.split())
 
 
+def without_quotes(said: str, text: str, least: int = 1) -> str:
+    """Replaces what a text quotes from an input by `*`; quotes of other text stay.
+
+    An input may contain quotes and ends of lines itself.
+    """
+    starts = [found.start() for found in _QUOTE.finditer(said)][-MOST_QUOTES:] if text else []
+    kept, place = [], 0
+    for start in starts:
+        if start < place:
+            continue
+        length, end = _quote_at(said, start, text)
+        if length >= least:
+            kept.append(f"{said[place : start + 1]}*{said[start]}")
+            place = end
+    return "".join([*kept, said[place:]])
+
+
+def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
+    """Returns how much of an input is quoted at a quote, and where the quote ends; 0 if nothing."""
+    rest = said[start + 1 : start + 1 + LONGEST_QUOTE]
+    if rest[:1] == said[start]:
+        return LONGEST_QUOTE, start + 2  # nothing is left of the input there
+    low, high = 0, len(rest)  # of what the input contains, too
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if rest[:middle] in text else (low, middle - 1)
+    closing = "'" if said[start] == "`" and "'" in rest[: low + 1] else said[start]
+    if (end := rest.rfind(closing, 0, low + 1)) > 0:
+        return end, start + end + 2
+    whole = low == len(rest) or rest[low] in QUOTES or low >= SURELY
+    return (low if whole else 0), start + 1 + low
+
+
 def _shortened(output: str) -> str:
-    return "\n".join(line[:LINE_LENGTH] for line in output.splitlines())
+    return "\n".join(line[:LINE_LENGTH] for line in output.split("\n"))
 
 
 def _by_rules(output: str, ended: ExitStatus, rules: SignatureSettings) -> Signature | None:
@@ -173,11 +228,12 @@ def _by_rules(output: str, ended: ExitStatus, rules: SignatureSettings) -> Signa
     return None
 
 
-def _sanitizer(output: str, rules: SignatureSettings) -> Signature | None:
+def _sanitizer(output: str, ended: ExitStatus, rules: SignatureSettings) -> Signature | None:
     report = sanitizer_report(output)
-    if report is None or report.kind == "memory":
+    if report is None or report.kind == "memory" or _went_on(report, ended):
         return None
-    own = own_functions(frames_in(report.text), rules)
+    full = None if report.kind == "signal" else "stack-overflow" in report.error
+    own = own_functions(frames_in(report.text), rules, overflow=full)
     kind: FailureKind = "leak" if report.kind == "leak" else "sanitizer"
     name = f"{report.tool}: {report.error}"
     if report.file:
@@ -188,6 +244,15 @@ def _sanitizer(output: str, rules: SignatureSettings) -> Signature | None:
     return Signature(kind, title, own, "report")
 
 
+def _went_on(report: SanitizerReport, ended: ExitStatus) -> bool:
+    """Returns whether something else ended the program after this report let it go on."""
+    if not report.file or ended.reason != "exited":
+        return False
+    number = signal_of(ended.code)
+    said = _assertion(report.text) or _thrown(report.text)
+    return number is not None and (said is not None or number not in _SIGNALS_OF_HALTS)
+
+
 def _deadly(report: SanitizerReport, output: str) -> tuple[FailureKind, str]:
     """Names what libFuzzer calls a deadly signal: an assertion or an exception says more."""
     said = _assertion(output) or _thrown(output)
@@ -196,33 +261,43 @@ def _deadly(report: SanitizerReport, output: str) -> tuple[FailureKind, str]:
     return said.kind, f"{report.tool}: {said.title}"
 
 
-def _assertion(output: str) -> Signature | None:
-    title = ""
+def _stated(output: str, rules: SignatureSettings, text: str) -> Signature | None:
+    """Returns what an assertion or an exception says."""
+    return _assertion(without_quotes(output, text, QUOTED_IN_CODE), rules) or _thrown(
+        without_quotes(output, text), rules
+    )
+
+
+def _assertion(output: str, rules: SignatureSettings = DEFAULT_RULES) -> Signature | None:
+    where = ""
     function = ""
     if (found := _ASSERTION.search(output)) is not None:
         function = clean_function(found[2])
-        title = f"assertion `{found[3]}` in {_file(found[1])} {function}".strip()
+        how, what, where = "assertion", found[3], f"{_file(found[1])} {function}".strip()
     elif (found := _VIOLATION.search(output)) is not None:
-        title = f"assertion `{found[2].strip()}` in {_file(found[1])}"
+        how, what, where = "assertion", found[2], _file(found[1])
     elif (found := _FATAL.search(output)) is not None:
         function = clean_function(found[1])
-        title = f"fatal failure `{found[3].strip()}` in {_file(found[2])} {function}"
-    if not title:
+        how, what, where = "fatal failure", found[3], f"{_file(found[2])} {function}"
+    if not where:
         return None
-    return Signature("assertion", title, (function,) if function else (), "message")
+    what = normalise(what.strip(), rules)
+    frames = (function,) if function else ()
+    return Signature("assertion", f"{how} `{what}` in {where}", frames, "message")
 
 
-def _thrown(output: str) -> Signature | None:
+def _thrown(output: str, rules: SignatureSettings = DEFAULT_RULES) -> Signature | None:
     """Names an uncaught exception; where it was thrown, only a stack says."""
     found = _THROWN.search(output)
     if found is None:
         return None
-    return Signature(
-        "crash", f"uncaught {found[1]}" + (f": {normalise(found[2])}" if found[2] else "")
-    )
+    what = f": {normalise(found[2], rules)}" if found[2] else ""
+    return Signature("crash", f"uncaught {found[1]}{what}")
 
 
-def _plain(output: str, errors: str, ended: ExitStatus, rules: SignatureSettings) -> Signature:
+def _plain(
+    output: str, errors: str, ended: ExitStatus, rules: SignatureSettings, text: str
+) -> Signature:
     """Falls back to the exit status and a line of output, preferably one that complains.
 
     What a program prints before a signal ends it is mostly progress, which varies; only its
@@ -230,14 +305,18 @@ def _plain(output: str, errors: str, ended: ExitStatus, rules: SignatureSettings
     """
     number = signal_of(ended.code)
     how = f"exit code {ended.code}" if number is None else signal_name(number)
-    lines = [line for line in errors.splitlines() if line.strip()]
+    lines = _lines(without_quotes(errors, text))
     if not lines and number is None:
-        lines = [line for line in output.splitlines() if line.strip()]
+        lines = _lines(without_quotes(output, text))
     complaints = [line for line in lines if _COMPLAINT.search(line)]
     kind: FailureKind = "wrong_answer" if number is None else "crash"
     if not lines:
         return Signature(kind, how)
     return Signature(kind, f"{how}: {normalise((complaints or lines)[-1], rules)}")
+
+
+def _lines(output: str) -> list[str]:
+    return [line for line in output.split("\n") if line.strip()]
 
 
 def _file(path: str) -> str:

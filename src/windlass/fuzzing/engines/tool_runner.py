@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from windlass.fuzzing.engines.engine import Target
+from windlass.fuzzing.engines.sanitizers import with_stacks
 from windlass.fuzzing.processes.runner import ExitStatus, Limits, head_and_tail, run, tail
 
 OUTPUT_EVERY_MS: Final = 1_000
@@ -76,7 +77,7 @@ class ToolRunner:
         """Runs a target once, with its error output apart from the rest."""
         folder = self.folder("run")
         log, errors = folder / "log", folder / "errors"
-        env = {**os.environ, **(variables or {}), **self._target.variables}
+        env = with_stacks({**os.environ, **(variables or {}), **self._target.variables})
         try:
             ended = await run(
                 argv, cwd=folder, log=log, errors=errors, limits=limits,

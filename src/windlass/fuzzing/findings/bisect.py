@@ -13,7 +13,8 @@ from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.engines.signature import may_be_same
 from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
 from windlass.fuzzing.findings.markdown import code
-from windlass.fuzzing.findings.record import Finding, KeptInput, Origin
+from windlass.fuzzing.findings.record import LATE, Finding, KeptInput, Origin
+from windlass.fuzzing.sources.harmless import may_break
 from windlass.fuzzing.sources.mirror import LONGEST, Mirror
 from windlass.ports.clock import Clock
 
@@ -29,7 +30,8 @@ Build = Callable[[str], Awaitable[LocalBuild | None]]
 class Question:
     """What a search asks of each build: an input, how often it is run, and until when.
 
-    `names` and `frames` are those of the bug. Without them, any failure counts as the bug.
+    `names` and `frames` are those of the bug. Without them, any failure counts as the bug. A
+    flaky input is fine only if it ran as often as is `needed`.
     """
 
     path: Path
@@ -39,6 +41,7 @@ class Question:
     until_ms: int
     names: frozenset[str] = frozenset()
     frames: frozenset[str] = frozenset()
+    needed: int = 0
 
     def fits(self, result: Reproduction) -> bool:
         """Returns whether a failure may be the bug that the search is about."""
@@ -78,7 +81,10 @@ class _Search:
 
 @dataclass(slots=True)
 class Bisector:
-    """Runs inputs with the builds of other commits; `build` makes missing ones, if allowed."""
+    """Runs inputs with the builds of other commits; `build` makes missing ones, if allowed.
+
+    Files with these `extensions` are code, files that fit these `tests` are tests.
+    """
 
     builds: BuildCache
     mirror: Mirror
@@ -88,6 +94,7 @@ class Bisector:
     extensions: Sequence[str]
     build: Build | None = None
     combination: str = ""
+    tests: Sequence[str] = ()
 
     async def answer(self, commit: str, question: Question) -> Outcome | None:
         """Returns how the build of a commit handles an input; None if there is no build."""
@@ -101,7 +108,13 @@ class Bisector:
         if build is None:
             return None
         judge = self.judge_of(build.folder)
-        return await judge.reproduce(question.path, question.tries, question.slow)
+        result = await judge.reproduce(
+            question.path, question.tries, question.slow,
+            lambda: self.clock.now_ms() >= question.until_ms,
+        )  # fmt: skip
+        if result.fine and result.tried < question.needed:
+            return result._replace(unclear="fails too rarely to say that it is fine")
+        return result
 
     def tries_of(self, one: KeptInput) -> int:
         """Returns how often a search runs a kept input; flaky ones need more tries."""
@@ -255,10 +268,13 @@ class Bisector:
                 search.note_failure(commit, result, question)
         return search.answers[commit]
 
+    async def _may_break(self, commit: str) -> bool:
+        return may_break(await self.mirror.changes(commit), self.extensions, self.tests)
+
     def _late(self, search: _Search, question: Question) -> bool:
         if self.clock.now_ms() < question.until_ms:
             return False
-        search.assume("the search ran out of time")
+        search.assume(LATE)
         return True
 
     async def _result(self, search: _Search, question: Question) -> Origin:
@@ -272,14 +288,17 @@ class Bisector:
             shows = f"{code(search.other_name)}, which {search.other[:12]} shows"
             search.assume(f"{shows}, may be this bug or another one")
             search.first_bad, line_bad = search.sure_bad, ""
-        suspects = [c for c in between if await self.mirror.touches(c, self.extensions)]
+        suspects = [c for c in between if await self._may_break(c)]
         if suspects and len(suspects) < len(between):
-            search.assume("commits that touch no code are not to blame")
+            search.assume("commits that change only documents or tests are not to blame")
         suspects = suspects or between
+        if question.needed:
+            often = f"a build that runs it fine {question.tries} times is good"
+            search.assume(f"the input fails in some runs only, and {often}")
         unclear = [c for c, answer in search.answers.items() if answer == "unclear"]
         if unclear:
             names = ", ".join(commit[:12] for commit in unclear[:5])
-            search.assume(f"these builds did not say, as they did not run the input: {names}")
+            search.assume(f"these builds did not say whether they have it: {names}")
         return Origin(
             first_bad=search.first_bad, last_good=search.last_good,
             subject=await self.subject(search.first_bad), suspects=suspects[:SUSPECTS],

@@ -9,7 +9,7 @@ import msgspec
 from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.findings.bisect import Bisector, Question
 from windlass.fuzzing.findings.evidence import Where, fails_with, inputs_of
-from windlass.fuzzing.findings.judge import Slow
+from windlass.fuzzing.findings.judge import Slow, tries_needed
 from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.record import Finding, KeptInput, Origin
 from windlass.fuzzing.findings.sightings import ANYWHERE, seen_again, with_origin
@@ -40,7 +40,8 @@ class Dating:
         names = finding.names | (known.names if known else frozenset())
         frames = frozenset((*finding.frames, *(known.frames if known else ())))
         tries, slow = self.bisector.tries_of(one), finding.kind in Slow
-        return Question(path, one.name, tries, slow, self.deadline_ms, names, frames)
+        needed = tries_needed(one.shown, one.tried)
+        return Question(path, one.name, tries, slow, self.deadline_ms, names, frames, needed)
 
     async def date(self, known: Finding | None, finding: Finding, question: Question) -> Change:
         """Returns how the sighting changes the record, with an origin if one has to be added.

@@ -13,6 +13,7 @@ from windlass.fuzzing.engines.signature import Signature, with_stack
 TRIES: Final = 5
 MORE_TRIES: Final = 15  # for an input that failed once and not in the first tries
 MOST_TRIES: Final = 50
+LOOKED: Final = 3  # failures of an input whose stack we ask for: a flaky one may not show it
 MISSED: Final = 0.001  # how likely we may miss a flaky failure
 PATIENCE: Final = 4  # a hang does not end in so many times the limit
 BRISK: Final = 0.5  # a timeout is fixed if the input needs less than this part of the limit
@@ -72,21 +73,40 @@ class Judge:
             return self._limit("memory", "needs too much memory", verdict)
         return await self._timeout(path, verdict, deep)
 
-    async def reproduce(self, path: Path, tries: int = TRIES, slow: bool = False) -> Reproduction:
-        """Runs an input several times; the first failure is looked into."""
-        shown = tried = 0
+    def has_more_to_say(self, found: Signature) -> bool:
+        """Returns whether a deep look may name a failure better."""
+        silent = found.source == "output" and found.kind == "crash"
+        return silent or (found.kind == "timeout" and "hang" in self.kinds)
+
+    async def reproduce(
+        self, path: Path, tries: int = TRIES, slow: bool = False,
+        late: Callable[[], bool] = lambda: False,
+    ) -> Reproduction:  # fmt: skip
+        """Runs an input several times; failures are looked into until a stack names one.
+
+        Once it is `late`, an input that did not fail yet says nothing.
+        """
+        shown = tried = looked = 0
         signatures: dict[str, Signature] = {}
         last: Observation | None = None
         unclear, refused = "", False
         for _ in range(tries):
-            seen = await self.look(path, deep=not signatures, slow=slow)
+            if tried and late():
+                unclear = unclear or "could not run often enough in the time"
+                break
+            deep = looked < LOOKED and all(one.source == "output" for one in signatures.values())
+            deep = deep and not any(one.kind in Slow for one in signatures.values())
+            seen = await self.look(path, deep=deep, slow=slow)
             tried += 1
             if seen.outcome == "unclear":
                 unclear, refused = seen.why, seen.refused
             if seen.outcome == "fails" and seen.signature is not None:
                 shown += 1
+                looked += deep
                 last = seen
-                signatures.setdefault(seen.signature.title, seen.signature)
+                hang = next((one for one in signatures.values() if one.kind == "hang"), None)
+                found = hang if hang and seen.signature.kind == "timeout" else seen.signature
+                signatures.setdefault(found.title, found)
         named = tuple(signatures.values())
         return Reproduction(shown, tried, _stacked(named), last, unclear, refused)
 
@@ -127,8 +147,15 @@ def _stacked(found: tuple[Signature, ...]) -> tuple[Signature, ...]:
 
 
 def tries_for(shown: int, tried: int, least: int) -> int:
-    """Returns how many runs show whether a failure of this frequency is gone."""
+    """Returns how often to run an input at once; see `tries_needed`."""
+    return max(least, min(tries_needed(shown, tried), MOST_TRIES))
+
+
+def tries_needed(shown: int, tried: int) -> int:
+    """Returns how many runs show whether a failure of this frequency is gone.
+
+    0 if it came every time; one that came in no run tells nothing either.
+    """
     if shown >= tried or shown == 0:
-        return least
-    needed = math.ceil(math.log(MISSED) / math.log(1 - shown / tried))
-    return max(least, min(needed, MOST_TRIES))
+        return 0
+    return math.ceil(math.log(MISSED) / math.log(1 - shown / tried))

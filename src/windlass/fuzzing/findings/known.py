@@ -5,14 +5,15 @@ tells that a new signature belongs to an old finding.
 """
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from windlass.fuzzing.engines.signature import Signature
+from windlass.fuzzing.engines.signature import Signature, key_of, may_be_same
 from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.evidence import Where, inputs_for, missing_runs
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
@@ -31,6 +32,15 @@ from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
 TRIES: Final = 3
+TESTS: Final = 3  # that show whether a build fails with everything
+LIMITS: Final = ("timeout", "hang", "memory")
+
+
+class _Ran(NamedTuple):
+    """A finding, and how its inputs ran with a build."""
+
+    finding: Finding
+    results: dict[str, Reproduction]
 
 
 @dataclass(slots=True)
@@ -128,15 +138,20 @@ class KnownFindings:
     async def check(self, commit: str, crashes: Path) -> None:
         """Runs the inputs of all findings as long as there is time, live findings first.
 
-        An input that shows another finding's signature goes to `crashes`, where triage finds it.
+        An input that shows another finding's signature, or a failure that is none of theirs, goes
+        to `crashes`, where triage finds it.
         """
-        waiting = sorted(self.catalogue.findings.values(), key=lambda one: not one.live)
-        for finding in waiting:
-            if self.clock.now_ms() >= self.deadline_ms:
+        ran: list[_Ran] = []
+        for finding in sorted(self.catalogue.findings.values(), key=lambda one: _turn(one, commit)):
+            if self._late():
                 self.notify("no time is left to check all known findings")
-                return
+                break
+            if results := await self._run_inputs(finding, commit):
+                ran.append(_Ran(finding, results))
+        fresh = await self._fresh(ran, crashes)
+        for finding, results in ran:
             try:
-                await self._check(finding, commit, crashes)
+                await self._note(_Ran(finding, results), commit, crashes, fresh)
             except UnreadableState as error:
                 self.notify(str(error))
 
@@ -194,16 +209,26 @@ class KnownFindings:
         self.catalogue.put(after)
         return after
 
-    async def _check(self, finding: Finding, commit: str, crashes: Path) -> None:
+    async def _run_inputs(self, finding: Finding, commit: str) -> dict[str, Reproduction]:
+        """Runs the inputs that tell about a build; without time for all, those left say nothing."""
         if not finding.live and not await self.bisector.may_reopen(finding, commit):
-            return
+            return {}
         inputs = inputs_for(finding, self.where)
-        inputs = inputs if finding.live else inputs[:1]
-        results = {one.name: await self._run(finding, one) for one in inputs}
+        results: dict[str, Reproduction] = {}
+        for one in inputs if finding.live else inputs[:1]:
+            if results and self._late():
+                self.notify(f"{finding.key}: no time is left to run all its inputs")
+                break
+            results[one.name] = await self._run(finding, one)
+        return results
+
+    async def _note(self, ran: _Ran, commit: str, crashes: Path, fresh: set[str]) -> None:
+        """Records how the inputs of a finding ran."""
+        finding, results = ran
         failing = [name for name, result in results.items() if result.shown]
-        if not inputs or (not finding.live and not failing):
+        if not finding.live and not failing:
             return
-        masks = self._masks(finding, results)
+        masks = self._masks(ran, fresh)
         for name in masks:
             shutil.copyfile(self._path(finding, name), crashes / f"known-{name}")
         if not finding.live and set(failing) <= set(masks):
@@ -222,24 +247,66 @@ class KnownFindings:
         if not await self.store.fetch_input(finding, path, one.name):
             return Reproduction(0, 0, unclear="is no longer stored")
         slow = finding.kind in Slow
-        result = await self.judge.reproduce(path, tries_for(one.shown, one.tried, TRIES), slow)
+        tries = tries_for(one.shown, one.tried, TRIES)
+        result = await self.judge.reproduce(path, tries, slow, self._late)
         if result.refused and not result.shown and self.refused_is_fixed and self.works:
             return result._replace(unclear="", refused=False)
         if result.fine and self.sickness:
             return result._replace(unclear=f"proves nothing: {self.sickness}")
         return result
 
-    def _masks(self, finding: Finding, results: dict[str, Reproduction]) -> dict[str, str]:
-        """Returns the inputs that show a signature of another finding, and that finding."""
+    def _masks(self, ran: _Ran, fresh: set[str]) -> dict[str, str]:
+        """Returns the inputs that show another failure instead, and the key of its finding."""
         masks = {}
-        for name, result in results.items():
+        for name, result in ran.results.items():
             titles = [signature.title for signature in result.signatures]
-            if any(title in finding.names for title in titles):
+            if any(title in ran.finding.names for title in titles):
                 continue
             others = [other for title in titles if (other := self.catalogue.named(title))]
             if others:
                 masks[name] = others[0].key
+            elif titles and self._is_another(ran.finding, result.signatures[0], fresh):
+                masks[name] = key_of(titles[0])
         return masks
+
+    def _is_another(self, finding: Finding, shown: Signature, fresh: set[str]) -> bool:
+        """Returns whether a failure that nobody knows is another bug, not this one renamed.
+
+        A limit that is exceeded and a failure are two things. A closed finding comes back only
+        with a failure like its own.
+        """
+        if (shown.kind in LIMITS) != (finding.kind in LIMITS):
+            return True
+        if may_be_same(shown, finding.names, finding.frames):
+            return False
+        return not finding.live or (shown.title in fresh and finding.size > 0)
+
+    async def _fresh(self, ran: list[_Ran], crashes: Path) -> set[str]:
+        """Returns the failures that have nothing to do with one finding's inputs.
+
+        The inputs of several findings show them, or an input that shows none: a build that fails
+        at its start fails with everything.
+        """
+        shown = Counter(
+            title
+            for finding, results in ran
+            for title in {
+                one.title
+                for result in results.values()
+                for one in result.signatures
+                if one.title not in finding.names and self.catalogue.named(one.title) is None
+            }
+        )
+        if not shown:
+            return set()
+        nothing = self.scratch / "nothing"
+        nothing.write_bytes(b"")
+        tests = [] if self.works else sorted(crashes.glob("test-*"))[:TESTS]
+        found = {title for title, findings in shown.items() if findings > 1}
+        for path in [nothing, *tests]:
+            seen = await self.judge.look(path, deep=True)
+            found |= {seen.signature.title} if seen.signature is not None else set()
+        return found
 
     async def _close(self, finding: Finding, commit: str) -> Finding:
         now = self.clock.now_ms()
@@ -257,8 +324,16 @@ class KnownFindings:
                 return False
         return True
 
+    def _late(self) -> bool:
+        return self.clock.now_ms() >= self.deadline_ms
+
     def _path(self, finding: Finding, name: str) -> Path:
         return self.scratch / f"known-{finding.key}-{name}"
+
+
+def _turn(finding: Finding, commit: str) -> tuple[bool, bool]:
+    """Returns when a finding is checked: live ones first, then those that have had their turn."""
+    return not finding.live, all(one.checked_in == commit for one in finding.inputs)
 
 
 def _place_of(title: str) -> tuple[str, str] | None:

@@ -34,7 +34,8 @@ class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     belongs to. `checked_in` is the last commit it was run with, and `checked` how that went:
     `fails`, `fine`, or why that is not known. `masked_by` is the finding whose signature it
     shows now. `combinations` are those of the matrix that it broke; `checked` then says what
-    they say together.
+    they say together. It failed in `shown` of `tried` runs, all checks included, and in none of
+    the last `quiet` runs.
     """
 
     name: str
@@ -49,6 +50,10 @@ class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     masked_by: str = ""
     minimised: bool = True
     combinations: dict[str, Evidence] = {}
+    quiet: int = 0
+
+
+LATE: Final = "the search ran out of time"
 
 
 class Origin(msgspec.Struct, kw_only=True, frozen=True):
@@ -78,6 +83,11 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
     def exact(self) -> bool:
         """Returns whether the search leaves only one commit."""
         return self.last_good is not None and self.suspect_count <= 1
+
+    @property
+    def cut_short(self) -> bool:
+        """Returns whether there was no time to try all builds."""
+        return LATE in self.assumed
 
     @property
     def width(self) -> tuple[bool, int]:

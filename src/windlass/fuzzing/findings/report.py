@@ -108,6 +108,8 @@ def _origin(finding: Finding) -> str:
     if finding.introduced_by is None:
         return "origin unknown: no build is left to test"
     name = finding.introduced_by[:SHORT]
+    if finding.last_good is None and finding.origins and finding.origins[-1].cut_short:
+        return f"no newer than {name}, the search is not finished"
     if finding.last_good is None:
         return f"as old as the oldest build ({name})"
     if len(finding.suspects) > 1:

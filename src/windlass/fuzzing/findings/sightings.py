@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from windlass.fuzzing.findings.evidence import FAILS, FINE, Where, inputs_of, merged, with_run
-from windlass.fuzzing.findings.judge import Reproduction
+from windlass.fuzzing.findings.judge import Reproduction, tries_needed
 from windlass.fuzzing.findings.record import SHOWN, SIGNATURES, Finding, KeptInput, Origin, State
 
 INPUTS: Final = 10
@@ -83,6 +83,7 @@ def checked(
     if any(one.checked == FAILS and one.checked_in == commit for one in inputs):
         seen = [name for name in known.seen_in if name != commit]
         after = msgspec.structs.replace(after, seen_in=[*seen, commit][-SHOWN:])
+        after = _set_state(after, inputs) if after.live else after
     return after
 
 
@@ -177,17 +178,32 @@ def _checked(
     result = results.get(one.name)
     if result is None:
         return one
+    quiet = one.quiet
     if one.name in masks:
         said = f"shows {masks[one.name]} instead"
     elif result.shown:
-        said = FAILS
+        said, quiet = FAILS, 0
     else:
-        said = result.unclear or FINE
+        quiet += 0 if result.unclear else result.tried
+        said = result.unclear or _quiet_enough(one, quiet)
     after = with_run(one, commit, said, where)
     if after is one:
         return one
-    title = result.signatures[0].title if said == FAILS else one.title
-    return msgspec.structs.replace(after, masked_by=masks.get(one.name, ""), title=title)
+    failed = said == FAILS
+    return msgspec.structs.replace(
+        after, masked_by=masks.get(one.name, ""), quiet=quiet,
+        title=result.signatures[0].title if failed else one.title,
+        shown=one.shown + (result.shown if failed else 0),
+        tried=one.tried + (result.tried if failed else 0),
+    )  # fmt: skip
+
+
+def _quiet_enough(one: KeptInput, quiet: int) -> str:
+    """Says that an input is fine if it ran so often that a rare failure would have come."""
+    needed = tries_needed(one.shown, one.tried)
+    if quiet >= needed:
+        return FINE
+    return f"fails rarely, and ran fine {quiet} of the {needed} times that say that it is fixed"
 
 
 def _fewer(known: list[str], new: list[str]) -> list[str]:

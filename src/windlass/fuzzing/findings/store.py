@@ -58,7 +58,7 @@ class FindingStore:
 
     async def put_input(self, key: str, data: bytes, suffix: str) -> str:
         """Stores an input and returns its name for the record."""
-        name = f"input-{hashlib.sha256(data).hexdigest()[:SHORT]}{plain_ending(f'x{suffix}')}"
+        name = input_name(data, suffix)
         await self._pipeline.bucket.put(f"{self._prefix}/{key}/{name}", data)
         return name
 
@@ -92,6 +92,11 @@ class FindingStore:
             FINDING,
             self._pipeline.runtime,
         )
+
+
+def input_name(data: bytes, suffix: str) -> str:
+    """Returns the name under which an input is stored."""
+    return f"input-{hashlib.sha256(data).hexdigest()[:SHORT]}{plain_ending(f'x{suffix}')}"
 
 
 def _names(finding: Finding) -> set[str]:

@@ -1,7 +1,9 @@
 """Turns inputs that broke a build into findings: groups, reproduces, minimises and dates them."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,6 +22,7 @@ from windlass.fuzzing.findings.judge import (
     Slow,
 )
 from windlass.fuzzing.findings.known import Catalogue
+from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.minimise import StillFails, minimise, without
 from windlass.fuzzing.findings.record import (
     Finding,
@@ -29,12 +32,15 @@ from windlass.fuzzing.findings.record import (
     shorten,
 )
 from windlass.fuzzing.findings.sightings import ANYWHERE
-from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.findings.store import FindingStore, input_name
+from windlass.fuzzing.findings.untriaged import KEPT
 from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
 MOST_FILES: Final = 500
 LOOKS: Final = 4
+MORE_LOOKS: Final = 16  # for inputs that did not fail in these
+MOST_QUIET: Final = 20  # of such inputs
 SHARE: Final = 5  # one in so many of a finding's inputs is kept as it was found
 ASKED: Final = 5  # inputs that the build of a fix is asked about
 SHRINK_MS: Final = 60_000  # per finding, if there is time
@@ -44,10 +50,23 @@ EVERY_TRY: Final = (*Slow, "memory")  # kinds that must fail in every try
 
 
 class Failure(NamedTuple):
-    """A failure of this run: its signature, and the inputs that show it, smallest first."""
+    """A failure of this run: its signature, and the inputs that show it, smallest first.
+
+    `seen` is how the first of them failed, in the last of `looks` runs.
+    """
 
     signature: Signature
     paths: list[Path]
+    seen: Observation | None = None
+    looks: int = 1
+
+
+class _Seen(NamedTuple):
+    """How an input failed, in the last of some looks."""
+
+    path: Path
+    seen: Observation
+    looks: int
 
 
 @dataclass(slots=True)
@@ -90,27 +109,61 @@ class Triage:
         return list(found.values())
 
     async def _group(self, crashes: Path) -> list[Failure]:
-        """Returns the failures with their inputs; every file is run once."""
-        files = sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_size)
+        """Returns the failures with their inputs, those that nobody knows first.
+
+        Every file is run once. Where a stack has to name the failure, which takes long, inputs
+        that look different take turns.
+        """
+        files = _different(sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_turn))
         failures: dict[str, Failure] = {}
+        unnamed: dict[str, list[_Seen]] = {}
+        quiet: list[Path] = []
         for number, path in enumerate(files):
-            if number >= MOST_FILES or (self._late() and failures):
+            if number >= MOST_FILES or (self._late() and (failures or unnamed)):
                 self.left += files[number:]
                 break
-            seen = await self._look(path)
-            if seen.outcome == "fails" and seen.signature is not None:
-                fresh = Failure(seen.signature, [])
-                name = str(path) if seen.signature.family else seen.signature.title
-                failures.setdefault(name, fresh).paths.append(path)
-        return list(failures.values())
+            seen, looks = await self._look(path, LOOKS)
+            if seen.outcome == "fine":
+                quiet.append(path)
+            elif seen.signature is not None and self.judge.has_more_to_say(seen.signature):
+                unnamed.setdefault(seen.signature.title, []).append(_Seen(path, seen, looks))
+            else:
+                _add(failures, path, seen, looks)
+        for before in _in_turn(list(unnamed.values())):
+            if self._late() and failures:
+                self.left.append(before.path)
+                continue
+            seen, looks = await self._look(before.path, LOOKS, deep=True)
+            again = _Seen(before.path, seen, before.looks + looks)
+            _add(failures, *(again if seen.outcome == "fails" else before))
+        await self._look_longer(quiet, failures)
+        for failure in failures.values():
+            failure.paths.sort(key=_by_size)
+        return sorted(
+            failures.values(), key=lambda one: self.catalogue.named(one.signature.title) is not None
+        )
 
-    async def _look(self, path: Path) -> Observation:
+    async def _look(self, path: Path, tries: int, deep: bool = False) -> tuple[Observation, int]:
         """Runs an input until it fails, a few times at most: the engine saw it fail once."""
-        for _ in range(LOOKS - 1):
-            seen = await self.judge.look(path, deep=True)
-            if seen.outcome != "fine":
-                return seen
-        return await self.judge.look(path, deep=True)
+        seen = await self.judge.look(path, deep=deep)
+        looks = 1
+        while seen.outcome == "fine" and looks < tries:
+            seen = await self.judge.look(path, deep=deep)
+            looks += 1
+        return seen, looks
+
+    async def _look_longer(self, quiet: list[Path], failures: dict[str, Failure]) -> None:
+        """Gives inputs that did not fail again some more tries, and drops them then."""
+        dropped = len(quiet[MOST_QUIET:])
+        for path in quiet[:MOST_QUIET]:
+            if self._late():
+                dropped += 1
+                continue
+            seen, looks = await self._look(path, MORE_LOOKS, deep=True)
+            _add(failures, path, seen, LOOKS + looks)
+            dropped += seen.outcome == "fine"
+        if dropped:
+            self.notify(f"dropped, did not fail again: {count_of(dropped, 'input')}")
 
     async def _file(self, failure: Failure, commit: str, waiting: int) -> Finding | None:
         if explaining := self.catalogue.explaining(failure.signature, commit):
@@ -129,6 +182,8 @@ class Triage:
                 return None
             failure, again = await self._renamed(failure, again, reduced[0])
             title = failure.signature.title
+        failure = _with_stack(failure, again)
+        title = failure.signature.title
         titles = [title, *(one.title for one in again.signatures)]
         known = next((f for name in titles if (f := self.catalogue.named(name))), None)
         known = known or self.catalogue.alike(failure.signature, self.where.target)
@@ -210,7 +265,12 @@ class Triage:
         if again.shown or slow:
             return again
         more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
-        return more._replace(tried=more.tried + again.tried)
+        tried = more.tried + again.tried
+        if more.shown or failure.seen is None:
+            return more._replace(tried=tried)
+        # It failed again when we looked at it, as it did for the engine.
+        signatures = (failure.signature,)
+        return Reproduction(1, tried + failure.looks, signatures, failure.seen, more.unclear)
 
     async def _shrink(self, failure: Failure, waiting: int) -> tuple[Path, bool]:
         """Minimises with the engine's own tool, then with delta debugging, as time allows.
@@ -289,7 +349,7 @@ class Triage:
 
         A title from output alone may stand for several bugs, so more of its inputs are kept.
         """
-        others = failure.paths[1:]
+        others = [path for path in failure.paths[1:] if not self._of_another(path, key)]
         if failure.signature.source != "output":
             others = _spread(others, max(self.dating.inputs // SHARE, 2))
         made = []
@@ -305,6 +365,12 @@ class Triage:
             )  # fmt: skip
         return made
 
+    def _of_another(self, path: Path, key: str) -> bool:
+        """Returns whether an input is kept for another live bug, which it would still show."""
+        name = input_name(path.read_bytes(), path.suffix)
+        findings = (one for one in self.catalogue.findings.values() if one.live and one.key != key)
+        return any(name == kept.name for one in findings for kept in one.inputs)
+
     def _command(self, key: str, small: Path) -> list[str]:
         """Returns the command to run in the build's folder, with the input copied there."""
         short = ((str(small), f"{key}{small.suffix}"), (f"{self.binaries}/", "./"))
@@ -317,11 +383,45 @@ class Triage:
         return self.clock.now_ms() >= self.deadline_ms
 
 
+def _add(failures: dict[str, Failure], path: Path, seen: Observation, looks: int) -> None:
+    """Adds an input to the failure that it shows, if it shows one."""
+    if seen.outcome == "fails" and seen.signature is not None:
+        name = str(path) if seen.signature.family else seen.signature.title
+        fresh = Failure(seen.signature, [], seen, looks)
+        failures.setdefault(name, fresh).paths.append(path)
+
+
+def _in_turn(groups: list[list[_Seen]]) -> list[_Seen]:
+    """Returns the first input of each group, then the second ones, and so on."""
+    return [one for row in zip_longest(*groups) for one in row if one is not None]
+
+
+def _with_stack(failure: Failure, again: Reproduction) -> Failure:
+    """Returns the failure with its place, if a debugger has seen it only now."""
+    found = next((one for one in again.signatures if one.source == "stack"), None)
+    if found is None or failure.signature.source != "output":
+        return failure
+    return failure._replace(signature=found)
+
+
 def _spread(paths: list[Path], count: int) -> list[Path]:
     """Returns so many of the paths, from the last one on, at equal distances."""
     last = len(paths) - 1
     places = [last - last * number // count for number in range(min(count, len(paths)))]
     return [paths[place] for place in dict.fromkeys(places)]
+
+
+def _different(paths: list[Path]) -> list[Path]:
+    """Returns the first path of each content."""
+    first: dict[bytes, Path] = {}
+    for path in paths:
+        first.setdefault(hashlib.sha256(path.read_bytes()).digest(), path)
+    return list(first.values())
+
+
+def _by_turn(path: Path) -> tuple[bool, int, str]:
+    """Orders inputs so that those of earlier runs have their turn before new ones."""
+    return not path.name.startswith(KEPT), *_by_size(path)
 
 
 def _by_size(path: Path) -> tuple[int, str]:

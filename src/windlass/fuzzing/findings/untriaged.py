@@ -22,6 +22,7 @@ from windlass.fuzzing.state.pipeline import Pipeline
 MOST: Final = 500  # inputs per commit
 LARGEST: Final = 8 * 1024 * 1024
 NAME_LENGTH: Final = 32
+KEPT: Final = "kept-"  # how the files of inputs that waited begin
 
 
 class Untriaged:
@@ -58,7 +59,7 @@ class Untriaged:
         """Copies the waiting inputs of a commit into a folder; returns how many there are."""
         keys = (await self.commits()).get(commit, [])
         for key in keys:
-            await self._bucket.download(key, folder / f"kept-{key.rpartition('/')[2]}")
+            await self._bucket.download(key, folder / f"{KEPT}{key.rpartition('/')[2]}")
         return len(keys)
 
     async def finish(self, commit: str, left: list[Path]) -> None:

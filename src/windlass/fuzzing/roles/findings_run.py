@@ -129,7 +129,7 @@ class FindingsRun:
         build = self._make if self.solver.bisect == "build" else None
         return Bisector(
             self.builds, self.mirror, self.factory.judge, self.pipeline.runtime.clock, TRIES,
-            self.solver.commits.extensions, build, self.where.combination,
+            self.solver.commits.extensions, build, self.where.combination, self.solver.tests,
         )  # fmt: skip
 
     async def _known(self, build: LocalBuild, deadline_ms: int, works: bool) -> KnownFindings:

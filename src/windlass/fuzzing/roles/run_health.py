@@ -20,17 +20,23 @@ from windlass.fuzzing.state.documents import BadRuns, Health
 from windlass.fuzzing.state.pipeline import Pipeline
 
 TESTS_TO_TRY: Final = 5
+ENOUGH: Final = 100  # inputs that an engine made; fewer say nothing about it
 TRIAL_MS: Final = 60_000
 TRIAL_OF_ONE_MS: Final = 12_000  # a solver may allow an input hours; a builder does not wait
 
 
 def sickness_of(count: Statistics, settings: HealthSettings) -> str:
-    """Says what is wrong with a run; "" if it is healthy."""
+    """Says what is wrong with a run; "" if it is healthy.
+
+    That its tests ran does not help a run whose engine made nothing but refused inputs.
+    """
     if count.coverage == 0 and not count.bugs:
         return "the build covers no code: is it built for this engine?"
     answered = count.executions - count.unsupported - count.timeouts - count.memory
-    if count.executions and (answered > count.executions * settings.share or count.tests_fine):
-        return ""
+    made, of_made = count.executions - count.tests, answered - count.tests_fine
+    alive = made < ENOUGH or not settings.share or of_made > made * settings.share
+    if count.executions and answered > count.executions * settings.share:
+        return "" if alive else f"only {of_made} of {made} inputs that it made ran to an answer"
     how = [
         (count.unsupported, "refused"),
         (count.timeouts, "too slow"),

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,6 @@ from windlass.fuzzing.coverage.coverage_map import ChangedFunction
 from windlass.fuzzing.processes.disk_space import DiskFull
 from windlass.fuzzing.processes.process_guard import guarded_environment
 from windlass.fuzzing.sources.commits import Head
-from windlass.fuzzing.state.rules import touches_code
 
 FULL: Final = "No space left on device"
 HEADS: Final = "refs/heads/"
@@ -231,10 +230,12 @@ class Mirror:
         """Returns the commits that `bad` contains and `good` does not, newest first."""
         return (await _git(self._folder, "rev-list", "--topo-order", bad, f"^{good}", "--")).split()
 
-    async def touches(self, commit: str, extensions: Sequence[str]) -> bool:
-        """Returns whether a commit changes code; for a merge, against its first parent."""
-        words = ("log", "-1", "-m", "--first-parent", "--format=", "--name-only", commit)
-        return touches_code((await _git(self._folder, *words)).splitlines(), extensions)
+    async def changes(self, commit: str) -> list[str]:
+        """Returns the files that a commit changes; for a merge, against its first parent."""
+        words = ("log", "-1", "-m", "--first-parent", "--format=", "--name-only", "--no-renames")
+        return [
+            name for name in (await _git(self._folder, *words, "-z", commit)).split("\0") if name
+        ]
 
     async def has(self, commit: str) -> bool:
         """Returns whether the repository has a commit."""

@@ -1,0 +1,102 @@
+"""Histories about one input and two bugs, and about commits that change no code."""
+
+from tests.fuzzing.histories.bookkeeping import BUG, two
+from tests.fuzzing.histories.planted import FINE, SHORT_MS, Expected, History, Step, program
+
+BOTH = two('has("X")', 'has("Y")')
+START = "__attribute__((constructor)) static void start(void) { *(volatile int *)8 = 1; }\n"
+# It takes its time, so that the limit is there first.
+GREEDY = program(
+    '  for (int n = 0; has("X") && n < 100; n++) {\n    char *more = malloc(1 << 22);\n'
+    '    if (!more) { fprintf(stderr, "out of memory\\n"); return 1; }\n'
+    "    memset(more, 1, 1 << 22);\n    usleep(1000);\n  }"
+)
+SLOW = f"usleep({SHORT_MS * 2_000});"
+TIMED = f"input_timeout: {SHORT_MS}ms\nfindings: {{kinds: [assertion, crash, timeout]}}"
+
+HISTORIES = (
+    History(
+        "a build that fails at its start is a finding of its own, closed by its own fix",
+        {"good": FINE, "bug": BOTH, "start": START + BOTH, "ok": BOTH},
+        (Step("bug", ("X", "Y"), 2), Step("start", ("a", "X"), 3), Step("ok", (), 2)),
+        (Expected("!one()", since=("bug",), good="good"),
+         Expected("!other()", since=("bug",), good="good"),
+         Expected("SIGSEGV in start", "closed", ("start",), "bug", gone="ok")),
+    ),
+    History(
+        "such a build is not taken for the only known bug",
+        {"good": FINE, "bug": BUG, "start": START + BUG, "fix": START + FINE, "ok": FINE},
+        (Step("bug", ("X",), 1), Step("start", ("a",), 2), Step("fix", (), 2), Step("ok", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="ok"),
+         Expected("SIGSEGV in start", "closed", ("start",), "bug", gone="ok")),
+    ),
+    History(
+        "such a build brings no closed finding back",
+        {"good": FINE, "bug": BOTH, "fix": FINE, "start": START + FINE},
+        (Step("bug", ("X", "Y"), 2), Step("fix", (), 0), Step("start", (), 1)),
+        (Expected("!one()", "closed", ("bug",), "good", gone="fix"),
+         Expected("!other()", "closed", ("bug",), "good", gone="fix"),
+         Expected("SIGSEGV in start", since=("start",), good="fix")),
+    ),
+    History(
+        "too much memory is not the crash that the same input shows later",
+        {"good": FINE, "greedy": GREEDY, "bug": BUG, "fix": FINE},
+        (Step("greedy", ("X",), 1), Step("bug", (), 2), Step("fix", (), 0)),
+        (Expected("too much memory", "closed", ("greedy",), "good", gone="fix", kind="memory"),
+         Expected("parse", "closed", ("bug",), "good", exact=False, gone="fix")),
+        settings="findings: {kinds: [assertion, crash, memory]}",
+    ),
+    History(
+        "a crash that becomes a slow input is not the name of all slow inputs",
+        {"good": FINE, "bug": BUG, "slow": program(f'  if (has("X") || has("Y")) {SLOW}'),
+         "half": program(f'  if (has("Y")) {SLOW}'), "fix": FINE},
+        (Step("bug", ("X",), 1), Step("slow", ("Y",), 2), Step("half", (), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="half"),
+         Expected("too much time", "closed", ("slow",), "bug", gone="fix")),
+        settings=TIMED, long=True,
+    ),
+    History(
+        "a time limit that is fixed only for some inputs, or only just, stays open",
+        {"good": FINE, "bug": program(f'  if (has("X") || has("Y")) {SLOW}'),
+         "half": program(f'  if (has("Y")) {SLOW}'),
+         "near": program(f'  if (has("Y")) usleep({SHORT_MS * 700});'), "fix": FINE},
+        (Step("bug", ("X", "Y"), 1), Step("half", (), 1), Step("near", (), 1), Step("fix", (), 0)),
+        (Expected("too much time", "closed", ("bug",), "good", gone="fix", kind="timeout"),),
+        settings=TIMED, long=True,
+    ),
+    History(
+        "a fix that is reverted and applied again",
+        {"good": FINE, "bug": BUG, "fix": FINE, "revert": BUG, "again": FINE},
+        (Step("bug", ("X",), 1), Step("fix", (), 0), Step("revert", (), 1), Step("again", (), 0)),
+        (Expected("parse", "closed", ("bug", "revert"), "fix", gone="again"),),
+    ),
+    History(
+        "a commit that changes only flags is a suspect too",
+        {"good": FINE, "flags": BUG, "harmless": BUG},
+        (Step("harmless", ("X",), 1),),
+        (Expected("parse", since=("harmless",), good="good", exact=False),),
+        unbuilt=("flags",), touched={"flags": "CMakeLists.txt"},
+    ),
+    History(
+        "so is one whose file has a name that git quotes",
+        {"good": FINE, "guilty": BUG, "harmless": BUG},
+        (Step("harmless", ("X",), 1),),
+        (Expected("parse", since=("harmless",), good="good", exact=False),),
+        unbuilt=("guilty",), touched={"guilty": "src/größe.c"},
+    ),
+    History(
+        "documents and tests are not to blame",
+        {"good": FINE, "docs": FINE, "tests": FINE, "guilty": BUG},
+        (Step("guilty", ("X",), 1),),
+        (Expected("parse", since=("guilty",), good="good"),),
+        unbuilt=("docs", "tests"), touched={"docs": "README.md", "tests": "tests/new"},
+    ),
+    History(
+        "a merge of two branches at once names the guilty commit of one of them",
+        {"good": FINE, "a1": FINE, "b1": FINE, "b2": BUG, "main": FINE, "octopus": BUG},
+        (Step("octopus", ("X",), 1),),
+        (Expected("parse", since=("b2",), good="b1"),),
+        lines={"a": ("good", ("a1",)), "b": ("good", ("b1", "b2"))},
+        merges={"octopus": ("a1", "b2")},
+    ),
+)  # fmt: skip
