@@ -13,6 +13,7 @@ import yaml
 from tests.fuzzing.histories.planted import program
 from tests.fuzzing.roles.test_fuzzer import fuzz_until_bug
 from tests.fuzzing.roles.test_run_health import REFUSES
+from tests.fuzzing.support.actions_runner import filled
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, BUILD, FINE, World
 from tests.support.debian import missing_reason
@@ -144,6 +145,25 @@ def test_a_detached_head_is_checked_as_ci_checks_it_out(tmp_path: Path) -> None:
     head = world.commit("nowhere", solver_sh=BROKEN, **{"tests/new.txt": "limit 0\n"})
     code, result = check(world)
     assert (code, result["base"], result["head"]) == (1, base, head)
+
+
+def test_github_checks_a_merge_against_what_it_was_merged_into(tmp_path: Path) -> None:
+    """The branch got a bug after the change left it: the change is not blamed for that."""
+    world = World(tmp_path)
+    world.commit("good")
+    change(world, **{"notes.c": "x"})
+    base = world.commit("old", solver_sh=OLD)
+    world.git("checkout", "--quiet", "--detach")
+    world.git("merge", "--quiet", "--no-ff", "-X", "ours", "--message", "merge", "change")
+    values = {"github.sha": world.git("rev-parse", "HEAD")}
+    assert Commands(world).run("workflows", "scripted", "--bucket", "s3://fuzzing")[0] == 0
+    text = (tmp_path / ".github/workflows/fuzz-scripted-check.yml").read_text()
+    steps = yaml.load(text, Loader=yaml.BaseLoader)["jobs"]["check"]["steps"]
+    (given,) = [step["env"] for step in steps if step.get("id") == "check"]
+    commits = {name: filled(value, values) for name, value in given.items()}
+    code, result = check(world, "--base", commits["BASE"], "--head", commits["HEAD"])
+    assert (code, result["base"], result["head"]) == (0, base, values["github.sha"])
+    assert [one["age"] for one in result["findings"]] == ["old"]
 
 
 @pytest.mark.parametrize(
