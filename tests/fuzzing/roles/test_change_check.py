@@ -16,8 +16,11 @@ from tests.fuzzing.roles.test_run_health import REFUSES
 from tests.fuzzing.support.actions_runner import filled
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, BUILD, FINE, World
+from tests.fuzzing.trackers.servers import a_finding
 from tests.support.debian import missing_reason
 from tests.support.running import run
+from windlass.fuzzing.findings.sarif import Place
+from windlass.fuzzing.roles.change_check import CheckedFinding, CheckReport, summary_page
 
 OLD = "#!/bin/sh\ngrep -q 'other 3' $1 && { echo 'failed: old' >&2; kill -ABRT $$; }\nexit 0\n"
 BOTH = OLD.replace("exit 0", BROKEN.partition("\n")[2])
@@ -52,7 +55,8 @@ def test_a_change_with_a_new_bug_is_refused(tmp_path: Path) -> None:
     assert b"limit 0" in (output / finding["input"]).read_bytes()
     page = (output / "summary.md").read_text()
     assert "it introduces a bug" in page
-    assert "findings reproduce" not in page, "the bucket does not have it"
+    assert "windlass fuzz reproduce" not in page, "the bucket does not have it"
+    assert f"run there:\n\n```sh\n./build/solver {Path(finding['input']).name}\n```" in page
     sarif = json.loads((output / "report.sarif").read_text())
     (result,) = sarif["runs"][0]["results"]
     assert (result["level"], result["ruleId"]) == ("error", "crash")
@@ -68,6 +72,48 @@ def test_a_bug_of_the_base_is_not_the_changes_fault(tmp_path: Path) -> None:
     code, result = check(world, "--head", "change")
     assert (code, result["outcome"]) == (0, "passed")
     assert [one["age"] for one in result["findings"]] == ["old"]
+
+
+def test_a_base_that_fails_in_another_way_is_quoted(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("old", solver_sh=OLD)
+    worse = OLD.replace("failed: old", "invalid <b>free</b>")
+    change(world, solver_sh=worse, **{"src.c": "int x;\n"})
+    code, result = check(world, "--head", "change")
+    (finding,) = result["findings"]
+    assert (code, finding["age"], finding["base"]) == (0, "old", "fails too")
+    assert finding["base_title"] == "SIGABRT: failed: old"
+    page = (tmp_path / "out/summary.md").read_text()
+    assert "| fails too, as `SIGABRT: failed: old` |" in page
+
+
+def test_a_check_that_fails_leaves_no_results_of_another(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    output = tmp_path / "out"
+    output.mkdir()
+    left = ("summary.md", "report.sarif", "result.json")
+    for name in (*left, "mine.txt"):
+        (output / name).write_text("of another check")
+    words = ("check", "scripted", "--head", "nowhere", "--output", str(output))
+    assert Commands(world).run(*words)[0] != 0
+    assert [one.name for one in output.iterdir()] == ["mine.txt"]
+
+
+def test_a_long_summary_ends_with_a_whole_report() -> None:
+    found = [a_finding(f"{n:016}", output=f"{n}\n" * 8_000) for n in range(9)]
+    checked = [
+        CheckedFinding(key=one.key, title=one.title, kind=one.kind, age="new", base="runs it fine",
+                       input="inputs/x", size=one.size)
+        for one in found
+    ]  # fmt: skip
+    report = CheckReport(outcome="refused", base="b" * 40, head="c" * 40, findings=checked)
+    places = {one.key: Place("a.c", 1) for one in found}
+    page = summary_page(report, found, places, "toy")
+    assert len(page) < 60_100
+    assert page.count("```") % 2 == 0
+    assert page.count("| new | crash |") == 9
+    assert page.endswith("There is no room here for the reports of 6 more new findings.\n")
 
 
 def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: Path) -> None:

@@ -108,7 +108,8 @@ def _say(report: CheckReport, output: Path) -> None:
     if report.base_why:
         say(f"  the base cannot be built, so every bug counts as new: {report.base_why}")
     for one in report.findings:
-        say(f"  {one.age}: {one.title} ({count_of(one.size, 'byte')}; the base {one.base})")
+        base = one.base + (f", as {one.base_title}" if one.base_title else "")
+        say(f"  {one.age}: {one.title} ({count_of(one.size, 'byte')}; the base {base})")
         say(f"    {output / one.input}")
     said = {
         "passed": "passed: no new bug was found",
@@ -117,5 +118,6 @@ def _say(report: CheckReport, output: Path) -> None:
     }
     say(said[report.outcome])
     for line in report.output.splitlines():
-        say(f"  | {line}")  # A line of its own could be a command to the runner of a CI.
+        # A line of its own, or this mark anywhere, could be a command to the runner of a CI.
+        say(f"  | {line.replace('##[', '## [')}")
     say(f"  summary: {output / 'summary.md'}, SARIF: {output / 'report.sarif'}")

@@ -15,10 +15,8 @@ ROW = 16  # bytes in a line of a hexdump
 def render(finding: Finding, solver: str, location: str, *, stored: bool = True) -> str:
     """Returns the report; `location` is the key of the input in the bucket.
 
-    A finding that is not `stored` there, such as one of a check, is run by hand.
+    One of a check is not `stored` there: `location` is its file, and a person builds and runs it.
     """
-    by_hand = f"in the folder of the build: {shlex.join(finding.command)}"
-    command = f"windlass fuzz findings reproduce {solver} {finding.key}\n# or by hand, {by_hand}"
     return "\n".join(
         [
             f"# {code(finding.title)}",
@@ -31,18 +29,29 @@ def render(finding: Finding, solver: str, location: str, *, stored: bool = True)
             *_branches(finding),
             "## Reproduce",
             "",
-            f"The input ({count_of(finding.size, 'byte')}) is stored as `{location}`. With the",
-            f"build of `{finding.found_in[:SHORT]}`{_combination(finding)}:",
-            "",
-            "```sh",
-            command if stored else f"# {by_hand}",
-            "```",
+            *_reproduce(finding, solver, location, stored),
             "",
             *code_block("Input", finding.excerpt),
             *_binary(finding),
             *code_block("Output", finding.output.strip() or "(nothing)"),
         ]
     )
+
+
+def _reproduce(finding: Finding, solver: str, location: str, stored: bool) -> list[str]:
+    """Says where the input is and how to run it."""
+    which = f"`{finding.found_in[:SHORT]}`{_combination(finding)}"
+    size = count_of(finding.size, "byte")
+    by_hand = shlex.join(finding.command)
+    if not stored:
+        where = f"The input ({size}) is `{location}` among the files of the check. Build {which},"
+        how = "copy the input to the folder of the build, and run there:"
+        return [where, how, "", "```sh", by_hand, "```"]
+    command = f"windlass fuzz reproduce {solver} {finding.key}"
+    return [
+        f"The input ({size}) is stored as `{location}`. With the", f"build of {which}:", "",
+        "```sh", command, f"# or by hand, in the folder of the build: {by_hand}", "```",
+    ]  # fmt: skip
 
 
 def _combination(finding: Finding) -> str:
