@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from windlass.fuzzing.findings.sarif import RULES, Place, place_of, sarif
 HERE = Place("src/a.c", 1)
 
 
-def a_message(**fields: object) -> str:
+def a_message(**fields: Any) -> str:
     finding = a_finding(**fields)
     (found,) = sarif([finding], {finding.key: HERE}, set())["runs"][0]["results"]
     return str(found["message"]["text"])
