@@ -61,9 +61,10 @@ def test_the_place_is_a_line_of_the_repository(tmp_path: Path, said: str, place:
         ("sources/src/a.c", "1\n2\n3\n"),
         ("sources/src/empty.c", ""),
         ("sources/.git/config.x", "x\n"),
+        ("sources/changed.c", "x\n"),
         ("outside/secret.c", "x\n"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     (sources / "out").symlink_to(tmp_path / "outside")
-    assert place_of(a_finding(output=said), sources, ["changed.c"]) == place
+    assert place_of(a_finding(output=said), sources, ["deleted.c", "changed.c"]) == place

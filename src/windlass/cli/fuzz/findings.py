@@ -209,8 +209,10 @@ def file_issues(
 ) -> None:
     """File an issue for each open finding that has none, as set in the solver file.
 
-    Also closes the issues of fixed findings, and reopens those of findings that came back.
+    Also closes the issues of fixed findings, and reopens those of findings that came back. Exits
+    with 1 if one could not be filed.
     """
+    refused: list[str] = []
 
     async def plan(context: FuzzContext) -> list[Step]:
         return await _filer(context).plan(FindingStore(context.pipeline), warn)
@@ -220,6 +222,7 @@ def file_issues(
         try:
             return await filer.sync_all(FindingStore(context.pipeline), warn)
         finally:
+            refused.extend(filer.refused)
             await filer.close()
 
     if dry_run:
@@ -228,7 +231,10 @@ def file_issues(
         )
     else:
         settled = run_step(solver, location, step)
-        _print_each(settled, json, lambda f: f"{f.key} {f.issue}", "nothing to file")
+        nothing = "nothing was filed" if refused else "nothing to file"
+        _print_each(settled, json, lambda f: f"{f.key} {f.issue}", nothing)
+    if refused:
+        raise SystemExit(FAILED)
 
 
 def _filer(context: FuzzContext) -> IssueFiler:

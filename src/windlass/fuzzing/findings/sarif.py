@@ -45,13 +45,15 @@ def sarif(findings: Iterable[Finding], places: dict[str, Place], new: set[str]) 
 def place_of(finding: Finding, sources: Path, changed: Sequence[str]) -> Place:
     """Returns the first line in the output that is a line of the repository.
 
-    Without one, it is the first changed file: a result without a place is not shown.
+    Without one, it is the first changed file that is still there: a result without a place is not
+    shown.
     """
     for match in _PLACE.finditer(finding.output):
         file = _file_in(match[1], sources)
         if file is not None:
             return Place(file, min(max(int(match[2]), 1), _lines_of(sources / file)))
-    return Place(changed[0] if changed else ".", 1)
+    there = [name for name in changed if (sources / name).is_file()]
+    return Place([*there, *changed, "."][0], 1)
 
 
 def _file_in(name: str, sources: Path) -> str | None:
