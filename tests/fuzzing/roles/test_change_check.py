@@ -184,6 +184,31 @@ def test_a_change_that_mends_the_build_passes_unless_it_shows_a_bug(tmp_path: Pa
     assert "The base cannot be built: `the production build exited with code 3`. So every" in page
 
 
+COVERAGE = """#!/bin/sh
+mkdir -p build
+if [ "$1" = coverage ]; then flags=--coverage; fi
+cc -g $flags -o build/solver toy.c
+"""
+
+
+def test_without_a_bucket_the_check_finds_the_tests_that_reach_the_change(tmp_path: Path) -> None:
+    """Pull requests of strangers see no bucket, and so no coverage map."""
+    world = World(tmp_path)
+    two = "static int one(void) { return 1; }\nstatic int two(void) { return 2; }\n"
+    calls = '  if (has("ONE")) one();\n  if (has("TWO")) two();'
+    tests = {"tests/a.txt": "ONE", "tests/b.txt": "TWO", "tests/c.txt": "NONE"}
+    world.commit("good", build_sh=COVERAGE, **{"toy.c": program(calls, two), **tests})
+    change(world, **{"toy.c": program(calls, two.replace("return 2", "return 3"))})
+    fuzz = Commands(world, WINDLASS_FUZZ_BUCKET=str(tmp_path / "none"))
+    file = tmp_path / "scripted.yaml"
+    file.write_text(file.read_text().replace("health: {coverage: false}", ""))
+    words = ("check", "scripted", "--head", "change", "--budget", "1s", "--output", "out")
+    assert fuzz.run(*words)[0] == 0
+    result = json.loads((tmp_path / "out/result.json").read_text())
+    assert (result["tests"], result["chosen_by"]) == (1, "1 of 3 reach the changes")
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_detached_head_is_checked_as_ci_checks_it_out(tmp_path: Path) -> None:
     world = World(tmp_path)
     base = world.commit("good")
@@ -202,7 +227,7 @@ def test_github_checks_a_merge_against_what_it_was_merged_into(tmp_path: Path) -
     world.git("checkout", "--quiet", "--detach")
     world.git("merge", "--quiet", "--no-ff", "-X", "ours", "--message", "merge", "change")
     values = {"github.sha": world.git("rev-parse", "HEAD")}
-    assert Commands(world).run("workflows", "scripted", "--bucket", "s3://fuzzing")[0] == 0
+    assert Commands(world).run("workflows", "scripted", "--check")[0] == 0
     text = (tmp_path / ".github/workflows/fuzz-scripted-check.yml").read_text()
     steps = yaml.load(text, Loader=yaml.BaseLoader)["jobs"]["check"]["steps"]
     (given,) = [step["env"] for step in steps if step.get("id") == "check"]
@@ -234,8 +259,13 @@ def test_the_workflow_of_the_check_has_no_secrets_and_quotes_what_strangers_choo
     world = World(tmp_path)
     world.commit("good")
     fuzz = Commands(world)
+    code, _, complained = fuzz.run("workflows", "scripted")
+    assert (code, "--check needs no bucket" in " ".join(complained.split())) == (2, True)
+    assert fuzz.run("workflows", "scripted", "--check")[0] == 0
+    (file,) = (tmp_path / ".github/workflows").iterdir()
+    text = file.read_text()
     assert fuzz.run("workflows", "scripted", "--bucket", "s3://fuzzing")[0] == 0
-    text = (tmp_path / ".github/workflows/fuzz-scripted-check.yml").read_text()
+    assert file.read_text() == text, "as among the files of the whole pipeline"
     assert "secrets." not in text
     read = yaml.load(text, Loader=yaml.BaseLoader)
     assert read["on"] == {"pull_request": {"branches": ["main"]}}

@@ -69,7 +69,7 @@ def check_workflow(
             "check": {
                 "runs-on": solver.role_settings("builder").runs_on,
                 "timeout-minutes": MINUTES
-                + 2 * len(combinations_of(solver)) * solver.build.timeout_ms // 60_000,
+                + (2 * len(combinations_of(solver)) + 1) * solver.build.timeout_ms // 60_000,
                 "steps": steps,
             }
         },

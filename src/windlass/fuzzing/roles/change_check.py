@@ -1,7 +1,8 @@
 """Checks a change before it is merged: fuzzes what it reaches, and refuses it for new bugs.
 
 A bug is new if the change's build shows it and the base's does not. The check reads the corpus
-and the coverage map from the bucket if there is one, and writes nothing there.
+and the coverage map from the bucket if there is one, and writes nothing there. Without a map it
+makes one: pull requests of strangers see no bucket.
 """
 
 import shutil
@@ -41,7 +42,8 @@ from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.builder import Builder, CannotBuild
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
-from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
+from windlass.fuzzing.roles.coverage import CoverageRole
+from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder
 from windlass.fuzzing.roles.fuzzer import Fuzzer
 from windlass.fuzzing.sources.branches import choose
 from windlass.fuzzing.sources.commits import Head
@@ -52,6 +54,7 @@ from windlass.fuzzing.state.state_file import Runtime
 
 Age = Literal["new", "old", "flaky"]
 COMPARED: Final = 100  # inputs of a finding, of which some are compared with the base
+MAPPING: Final = 4  # one in so many parts of the budget is added for mapping tests
 FAILS_TOO: Final = "fails too"
 RESULTS: Final = ("summary.md", "report.sarif", "result.json")
 LARGEST_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
@@ -143,6 +146,8 @@ class ChangeCheck:
             base_why="" if unbuilt is None else unbuilt.why,
         )  # fmt: skip
         if broken is None:
+            if any(map(self._is_code, changed)):
+                await self._map_tests(solver, local, head)
             report = await self._fuzz(solver, local, report)
         else:
             report.why, report.output = f"it does not build: {broken.why}", broken.output
@@ -165,6 +170,20 @@ class ChangeCheck:
             chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
             combinations=fuzzed.combinations,
         )  # fmt: skip
+
+    async def _map_tests(self, solver: Solver, local: Pipeline, head: str) -> None:
+        """Finds out which tests reach which functions, unless that is known; needs no success."""
+        if not solver.health.coverage or await local.bucket.exists(coverage_key(solver.name)):
+            return
+        plain = msgspec.structs.replace(solver, coverage={**solver.coverage, "html": False})
+        role = CoverageRole(
+            plain, local, self.work, self.notify, cores=cores_of(solver),
+            time_ms=self.budget_ms // MAPPING,
+        )  # fmt: skip
+        try:
+            await role.run_once(head)
+        except WindlassError as error:
+            self.notify(f"all tests count, as they cannot be mapped: {error}")
 
     async def _build(self, solver: Solver, local: Pipeline, commit: str) -> CannotBuild | None:
         """Builds a commit unless that was done; returns why if it cannot be built."""
