@@ -307,6 +307,11 @@ def test_a_finding_is_reproduced_and_packed(tmp_path: Path) -> None:
     code, said, _ = fuzz.run("reproduce", "scripted", key)
     assert (code, f"{bad} shows SIGABRT" in said) == (0, True)
     assert fuzz.run("reproduce", "scripted", key, "--commit", fixed[:12])[0] == 1
+    code, said, _ = fuzz.run("reproduce", "scripted", key, "--commit", "HEAD")
+    assert (code, said) == (
+        1,
+        "fine\n\nHEAD does not show SIGABRT: bad limit: it runs the input fine\n",
+    )
     archive = tmp_path / "finding.tar.gz"
     assert fuzz.run("reproduce", "scripted", key, "--archive", str(archive))[0] == 0
     with tarfile.open(archive) as packed:
@@ -314,7 +319,16 @@ def test_a_finding_is_reproduced_and_packed(tmp_path: Path) -> None:
     (top,) = (tmp_path / "sent").iterdir()
     done = subprocess.run([str(top / "run.sh")], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (-6, "bad limit\n"), "it needs nothing else"
-    assert "SIGABRT: bad limit" in (top / "report.md").read_text()
+    page = (top / "report.md").read_text()
+    assert "SIGABRT: bad limit" in page
+    assert "./run.sh --gdb" in page
+    assert "windlass fuzz" not in page, "a colleague has none"
+    assert f"build of {bad};" in (top / "run.sh").read_text()
+    words = ("reproduce", "scripted", key, "--archive", str(archive), "--commit", "HEAD")
+    assert fuzz.run(*words)[0] == 0
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path / "later", filter="data")
+    assert f"build of {fixed};" in (tmp_path / "later" / top.name / "run.sh").read_text()
 
 
 @pytest.mark.skipif(missing_reason("gdb") is not None, reason=missing_reason("gdb") or "")
@@ -331,3 +345,44 @@ def test_a_finding_is_shown_in_the_debugger(
     said, _ = process.communicate(timeout=60)
     assert "SIGABRT" in said
     assert re.search(r"#\d+ .* in stop", said), said
+
+
+OVERFLOW = program(
+    '  if (has("X")) spill(4);',
+    """static void spill(int at) {
+  char *room = malloc(4);
+  room[at] = 1;
+  free(room);
+}""",
+)
+SANITIZED = """
+matrix:
+  sanitizers:
+    - {name: address, env: {FLAGS: '-fsanitize=address', ASAN_OPTIONS: 'quarantine_size_mb=1'},
+       options: {sanitizer: true}}
+"""
+WITH_FLAGS = "#!/bin/sh\nmkdir -p build && cc -g -O0 $FLAGS -o build/solver toy.c\n"
+
+
+@pytest.mark.skipif(missing_reason("gdb") is not None, reason=missing_reason("gdb") or "")
+def test_a_sanitizer_stops_in_the_debugger_with_the_options_of_the_file(tmp_path: Path) -> None:
+    world = World(tmp_path, more=SANITIZED)
+    bad = world.commit("bad", build_sh=WITH_FLAGS, **{"toy.c": OVERFLOW, "tests/x.txt": "X"})
+    run(world.build_and_schedule(bad))
+    (key,) = run(fuzz_until_bug(world, bad)).findings
+    fuzz = Commands(world)
+    said, _ = fuzz.start("reproduce", "scripted", key, "--gdb").communicate(timeout=60)
+    assert re.search(r"#\d+ .* in spill", said), said
+    archive = tmp_path / "finding.tar.gz"
+    assert fuzz.run("reproduce", "scripted", key, "--archive", str(archive))[0] == 0
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path / "sent", filter="data")
+    (script,) = (tmp_path / "sent").rglob("run.sh")
+    assert "export ASAN_OPTIONS=quarantine_size_mb=1\n" in script.read_text()
+    done = subprocess.run([script], capture_output=True, text=True, check=False)
+    assert (done.returncode, "heap-buffer-overflow" in done.stderr) == (1, True)
+    words = [script, "--gdb"]
+    done = subprocess.run(
+        words, input="backtrace\nkill\n", capture_output=True, text=True, check=False
+    )
+    assert re.search(r"#\d+ .* in spill", done.stdout), done.stdout

@@ -271,8 +271,9 @@ def reproduce_finding(
     if json:
         print_json(outcome)
     else:
-        say(outcome["output"].strip())
-        say(f"\n{outcome['commit']} {outcome['said']}")
+        if output := outcome["output"].strip():
+            say(f"{output}\n")
+        say(f"{outcome['commit']} {outcome['said']}")
     if not outcome["shown"]:
         raise SystemExit(FAILED)
 
@@ -331,6 +332,8 @@ def _said(verdict: Verdict, finding: Finding) -> str:
 
 def _blamed(finding: Finding) -> str:
     """Names the commit that introduced a bug, or says that it is one of several."""
+    if finding.undated:
+        return "not known yet"
     if finding.introduced_by is None or finding.last_good is None:
         return "older"
     others = len(finding.suspects) - 1

@@ -2,20 +2,22 @@
 
 import base64
 import shlex
+from typing import Literal
 
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import plain_ending
 from windlass.fuzzing.findings.markdown import code, code_block, count_of
-from windlass.fuzzing.findings.record import Finding, OnBranch
+from windlass.fuzzing.findings.record import OUT_OF_TIME, Finding, OnBranch
 
+Where = Literal["bucket", "check", "archive"]
 SHORT = 12
 ROW = 16  # bytes in a line of a hexdump
 
 
-def render(finding: Finding, solver: str, location: str, *, stored: bool = True) -> str:
+def render(finding: Finding, solver: str, location: str, where: Where = "bucket") -> str:
     """Returns the report; `location` is the key of the input in the bucket.
 
-    One of a check is not `stored` there: `location` is its file, and a person builds and runs it.
+    In the files of a check or in an archive for a colleague, it is the file of the input.
     """
     return "\n".join(
         [
@@ -29,7 +31,7 @@ def render(finding: Finding, solver: str, location: str, *, stored: bool = True)
             *_branches(finding),
             "## Reproduce",
             "",
-            *_reproduce(finding, solver, location, stored),
+            *_reproduce(finding, solver, location, where),
             "",
             *code_block("Input", finding.excerpt),
             *_binary(finding),
@@ -38,15 +40,25 @@ def render(finding: Finding, solver: str, location: str, *, stored: bool = True)
     )
 
 
-def _reproduce(finding: Finding, solver: str, location: str, stored: bool) -> list[str]:
+def _reproduce(finding: Finding, solver: str, location: str, where: Where) -> list[str]:
     """Says where the input is and how to run it."""
     which = f"`{finding.found_in[:SHORT]}`{_combination(finding)}"
     size = count_of(finding.size, "byte")
     by_hand = shlex.join(finding.command)
-    if not stored:
-        where = f"The input ({size}) is `{location}` among the files of the check. Build {which},"
+    if where == "archive":
+        both = f"The input ({size}) is `{location}`, the build of {which} is `build/`."
+        return [
+            both,
+            "",
+            "```sh",
+            "./run.sh        # or, in the debugger:",
+            "./run.sh --gdb",
+            "```",
+        ]
+    if where == "check":
+        there = f"The input ({size}) is `{location}` among the files of the check. Build {which},"
         how = "copy the input to the folder of the build, and run there:"
-        return [where, how, "", "```sh", by_hand, "```"]
+        return [there, how, "", "```sh", by_hand, "```"]
     command = f"windlass fuzz reproduce {solver} {finding.key}"
     return [
         f"The input ({size}) is stored as `{location}`. With the", f"build of {which}:", "",
@@ -117,6 +129,8 @@ def _origin(finding: Finding) -> str:
     if finding.introduced_by is None:
         return "origin unknown: no build is left to test"
     name = finding.introduced_by[:SHORT]
+    if finding.undated:
+        return f"origin not known yet: {OUT_OF_TIME}; {name} has it"
     if finding.last_good is None:
         return f"as old as the oldest build ({name})"
     if len(finding.suspects) > 1:

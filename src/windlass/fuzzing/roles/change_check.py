@@ -371,7 +371,7 @@ def _reports(findings: list[Finding], solver: str, room: int) -> list[str]:
     """Returns the reports of these findings, as many as there is room for."""
     shown: list[str] = []
     for number, finding in enumerate(findings):
-        page = render(finding, solver, f"inputs/{input_name(finding)}", stored=False)
+        page = render(finding, solver, f"inputs/{input_name(finding)}", "check")
         room -= len(page)
         if room < 0:
             left = count_of(len(findings) - number, "more new finding")

@@ -180,6 +180,8 @@ class Mirror:
         HEAD is the repository's own, which may contain what no branch does, as after the
         checkout of a pull request. Of a branch, such a checkout may know only that of its origin.
         """
+        if name.startswith("-"):
+            raise NotFound("commit", name)  # git would take it for an option
         if _HEAD.match(name):
             await self._fetch_one("HEAD", name)
             return await self.require(_HEAD.sub("FETCH_HEAD", name, count=1))
@@ -253,8 +255,8 @@ class Mirror:
 
     async def touches(self, commit: str, extensions: Sequence[str]) -> bool:
         """Returns whether a commit changes code; for a merge, against its first parent."""
-        words = ("log", "-1", "-m", "--first-parent", "--format=", "--name-only", "-z", commit)
-        return touches_code((await _git(self._folder, *words)).split("\0"), extensions)
+        words = ("log", "-1", "-m", "--first-parent", "--format=", "--name-only", commit)
+        return touches_code((await _git(self._folder, *words)).splitlines(), extensions)
 
     async def has(self, commit: str) -> bool:
         """Returns whether the repository has a commit."""
