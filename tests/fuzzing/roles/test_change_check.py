@@ -381,7 +381,7 @@ def test_a_sanitizer_stops_in_the_debugger_with_the_options_of_the_file(tmp_path
     assert "export ASAN_OPTIONS=quarantine_size_mb=1\n" in script.read_text()
     done = subprocess.run([script], capture_output=True, text=True, check=False)
     assert (done.returncode, "heap-buffer-overflow" in done.stderr) == (1, True)
-    words = [script, "--gdb"]
+    words = [str(script), "--gdb"]
     done = subprocess.run(
         words, input="backtrace\nkill\n", capture_output=True, text=True, check=False
     )
