@@ -100,6 +100,14 @@ def test_a_check_that_fails_leaves_no_results_of_another(tmp_path: Path) -> None
     assert [one.name for one in output.iterdir()] == ["mine.txt"]
 
 
+def test_a_full_disk_is_named_without_a_traceback(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    (tmp_path / "fuzz-scripted-check.sh").symlink_to("/dev/full")
+    code, _, complained = Commands(world).run("workflows", "scripted", "--plain")
+    assert (code, complained) == (5, "windlass: cannot write: No space left on device\n")
+
+
 def test_a_long_summary_ends_with_a_whole_report() -> None:
     found = [a_finding(f"{n:016}", output=f"{n}\n" * 8_000) for n in range(9)]
     checked = [
@@ -240,15 +248,16 @@ def test_github_checks_a_merge_against_what_it_was_merged_into(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--head", "no-such-branch"), "no-such-branch"),
-        (("--head=--upload-pack=touch hacked",), "a commit or a branch"),
-        (("--head", "main"), "a commit after the base"),
+        (("--budget", "1s", "--head", "no-such-branch"), "no-such-branch"),
+        (("--budget", "1s", "--head=--upload-pack=touch hacked"), "a commit or a branch"),
+        (("--budget", "1s", "--head", "main"), "a commit after the base"),
+        (("--budget", "0s"), "expected budget to be more than 0"),
     ],
 )
 def test_what_cannot_be_checked_is_named(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     world = World(tmp_path)
     world.commit("good")
-    code, _, complained = Commands(world).run("check", "scripted", "--budget", "1s", *words)
+    code, _, complained = Commands(world).run("check", "scripted", *words)
     assert (code != 0, said in " ".join(complained.split())) == (True, True), complained
     assert not list(tmp_path.rglob("hacked"))
 

@@ -15,12 +15,11 @@ from windlass.cli.fuzz.app import (
     warn,
 )
 from windlass.cli.fuzz.progress import Progress
-from windlass.cli.fuzz.roles import stop_on_sigterm
+from windlass.cli.fuzz.roles import parse_budget_ms, stop_on_sigterm
 from windlass.cli.options.flags import Json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import WindlassError
-from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.config.solver_file import Solver, load_named
@@ -84,7 +83,7 @@ async def _check(
     with workspace(location.work_root(), solver.name, "check") as folder, progress.live():
         checking = ChangeCheck(
             solver, runtime, holder_name(), folder, output, stored, progress.notify,
-            progress.fuzzing_progress, parse_duration_ms(budget, "budget"),
+            progress.fuzzing_progress, parse_budget_ms(budget),
         )  # fmt: skip
         return await stop_on_sigterm(checking.run_once(base, head))
 
