@@ -4,6 +4,7 @@ This module must stay light: it answers `windlass --version` alone and loads eve
 command line library included, when a command needs it.
 """
 
+import errno
 import io
 import os
 import sys
@@ -73,7 +74,7 @@ def run_command(words: Sequence[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         from windlass.cli.output.errors import fail_on_file
 

@@ -105,6 +105,20 @@ def test_a_test_without_coverage_is_reported_and_the_others_are_mapped(tmp_path:
     )  # fmt: skip
 
 
+def test_no_test_starts_after_the_deadline(tmp_path: Path) -> None:
+    said: list[int] = []
+    clock = RealClock()
+    build = CoverageBuild(tmp_path, tmp_path, "s")
+    mapper = Mapper(
+        build, tmp_path / "m", clock, Limits(60_000), lambda done, _: said.append(done),
+        deadline_ms=clock.now_ms() + 3_600_000,
+    )  # fmt: skip
+    run(mapper.run_all(COMMIT, [MappedTest("t", ["true"])], 1))
+    mapper.deadline_ms = clock.now_ms()
+    run(mapper.run_all(COMMIT, [MappedTest("t", ["true"])], 1))
+    assert said == [1]
+
+
 def a_map(**functions: set[str]) -> CoverageMap:
     """Returns a map of functions in a.cpp, ten lines each, in the given order."""
     places = enumerate(functions.items())

@@ -161,6 +161,6 @@ def test_a_commit_goes_the_whole_way_to_a_bisected_finding(
     page = run(bucket.get(f"solvers/scripted/findings/{key}/report.md"))
     assert page is not None
     assert f"introduced by {bad[:12]}" in page.body.decode()
-    assert f"windlass fuzz findings reproduce scripted {key}" in page.body.decode()
+    assert f"windlass fuzz reproduce scripted {key}" in page.body.decode()
     counts = {entry.hash: entry.fuzz_count for entry in run(world.pipeline.schedule.read())}
     assert counts == {good: 0, bad: 0, later: 1}

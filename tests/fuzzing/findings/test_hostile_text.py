@@ -82,6 +82,15 @@ def test_a_binary_input_is_shown_and_can_be_restored_from_the_report(data: bytes
     assert bytes.fromhex("".join(rows)) == data
 
 
+def test_what_cannot_be_seen_is_escaped_in_output() -> None:
+    """GitLab refuses a description with a NUL, and a terminal acts on the rest."""
+    output = "a\x00b \x1b]0;c\x07 \u202ed\te\r\nf\rg\n"
+    page = render(a_finding(output=output, excerpt="\u200bx"), "toy", "where")
+    assert "\n```\na\\x00b \\x1b]0;c\\x07 \\u202ed\te\nf\\rg\n```\n" in page
+    assert "\n\\u200bx\n" in page
+    assert all(letter.isprintable() or letter in "\n\t" for letter in page)
+
+
 def test_no_output_can_pass_for_the_mark_of_another_finding() -> None:
     finding = a_finding(
         key="o" * 16, title=FORGED, output=FORGED, excerpt=FORGED, introduced_subject=FORGED

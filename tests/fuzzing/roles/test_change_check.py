@@ -13,10 +13,14 @@ import yaml
 from tests.fuzzing.histories.planted import program
 from tests.fuzzing.roles.test_fuzzer import fuzz_until_bug
 from tests.fuzzing.roles.test_run_health import REFUSES
+from tests.fuzzing.support.actions_runner import filled
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, BUILD, FINE, World
+from tests.fuzzing.trackers.servers import a_finding
 from tests.support.debian import missing_reason
 from tests.support.running import run
+from windlass.fuzzing.findings.sarif import Place
+from windlass.fuzzing.roles.change_check import CheckedFinding, CheckReport, summary_page
 
 OLD = "#!/bin/sh\ngrep -q 'other 3' $1 && { echo 'failed: old' >&2; kill -ABRT $$; }\nexit 0\n"
 BOTH = OLD.replace("exit 0", BROKEN.partition("\n")[2])
@@ -51,7 +55,8 @@ def test_a_change_with_a_new_bug_is_refused(tmp_path: Path) -> None:
     assert b"limit 0" in (output / finding["input"]).read_bytes()
     page = (output / "summary.md").read_text()
     assert "it introduces a bug" in page
-    assert "findings reproduce" not in page, "the bucket does not have it"
+    assert "windlass fuzz reproduce" not in page, "the bucket does not have it"
+    assert f"run there:\n\n```sh\n./build/solver {Path(finding['input']).name}\n```" in page
     sarif = json.loads((output / "report.sarif").read_text())
     (result,) = sarif["runs"][0]["results"]
     assert (result["level"], result["ruleId"]) == ("error", "crash")
@@ -67,6 +72,56 @@ def test_a_bug_of_the_base_is_not_the_changes_fault(tmp_path: Path) -> None:
     code, result = check(world, "--head", "change")
     assert (code, result["outcome"]) == (0, "passed")
     assert [one["age"] for one in result["findings"]] == ["old"]
+
+
+def test_a_base_that_fails_in_another_way_is_quoted(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("old", solver_sh=OLD)
+    worse = OLD.replace("failed: old", "invalid <b>free</b>")
+    change(world, solver_sh=worse, **{"src.c": "int x;\n"})
+    code, result = check(world, "--head", "change")
+    (finding,) = result["findings"]
+    assert (code, finding["age"], finding["base"]) == (0, "old", "fails too")
+    assert finding["base_title"] == "SIGABRT: failed: old"
+    page = (tmp_path / "out/summary.md").read_text()
+    assert "| fails too, as `SIGABRT: failed: old` |" in page
+
+
+def test_a_check_that_fails_leaves_no_results_of_another(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    output = tmp_path / "out"
+    output.mkdir()
+    left = ("summary.md", "report.sarif", "result.json")
+    for name in (*left, "mine.txt"):
+        (output / name).write_text("of another check")
+    words = ("check", "scripted", "--head", "nowhere", "--output", str(output))
+    assert Commands(world).run(*words)[0] != 0
+    assert [one.name for one in output.iterdir()] == ["mine.txt"]
+
+
+def test_a_full_disk_is_named_without_a_traceback(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    (tmp_path / "fuzz-scripted-check.sh").symlink_to("/dev/full")
+    code, _, complained = Commands(world).run("workflows", "scripted", "--plain")
+    assert (code, complained) == (5, "windlass: cannot write: No space left on device\n")
+
+
+def test_a_long_summary_ends_with_a_whole_report() -> None:
+    found = [a_finding(f"{n:016}", output=f"{n}\n" * 8_000) for n in range(9)]
+    checked = [
+        CheckedFinding(key=one.key, title=one.title, kind=one.kind, age="new", base="runs it fine",
+                       input="inputs/x", size=one.size)
+        for one in found
+    ]  # fmt: skip
+    report = CheckReport(outcome="refused", base="b" * 40, head="c" * 40, findings=checked)
+    places = {one.key: Place("a.c", 1) for one in found}
+    page = summary_page(report, found, places, "toy")
+    assert len(page) < 60_100
+    assert page.count("```") % 2 == 0
+    assert page.count("| new | crash |") == 9
+    assert page.endswith("There is no room here for the reports of 6 more new findings.\n")
 
 
 def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: Path) -> None:
@@ -137,6 +192,31 @@ def test_a_change_that_mends_the_build_passes_unless_it_shows_a_bug(tmp_path: Pa
     assert "The base cannot be built: `the production build exited with code 3`. So every" in page
 
 
+COVERAGE = """#!/bin/sh
+mkdir -p build
+if [ "$1" = coverage ]; then flags=--coverage; fi
+cc -g $flags -o build/solver toy.c
+"""
+
+
+def test_without_a_bucket_the_check_finds_the_tests_that_reach_the_change(tmp_path: Path) -> None:
+    """Pull requests of strangers see no bucket, and so no coverage map."""
+    world = World(tmp_path)
+    two = "static int one(void) { return 1; }\nstatic int two(void) { return 2; }\n"
+    calls = '  if (has("ONE")) one();\n  if (has("TWO")) two();'
+    tests = {"tests/a.txt": "ONE", "tests/b.txt": "TWO", "tests/c.txt": "NONE"}
+    world.commit("good", build_sh=COVERAGE, **{"toy.c": program(calls, two), **tests})
+    change(world, **{"toy.c": program(calls, two.replace("return 2", "return 3"))})
+    fuzz = Commands(world, WINDLASS_FUZZ_BUCKET=str(tmp_path / "none"))
+    file = tmp_path / "scripted.yaml"
+    file.write_text(file.read_text().replace("health: {coverage: false}", ""))
+    words = ("check", "scripted", "--head", "change", "--budget", "1s", "--output", "out")
+    assert fuzz.run(*words)[0] == 0
+    result = json.loads((tmp_path / "out/result.json").read_text())
+    assert (result["tests"], result["chosen_by"]) == (1, "1 of 3 reach the changes")
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_detached_head_is_checked_as_ci_checks_it_out(tmp_path: Path) -> None:
     world = World(tmp_path)
     base = world.commit("good")
@@ -146,18 +226,38 @@ def test_a_detached_head_is_checked_as_ci_checks_it_out(tmp_path: Path) -> None:
     assert (code, result["base"], result["head"]) == (1, base, head)
 
 
+def test_github_checks_a_merge_against_what_it_was_merged_into(tmp_path: Path) -> None:
+    """The branch got a bug after the change left it: the change is not blamed for that."""
+    world = World(tmp_path)
+    world.commit("good")
+    change(world, **{"notes.c": "x"})
+    base = world.commit("old", solver_sh=OLD)
+    world.git("checkout", "--quiet", "--detach")
+    world.git("merge", "--quiet", "--no-ff", "-X", "ours", "--message", "merge", "change")
+    values = {"github.sha": world.git("rev-parse", "HEAD")}
+    assert Commands(world).run("workflows", "scripted", "--check")[0] == 0
+    text = (tmp_path / ".github/workflows/fuzz-scripted-check.yml").read_text()
+    steps = yaml.load(text, Loader=yaml.BaseLoader)["jobs"]["check"]["steps"]
+    (given,) = [step["env"] for step in steps if step.get("id") == "check"]
+    commits = {name: filled(value, values) for name, value in given.items()}
+    code, result = check(world, "--base", commits["BASE"], "--head", commits["HEAD"])
+    assert (code, result["base"], result["head"]) == (0, base, values["github.sha"])
+    assert [one["age"] for one in result["findings"]] == ["old"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--head", "no-such-branch"), "no-such-branch"),
-        (("--head=--upload-pack=touch hacked",), "a commit or a branch"),
-        (("--head", "main"), "a commit after the base"),
+        (("--budget", "1s", "--head", "no-such-branch"), "no-such-branch"),
+        (("--budget", "1s", "--head=--upload-pack=touch hacked"), "a commit or a branch"),
+        (("--budget", "1s", "--head", "main"), "a commit after the base"),
+        (("--budget", "0s"), "expected budget to be more than 0"),
     ],
 )
 def test_what_cannot_be_checked_is_named(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     world = World(tmp_path)
     world.commit("good")
-    code, _, complained = Commands(world).run("check", "scripted", "--budget", "1s", *words)
+    code, _, complained = Commands(world).run("check", "scripted", *words)
     assert (code != 0, said in " ".join(complained.split())) == (True, True), complained
     assert not list(tmp_path.rglob("hacked"))
 
@@ -168,8 +268,13 @@ def test_the_workflow_of_the_check_has_no_secrets_and_quotes_what_strangers_choo
     world = World(tmp_path)
     world.commit("good")
     fuzz = Commands(world)
+    code, _, complained = fuzz.run("workflows", "scripted")
+    assert (code, "--check needs no bucket" in " ".join(complained.split())) == (2, True)
+    assert fuzz.run("workflows", "scripted", "--check")[0] == 0
+    (file,) = (tmp_path / ".github/workflows").iterdir()
+    text = file.read_text()
     assert fuzz.run("workflows", "scripted", "--bucket", "s3://fuzzing")[0] == 0
-    text = (tmp_path / ".github/workflows/fuzz-scripted-check.yml").read_text()
+    assert file.read_text() == text, "as among the files of the whole pipeline"
     assert "secrets." not in text
     read = yaml.load(text, Loader=yaml.BaseLoader)
     assert read["on"] == {"pull_request": {"branches": ["main"]}}
@@ -211,6 +316,11 @@ def test_a_finding_is_reproduced_and_packed(tmp_path: Path) -> None:
     code, said, _ = fuzz.run("reproduce", "scripted", key)
     assert (code, f"{bad} shows SIGABRT" in said) == (0, True)
     assert fuzz.run("reproduce", "scripted", key, "--commit", fixed[:12])[0] == 1
+    code, said, _ = fuzz.run("reproduce", "scripted", key, "--commit", "HEAD")
+    assert (code, said) == (
+        1,
+        "fine\n\nHEAD does not show SIGABRT: bad limit: it runs the input fine\n",
+    )
     archive = tmp_path / "finding.tar.gz"
     assert fuzz.run("reproduce", "scripted", key, "--archive", str(archive))[0] == 0
     with tarfile.open(archive) as packed:
@@ -218,7 +328,16 @@ def test_a_finding_is_reproduced_and_packed(tmp_path: Path) -> None:
     (top,) = (tmp_path / "sent").iterdir()
     done = subprocess.run([str(top / "run.sh")], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (-6, "bad limit\n"), "it needs nothing else"
-    assert "SIGABRT: bad limit" in (top / "report.md").read_text()
+    page = (top / "report.md").read_text()
+    assert "SIGABRT: bad limit" in page
+    assert "./run.sh --gdb" in page
+    assert "windlass fuzz" not in page, "a colleague has none"
+    assert f"build of {bad};" in (top / "run.sh").read_text()
+    words = ("reproduce", "scripted", key, "--archive", str(archive), "--commit", "HEAD")
+    assert fuzz.run(*words)[0] == 0
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path / "later", filter="data")
+    assert f"build of {fixed};" in (tmp_path / "later" / top.name / "run.sh").read_text()
 
 
 @pytest.mark.skipif(missing_reason("gdb") is not None, reason=missing_reason("gdb") or "")
@@ -235,3 +354,44 @@ def test_a_finding_is_shown_in_the_debugger(
     said, _ = process.communicate(timeout=60)
     assert "SIGABRT" in said
     assert re.search(r"#\d+ .* in stop", said), said
+
+
+OVERFLOW = program(
+    '  if (has("X")) spill(4);',
+    """static void spill(int at) {
+  char *room = malloc(4);
+  room[at] = 1;
+  free(room);
+}""",
+)
+SANITIZED = """
+matrix:
+  sanitizers:
+    - {name: address, env: {FLAGS: '-fsanitize=address', ASAN_OPTIONS: 'quarantine_size_mb=1'},
+       options: {sanitizer: true}}
+"""
+WITH_FLAGS = "#!/bin/sh\nmkdir -p build && cc -g -O0 $FLAGS -o build/solver toy.c\n"
+
+
+@pytest.mark.skipif(missing_reason("gdb") is not None, reason=missing_reason("gdb") or "")
+def test_a_sanitizer_stops_in_the_debugger_with_the_options_of_the_file(tmp_path: Path) -> None:
+    world = World(tmp_path, more=SANITIZED)
+    bad = world.commit("bad", build_sh=WITH_FLAGS, **{"toy.c": OVERFLOW, "tests/x.txt": "X"})
+    run(world.build_and_schedule(bad))
+    (key,) = run(fuzz_until_bug(world, bad)).findings
+    fuzz = Commands(world)
+    said, _ = fuzz.start("reproduce", "scripted", key, "--gdb").communicate(timeout=60)
+    assert re.search(r"#\d+ .* in spill", said), said
+    archive = tmp_path / "finding.tar.gz"
+    assert fuzz.run("reproduce", "scripted", key, "--archive", str(archive))[0] == 0
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path / "sent", filter="data")
+    (script,) = (tmp_path / "sent").rglob("run.sh")
+    assert "export ASAN_OPTIONS=quarantine_size_mb=1\n" in script.read_text()
+    done = subprocess.run([script], capture_output=True, text=True, check=False)
+    assert (done.returncode, "heap-buffer-overflow" in done.stderr) == (1, True)
+    words = [str(script), "--gdb"]
+    done = subprocess.run(
+        words, input="backtrace\nkill\n", capture_output=True, text=True, check=False
+    )
+    assert re.search(r"#\d+ .* in spill", done.stdout), done.stdout

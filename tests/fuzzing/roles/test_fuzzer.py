@@ -59,7 +59,7 @@ def test_a_bug_is_found_reported_and_counted(tmp_path: Path) -> None:
     assert finding.size <= len("limit 0")
     page = run(world.bucket.get(f"solvers/scripted/findings/{finding.key}/report.md"))
     assert page is not None
-    assert f"windlass fuzz findings reproduce scripted {finding.key}" in page.body.decode()
+    assert f"windlass fuzz reproduce scripted {finding.key}" in page.body.decode()
     assert bad in page.body.decode()
     assert not run(world.pipeline.leases.read()).fuzz
 

@@ -87,7 +87,7 @@ class Runner:
             if self._step(step, env, values) != 0:
                 return "failure"
         for wanted, template in job.get("outputs", {}).items():
-            values[f"needs.{name}.outputs.{wanted}"] = _filled(template, values)
+            values[f"needs.{name}.outputs.{wanted}"] = filled(template, values)
         return "success"
 
     def _step(self, step: Any, env: Any, values: dict[str, str]) -> int:
@@ -100,7 +100,7 @@ class Runner:
         output.write_text("")
         script.write_text(step["run"])  # as it is: what is in `${{ }}` there would be code
         assert "${{" not in step["run"]
-        given = {n: _filled(v, values) for n, v in (env | step.get("env", {})).items()}
+        given = {n: filled(v, values) for n, v in (env | step.get("env", {})).items()}
         done = subprocess.run(
             ["bash", "-e", script], cwd=workspace, timeout=LONGEST_S, check=False,
             env=self._machine | given | {"GITHUB_OUTPUT": str(output)},
@@ -118,7 +118,8 @@ class Runner:
         )  # fmt: skip
 
 
-def _filled(text: str, values: dict[str, str]) -> str:
+def filled(text: str, values: dict[str, str]) -> str:
+    """Replaces the expressions of a text by their values."""
     return EXPRESSION.sub(lambda found: values[found[1]], text)
 
 

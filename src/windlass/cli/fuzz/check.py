@@ -15,12 +15,11 @@ from windlass.cli.fuzz.app import (
     warn,
 )
 from windlass.cli.fuzz.progress import Progress
-from windlass.cli.fuzz.roles import stop_on_sigterm
+from windlass.cli.fuzz.roles import parse_budget_ms, stop_on_sigterm
 from windlass.cli.options.flags import Json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import WindlassError
-from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.config.solver_file import Solver, load_named
@@ -84,7 +83,7 @@ async def _check(
     with workspace(location.work_root(), solver.name, "check") as folder, progress.live():
         checking = ChangeCheck(
             solver, runtime, holder_name(), folder, output, stored, progress.notify,
-            progress.fuzzing_progress, parse_duration_ms(budget, "budget"),
+            progress.fuzzing_progress, parse_budget_ms(budget),
         )  # fmt: skip
         return await stop_on_sigterm(checking.run_once(base, head))
 
@@ -108,7 +107,8 @@ def _say(report: CheckReport, output: Path) -> None:
     if report.base_why:
         say(f"  the base cannot be built, so every bug counts as new: {report.base_why}")
     for one in report.findings:
-        say(f"  {one.age}: {one.title} ({count_of(one.size, 'byte')}; the base {one.base})")
+        base = one.base + (f", as {one.base_title}" if one.base_title else "")
+        say(f"  {one.age}: {one.title} ({count_of(one.size, 'byte')}; the base {base})")
         say(f"    {output / one.input}")
     said = {
         "passed": "passed: no new bug was found",
@@ -117,5 +117,6 @@ def _say(report: CheckReport, output: Path) -> None:
     }
     say(said[report.outcome])
     for line in report.output.splitlines():
-        say(f"  | {line}")  # A line of its own could be a command to the runner of a CI.
+        # A line of its own, or this mark anywhere, could be a command to the runner of a CI.
+        say(f"  | {line.replace('##[', '## [')}")
     say(f"  summary: {output / 'summary.md'}, SARIF: {output / 'report.sarif'}")

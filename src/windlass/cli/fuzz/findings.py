@@ -209,8 +209,10 @@ def file_issues(
 ) -> None:
     """File an issue for each open finding that has none, as set in the solver file.
 
-    Also closes the issues of fixed findings, and reopens those of findings that came back.
+    Also closes the issues of fixed findings, and reopens those of findings that came back. Exits
+    with 1 if one could not be filed.
     """
+    refused: list[str] = []
 
     async def plan(context: FuzzContext) -> list[Step]:
         return await _filer(context).plan(FindingStore(context.pipeline), warn)
@@ -220,6 +222,7 @@ def file_issues(
         try:
             return await filer.sync_all(FindingStore(context.pipeline), warn)
         finally:
+            refused.extend(filer.refused)
             await filer.close()
 
     if dry_run:
@@ -228,7 +231,10 @@ def file_issues(
         )
     else:
         settled = run_step(solver, location, step)
-        _print_each(settled, json, lambda f: f"{f.key} {f.issue}", "nothing to file")
+        nothing = "nothing was filed" if refused else "nothing to file"
+        _print_each(settled, json, lambda f: f"{f.key} {f.issue}", nothing)
+    if refused:
+        raise SystemExit(FAILED)
 
 
 def _filer(context: FuzzContext) -> IssueFiler:
@@ -265,8 +271,9 @@ def reproduce_finding(
     if json:
         print_json(outcome)
     else:
-        say(outcome["output"].strip())
-        say(f"\n{outcome['commit']} {outcome['said']}")
+        if output := outcome["output"].strip():
+            say(f"{output}\n")
+        say(f"{outcome['commit']} {outcome['said']}")
     if not outcome["shown"]:
         raise SystemExit(FAILED)
 
@@ -325,7 +332,7 @@ def _said(verdict: Verdict, finding: Finding) -> str:
 
 def _blamed(finding: Finding) -> str:
     """Names the commit that introduced a bug, or says that it is one of several."""
-    if finding.last_good is None and finding.origins and finding.origins[-1].cut_short:
+    if finding.undated:
         return "not known yet"
     if finding.introduced_by is None or finding.last_good is None:
         return "older"

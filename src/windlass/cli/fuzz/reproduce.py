@@ -1,8 +1,10 @@
 """`windlass fuzz reproduce`: fetches the build and the input of a finding and runs them."""
 
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -18,10 +20,10 @@ from windlass.cli.fuzz.app import (
 )
 from windlass.cli.fuzz.findings import FindingKey, reproduce_finding
 from windlass.cli.options.flags import Flag, Json
-from windlass.cli.output.text import say
+from windlass.cli.output.text import say, warn
 from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.errors import InvalidSetting
-from windlass.fuzzing.findings.bundle import pack_finding
+from windlass.fuzzing.findings.bundle import debugging_environment, pack_finding
 from windlass.fuzzing.findings.evidence import inputs_of
 from windlass.fuzzing.findings.report import input_name
 from windlass.fuzzing.findings.store import FindingStore
@@ -70,6 +72,7 @@ def _with_files(
         with workspace(context.work, context.solver.name, "findings") as folder:
             role = Fuzzer(context.solver, context.pipeline, folder)
             build = await role.fetch_build(commit or found.found_in, found.combination)
+            env = role.environment(found.combination)
             inputs: dict[str, Path] = {}
             for number, one in enumerate(sorted(inputs_of(found), key=lambda i: i.size)):
                 name = input_name(found) if one.name == found.input else f"{number}-{one.name}"
@@ -80,16 +83,19 @@ def _with_files(
             if input_name(found) not in inputs:
                 raise NotFound("input of finding", key)
             if archive is not None:
-                pack_finding(found, context.solver.name, build.folder, inputs, archive)
+                name, built = context.solver.name, build.metadata.commit
+                pack_finding(found, name, build.folder, inputs, archive, built, env)
                 say(f"wrote {archive}; its run.sh runs the input")
             if gdb:
                 shutil.copyfile(inputs[input_name(found)], build.folder / input_name(found))
-                _debug(found.command, build.folder)
+                if found.kind == "leak":
+                    warn("leaks cannot be looked for in a debugger")
+                _debug(found.command, build.folder, {**os.environ, **env})
 
     run_step(solver, location, step, reading=True)
 
 
-def _debug(command: list[str], folder: Path) -> None:
+def _debug(command: list[str], folder: Path, env: Mapping[str, str]) -> None:
     """Runs a command in gdb: for a person at a terminal, or else until the crash."""
     program = shutil.which("gdb")
     if program is None:
@@ -97,4 +103,5 @@ def _debug(command: list[str], folder: Path) -> None:
     words = [program, "--quiet", "-ex", "run"]
     if not sys.stdin.isatty():
         words += ["--batch", "-ex", "backtrace"]
-    subprocess.run([*words, "--args", *command], cwd=folder, check=False)
+    words += ["--args", *command]
+    subprocess.run(words, cwd=folder, check=False, env=debugging_environment(env))

@@ -32,7 +32,7 @@ from windlass.cli.fuzz.report_output import (
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
-from windlass.domain.values.errors import Conflict
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.layout import KINDS, Kind
 from windlass.fuzzing.coverage.html import INDEX
@@ -155,7 +155,7 @@ def fuzz_next(
         notify = Progress(context.pipeline.runtime.clock, json).notify
         with workspace(context.work, context.solver.name, "fuzzer") as folder:
             planner = Planner(context.solver, context.pipeline, folder, notify)
-            return await stop_on_sigterm(planner.fuzz(commit, _budget_ms(budget)))
+            return await stop_on_sigterm(planner.fuzz(commit, parse_budget_ms(budget)))
 
     if dry_run:
         _print_plan(run_step(solver, location, plan, dry_run=True), say_fuzz_plan, json)
@@ -285,7 +285,7 @@ def run_all(
     async def step(context: FuzzContext) -> list[FuzzReport]:
         progress = Progress(context.pipeline.runtime.clock, json)
         everything = run_everything(
-            context, progress, rounds, _budget_ms(budget), until_bug, fuzzed
+            context, progress, rounds, parse_budget_ms(budget), until_bug, fuzzed
         )
         return await stop_on_sigterm(everything, RELEASED)
 
@@ -326,16 +326,21 @@ async def _fuzz(
     with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
         role = Fuzzer(
             context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
-            until_bug=until_bug, budget_ms=_budget_ms(budget),
+            until_bug=until_bug, budget_ms=parse_budget_ms(budget),
         )  # fmt: skip
         if counted:
             return await stop_on_sigterm(role.run_once(commit), RELEASED)
         return await stop_on_sigterm(role.campaign(await role.resolve_built(commit or "")))
 
 
-def _budget_ms(budget: str | None) -> int:
-    """Returns 0 for the solver's own budget."""
-    return 0 if budget is None else parse_duration_ms(budget, "budget")
+def parse_budget_ms(budget: str | None) -> int:
+    """Returns the milliseconds of a budget, and 0 for the solver's own."""
+    if budget is None:
+        return 0
+    given = parse_duration_ms(budget, "budget")
+    if given == 0:
+        raise InvalidInput("budget", "more than 0", budget)
+    return given
 
 
 def _print_plan(plan: T, tell: Callable[[T], None], json: bool) -> None:

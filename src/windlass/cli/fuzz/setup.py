@@ -20,7 +20,7 @@ from windlass.cli.output.text import print_json, say
 from windlass.fuzzing.buckets.expiry import DAYS, set_expiry_rule
 from windlass.fuzzing.buckets.layout import builds_prefix
 from windlass.fuzzing.config.fleet_schedules import WorkerCommand, schedules_of
-from windlass.fuzzing.config.github_workflows import plain_check, workflows_of
+from windlass.fuzzing.config.github_workflows import check_file, plain_check, workflows_of
 from windlass.fuzzing.config.solver_file import find_solver, load_named
 from windlass.fuzzing.engines.engine import check_engines
 from windlass.fuzzing.errors import InvalidSetting
@@ -113,6 +113,7 @@ def workflows(
     /,
     *,
     output: Path | None = None,
+    check: Flag = False,
     plain: Flag = False,
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
@@ -124,8 +125,10 @@ def workflows(
     output
         The folder to write to; existing files are replaced. Default: .github/workflows, with
         --plain this folder.
+    check
+        Write only the workflow that checks pull requests; it needs no bucket.
     plain
-        Write a shell script that checks changes, for other CI.
+        Write only a shell script that checks changes, for other CI; it needs no bucket.
     """
     file = find_solver(solver)
     if file.is_absolute() or ".." in file.parts:
@@ -135,6 +138,8 @@ def workflows(
     path = shlex.quote(file.as_posix())
     if plain:
         made = plain_check(described, path)
+    elif check:
+        made = check_file(described, path)
     else:
         made = workflows_of(described, location.bucket_of(described), path)
     output = output or Path("." if plain else ".github/workflows")

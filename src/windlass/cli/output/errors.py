@@ -26,8 +26,9 @@ def fail(error: WindlassError) -> NoReturn:
 
 
 def fail_on_file(error: OSError) -> NoReturn:
-    """Prints which file could not be used, and why, and exits."""
-    warn(f"windlass: cannot use {os.fsdecode(error.filename)}: {error.strerror}", RED)
+    """Prints which file could not be used, if that is known, and why, and exits."""
+    named = f"cannot use {os.fsdecode(error.filename)}" if error.filename else "cannot write"
+    warn(f"windlass: {named}: {error.strerror}", RED)
     raise SystemExit(REFUSED)
 
 

@@ -31,10 +31,9 @@ def check_workflow(
 ) -> str:
     """Returns the workflow file. It has no secrets: pull requests of strangers run it too."""
     result = "${{ always() && steps.check.outcome != 'skipped' }}"
-    commits = {
-        "BASE": "${{ github.event.pull_request.base.sha }}",
-        "HEAD": "${{ github.sha }}",
-    }
+    # GitHub checks out the change merged into its branch. The first parent is what it was merged
+    # into; the event may still name an older commit, and then the change is blamed for others.
+    commits = {"BASE": "${{ github.sha }}^1", "HEAD": "${{ github.sha }}"}
     command = (
         f'windlass fuzz check {path} --base "$BASE" --head "$HEAD" --budget {BUDGET} '
         f"--output {OUTPUT}"
@@ -70,7 +69,7 @@ def check_workflow(
             "check": {
                 "runs-on": solver.role_settings("builder").runs_on,
                 "timeout-minutes": MINUTES
-                + 2 * len(combinations_of(solver)) * solver.build.timeout_ms // 60_000,
+                + (2 * len(combinations_of(solver)) + 1) * solver.build.timeout_ms // 60_000,
                 "steps": steps,
             }
         },

@@ -27,11 +27,16 @@ TAKE_OUTPUTS: Final = "steps.take.outputs"
 def workflows_of(solver: Solver, bucket: str, path: str) -> dict[str, str]:
     """Returns file names and contents; `path` is the solver file's path in the repository."""
     if not bucket.startswith("s3://"):
-        expected = "s3://BUCKET/PREFIX, which GitHub's runners can reach"
+        expected = "s3://BUCKET/PREFIX, which GitHub's runners can reach (--check needs no bucket)"
         raise InvalidInput("bucket", expected, bucket)
     writer = _Writer(solver, bucket, path)
     files = {f"fuzz-{solver.name}-{role}.yml": writer.file(role) for role in ROLES}
-    return files | {f"fuzz-{solver.name}-check.yml": writer.check()}
+    return files | check_file(solver, path)
+
+
+def check_file(solver: Solver, path: str) -> dict[str, str]:
+    """Returns the name and content of the workflow that checks pull requests; needs no bucket."""
+    return {f"fuzz-{solver.name}-check.yml": _Writer(solver, "", path).check()}
 
 
 def plain_check(solver: Solver, path: str) -> dict[str, str]:

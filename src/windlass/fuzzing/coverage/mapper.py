@@ -27,7 +27,7 @@ class MappedTest:
 class Mapper:
     """Runs tests under one build; `on_test_done` gets the number done and any error.
 
-    `crashed` lists the tests that a signal ended.
+    No test starts after `deadline_ms`. `crashed` lists the tests that a signal ended.
     """
 
     build: CoverageBuild
@@ -35,6 +35,7 @@ class Mapper:
     clock: Clock
     limits: Limits
     on_test_done: Callable[[int, str], None] = lambda *_: None
+    deadline_ms: int | None = None
     crashed: list[str] = field(default_factory=list)
 
     async def run_all(self, commit: str, tests: Sequence[MappedTest], cores: int) -> CoverageMap:
@@ -45,7 +46,7 @@ class Mapper:
 
         async def work() -> None:
             nonlocal done
-            while waiting:
+            while waiting and not self._late():
                 number, test = waiting.pop(0)
                 trouble = ""
                 try:
@@ -58,6 +59,9 @@ class Mapper:
 
         await asyncio.gather(*(work() for _ in range(max(cores, 1))))
         return CoverageMap(commit, {f: frozenset(names) for f, names in reached.items()})
+
+    def _late(self) -> bool:
+        return self.deadline_ms is not None and self.clock.now_ms() >= self.deadline_ms
 
     async def _reached(self, number: int, test: MappedTest) -> set[Function]:
         folder = self.scratch / f"test-{number}"

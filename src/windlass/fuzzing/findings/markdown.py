@@ -7,9 +7,10 @@ links, images, HTML, mentions of people, or the hidden marks by which we find ou
 import re
 from typing import Final
 
-_UNSEEN: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+"
-)  # controls, and characters that hide or reorder text
+_HIDDEN: Final = "\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+# Controls, and characters that hide or reorder text. Some trackers refuse text with the former.
+_UNSEEN: Final = re.compile(f"[\x00-\x1f{_HIDDEN}]+")
+_UNSEEN_IN_BLOCK: Final = re.compile(f"[\x00-\x08\x0b-\x1f{_HIDDEN}]")
 _BACKTICKS: Final = re.compile("`+")
 MARK: Final = "<!-- windlass"
 DISARMED: Final = "<!- - windlass"
@@ -31,16 +32,24 @@ def one_line(text: str) -> str:
 
 
 def code_block(title: str, text: str) -> list[str]:
-    """Returns text under a heading, in a block whose fence is longer than any in the text."""
+    """Returns text under a heading, in a block whose fence is longer than any in the text.
+
+    Characters that cannot be seen are escaped.
+    """
     if not text:
         return []
-    fence = "`" * max(3, _longest_run(text) + 1)
-    return [f"## {title}", "", fence, disarm(text.rstrip("\n")), fence, ""]
+    shown = _UNSEEN_IN_BLOCK.sub(_escaped, text.replace("\r\n", "\n").rstrip("\n"))
+    fence = "`" * max(3, _longest_run(shown) + 1)
+    return [f"## {title}", "", fence, disarm(shown), fence, ""]
 
 
 def disarm(text: str) -> str:
     """Breaks up what looks like a mark of ours."""
     return text.replace(MARK, DISARMED)
+
+
+def _escaped(unseen: re.Match[str]) -> str:
+    return unseen[0].encode("unicode_escape").decode()
 
 
 def _longest_run(text: str) -> int:

@@ -2,23 +2,23 @@
 
 import base64
 import shlex
+from typing import Literal
 
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import plain_ending
 from windlass.fuzzing.findings.markdown import code, code_block, count_of
-from windlass.fuzzing.findings.record import Finding, OnBranch
+from windlass.fuzzing.findings.record import OUT_OF_TIME, Finding, OnBranch
 
+Where = Literal["bucket", "check", "archive"]
 SHORT = 12
 ROW = 16  # bytes in a line of a hexdump
 
 
-def render(finding: Finding, solver: str, location: str, *, stored: bool = True) -> str:
+def render(finding: Finding, solver: str, location: str, where: Where = "bucket") -> str:
     """Returns the report; `location` is the key of the input in the bucket.
 
-    A finding that is not `stored` there, such as one of a check, is run by hand.
+    In the files of a check or in an archive for a colleague, it is the file of the input.
     """
-    by_hand = f"in the folder of the build: {shlex.join(finding.command)}"
-    command = f"windlass fuzz findings reproduce {solver} {finding.key}\n# or by hand, {by_hand}"
     return "\n".join(
         [
             f"# {code(finding.title)}",
@@ -31,18 +31,39 @@ def render(finding: Finding, solver: str, location: str, *, stored: bool = True)
             *_branches(finding),
             "## Reproduce",
             "",
-            f"The input ({count_of(finding.size, 'byte')}) is stored as `{location}`. With the",
-            f"build of `{finding.found_in[:SHORT]}`{_combination(finding)}:",
-            "",
-            "```sh",
-            command if stored else f"# {by_hand}",
-            "```",
+            *_reproduce(finding, solver, location, where),
             "",
             *code_block("Input", finding.excerpt),
             *_binary(finding),
             *code_block("Output", finding.output.strip() or "(nothing)"),
         ]
     )
+
+
+def _reproduce(finding: Finding, solver: str, location: str, where: Where) -> list[str]:
+    """Says where the input is and how to run it."""
+    which = f"`{finding.found_in[:SHORT]}`{_combination(finding)}"
+    size = count_of(finding.size, "byte")
+    by_hand = shlex.join(finding.command)
+    if where == "archive":
+        both = f"The input ({size}) is `{location}`, the build of {which} is `build/`."
+        return [
+            both,
+            "",
+            "```sh",
+            "./run.sh        # or, in the debugger:",
+            "./run.sh --gdb",
+            "```",
+        ]
+    if where == "check":
+        there = f"The input ({size}) is `{location}` among the files of the check. Build {which},"
+        how = "copy the input to the folder of the build, and run there:"
+        return [there, how, "", "```sh", by_hand, "```"]
+    command = f"windlass fuzz reproduce {solver} {finding.key}"
+    return [
+        f"The input ({size}) is stored as `{location}`. With the", f"build of {which}:", "",
+        "```sh", command, f"# or by hand, in the folder of the build: {by_hand}", "```",
+    ]  # fmt: skip
 
 
 def _combination(finding: Finding) -> str:
@@ -108,8 +129,8 @@ def _origin(finding: Finding) -> str:
     if finding.introduced_by is None:
         return "origin unknown: no build is left to test"
     name = finding.introduced_by[:SHORT]
-    if finding.last_good is None and finding.origins and finding.origins[-1].cut_short:
-        return f"no newer than {name}, the search is not finished"
+    if finding.undated:
+        return f"origin not known yet: {OUT_OF_TIME}; {name} has it"
     if finding.last_good is None:
         return f"as old as the oldest build ({name})"
     if len(finding.suspects) > 1:

@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from windlass.fuzzing.findings.markdown import count_of, one_line
 from windlass.fuzzing.findings.record import Finding
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+# By these GitHub tells alerts apart and finds them again in later uploads.
+FINGERPRINT: Final = "primaryLocationLineHash"
+_LINK: Final = re.compile(r"[\\\[\]]")
 _PLACE: Final = re.compile(r"([\w./+-]+\.\w{1,4}):(\d{1,7})")
 RULES: Final = {
     "crash": "The program crashes",
@@ -32,9 +36,7 @@ class Place(NamedTuple):
 def sarif(findings: Iterable[Finding], places: dict[str, Place], new: set[str]) -> dict[str, Any]:
     """Returns the document; findings that are not new are notes."""
     results = [_result(one, places[one.key], one.key in new) for one in findings]
-    rules = [
-        {"id": kind, "shortDescription": {"text": text}} for kind, text in sorted(RULES.items())
-    ]
+    rules = [_rule(kind, text) for kind, text in sorted(RULES.items())]
     driver = {"name": "windlass fuzz", "rules": rules}
     run = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -43,23 +45,44 @@ def sarif(findings: Iterable[Finding], places: dict[str, Place], new: set[str]) 
 def place_of(finding: Finding, sources: Path, changed: Sequence[str]) -> Place:
     """Returns the first line in the output that is a line of the repository.
 
-    Without one, it is the first changed file: a result without a place is not shown.
+    Without one, it is the first changed file that is still there: a result without a place is not
+    shown.
     """
     for match in _PLACE.finditer(finding.output):
         file = _file_in(match[1], sources)
         if file is not None:
-            return Place(file, max(int(match[2]), 1))
-    return Place(changed[0] if changed else ".", 1)
+            return Place(file, min(max(int(match[2]), 1), _lines_of(sources / file)))
+    there = [name for name in changed if (sources / name).is_file()]
+    return Place([*there, *changed, "."][0], 1)
 
 
 def _file_in(name: str, sources: Path) -> str | None:
     """Finds a file of the repository by the end of a path; builds run in other folders."""
-    parts = [part for part in name.split("/") if part not in ("", ".", "..")]
+    parts = [part for part in name.split("/") if part not in ("", ".", "..", ".git")]
     for start in range(len(parts)):
         path = sources.joinpath(*parts[start:])
-        if path.is_file():
+        if path.is_file() and path.resolve().is_relative_to(sources.resolve()):
             return path.relative_to(sources).as_posix()
     return None
+
+
+def _lines_of(file: Path) -> int:
+    return max(len(file.read_bytes().splitlines()), 1)
+
+
+def _rule(kind: str, text: str) -> dict[str, Any]:
+    more = f"{text}. Windlass found an input that shows it."
+    help_text = f"{more} It is among the files of the check, whose summary says how to run it."
+    return {
+        "id": kind, "shortDescription": {"text": text}, "fullDescription": {"text": more},
+        "help": {"text": help_text},
+    }  # fmt: skip
+
+
+def _message(finding: Finding) -> str:
+    """Says what was found; brackets would make links of what a program printed."""
+    text = f"{one_line(finding.title)} (with an input of {count_of(finding.size, 'byte')})"
+    return _LINK.sub(r"\\\g<0>", text)
 
 
 def _result(finding: Finding, place: Place, new: bool) -> dict[str, Any]:
@@ -70,7 +93,7 @@ def _result(finding: Finding, place: Place, new: bool) -> dict[str, Any]:
     return {
         "ruleId": finding.kind,
         "level": "error" if new else "note",
-        "message": {"text": f"{finding.title} ({finding.size} bytes of input show it)"},
+        "message": {"text": _message(finding)},
         "locations": [{"physicalLocation": place_in_file}],
-        "partialFingerprints": {"windlassFinding/v1": finding.key},
+        "partialFingerprints": {FINGERPRINT: finding.key},
     }

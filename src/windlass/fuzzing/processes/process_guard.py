@@ -17,11 +17,22 @@ from typing import Final
 from windlass.fuzzing.processes import guard_program
 
 VARIABLE: Final = "WINDLASS_FUZZ_GUARD"
+# A hook of git that starts us says with these which repository it is about; ours are others.
+_OF_HOOKS: Final = frozenset((
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_IMPLICIT_WORK_TREE",
+))  # fmt: skip
 
 
 def guarded_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns an environment for a program (by default our own) with the mark of this process."""
-    return {**(os.environ if env is None else env), VARIABLE: _start(os.getpid())}
+    """Returns an environment for a program (by default our own) with the mark of this process.
+
+    In it, git finds its repository by the folder that it runs in.
+    """
+    given = os.environ if env is None else env
+    kept = {name: value for name, value in given.items() if name not in _OF_HOOKS}
+    return {**kept, VARIABLE: _start(os.getpid())}
 
 
 @functools.cache

@@ -189,7 +189,7 @@ class Builder:
             else:
                 made = await self._make_production(commit, mirror, log, archives)
         for key, archive in archives.items():
-            self.notify(f"{commit[:12]}: uploading {key}")
+            self.notify(f"{commit[:12]}: storing {key}")
             await self.pipeline.bucket.put(key, archive)
             archive.unlink()
         if made.built:

@@ -1,14 +1,15 @@
 """Checks a change before it is merged: fuzzes what it reaches, and refuses it for new bugs.
 
 A bug is new if the change's build shows it and the base's does not. The check reads the corpus
-and the coverage map from the bucket if there is one, and writes nothing there.
+and the coverage map from the bucket if there is one, and writes nothing there. Without a map it
+makes one: pull requests of strangers see no bucket.
 """
 
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -41,7 +42,8 @@ from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.builder import Builder, CannotBuild
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
-from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
+from windlass.fuzzing.roles.coverage import CoverageRole
+from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder
 from windlass.fuzzing.roles.fuzzer import Fuzzer
 from windlass.fuzzing.sources.branches import choose
 from windlass.fuzzing.sources.commits import Head
@@ -52,12 +54,17 @@ from windlass.fuzzing.state.state_file import Runtime
 
 Age = Literal["new", "old", "flaky"]
 COMPARED: Final = 100  # inputs of a finding, of which some are compared with the base
+MAPPING: Final = 4  # one in so many parts of the budget is added for mapping tests
 FAILS_TOO: Final = "fails too"
-LARGEST_REPORT: Final = 60_000  # characters of a summary; GitHub shows at most a megabyte
+RESULTS: Final = ("summary.md", "report.sarif", "result.json")
+LARGEST_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
 
 
 class CheckedFinding(msgspec.Struct, kw_only=True):
-    """A finding of a check; `base` says how the base's build handles its input."""
+    """A finding of a check; `base` says how the base's build handles its input.
+
+    If the base fails in another way, `base_title` says in which.
+    """
 
     key: str
     title: str
@@ -66,6 +73,14 @@ class CheckedFinding(msgspec.Struct, kw_only=True):
     base: str
     input: str
     size: int
+    base_title: str = ""
+
+
+class Told(NamedTuple):
+    """What the base's build says about an input, and in which other way it fails, if it does."""
+
+    said: str
+    title: str = ""
 
 
 class CheckReport(msgspec.Struct, kw_only=True):
@@ -106,6 +121,7 @@ class ChangeCheck:
 
     async def run_once(self, base: str | None = None, head: str = "HEAD") -> CheckReport:
         """Checks a change; `base` defaults to where it left the nearest branch of the solver."""
+        self._remove_results()
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
         head = await _resolve(mirror, head, "head")
@@ -130,6 +146,8 @@ class ChangeCheck:
             base_why="" if unbuilt is None else unbuilt.why,
         )  # fmt: skip
         if broken is None:
+            if any(map(self._is_code, changed)):
+                await self._map_tests(solver, local, head)
             report = await self._fuzz(solver, local, report)
         else:
             report.why, report.output = f"it does not build: {broken.why}", broken.output
@@ -152,6 +170,20 @@ class ChangeCheck:
             chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
             combinations=fuzzed.combinations,
         )  # fmt: skip
+
+    async def _map_tests(self, solver: Solver, local: Pipeline, head: str) -> None:
+        """Finds out which tests reach which functions, unless that is known; needs no success."""
+        if not solver.health.coverage or await local.bucket.exists(coverage_key(solver.name)):
+            return
+        plain = msgspec.structs.replace(solver, coverage={**solver.coverage, "html": False})
+        role = CoverageRole(
+            plain, local, self.work, self.notify, cores=cores_of(solver),
+            time_ms=self.budget_ms // MAPPING,
+        )  # fmt: skip
+        try:
+            await role.run_once(head)
+        except WindlassError as error:
+            self.notify(f"all tests count, as they cannot be mapped: {error}")
 
     async def _build(self, solver: Solver, local: Pipeline, commit: str) -> CannotBuild | None:
         """Builds a commit unless that was done; returns why if it cannot be built."""
@@ -232,34 +264,36 @@ class ChangeCheck:
         one = next(c for c in combinations_of(self.solver) if c.name == finding.combination)
         builds = BuildCache(local, fresh_folder(self.work / "builds"), one.name)
         before, after = await builds.fetch(base), await builds.fetch(head)
-        said = f"does not tell: {one.name or 'it'} could not be built"
+        told = Told(f"does not tell: {one.name or 'it'} could not be built")
         if before is not None:
-            said = await self._ask(local, one, before, finding)
-        if before is not None and after is not None and said == FAILS_TOO:
+            told = await self._ask(local, one, before, finding)
+        if before is not None and after is not None and told.said == FAILS_TOO:
             for other in inputs_of(finding):
                 path = self.work / "compared"
                 await FindingStore(local).fetch_input(finding, path, other.name)
                 changed = _shown_by(finding, other, path.read_bytes())
-                told = await self._ask(local, one, before, changed)
-                if told != FAILS_TOO and await self._always_fails(local, one, after, changed):
-                    finding, said = changed, told
+                now = await self._ask(local, one, before, changed)
+                if now.said != FAILS_TOO and await self._always_fails(local, one, after, changed):
+                    finding, told = changed, now
                     break
         self.findings.append(finding)
-        age: Age = "old" if said == FAILS_TOO else "new"
+        age: Age = "old" if told.said == FAILS_TOO else "new"
         if age == "new" and finding.state == "flaky":
             age = "flaky"
         return CheckedFinding(
-            key=finding.key, title=finding.title, kind=finding.kind, age=age, base=said,
-            input=f"inputs/{input_name(finding)}", size=finding.size,
+            key=finding.key, title=finding.title, kind=finding.kind, age=age, base=told.said,
+            input=f"inputs/{input_name(finding)}", size=finding.size, base_title=told.title,
         )  # fmt: skip
 
     async def _ask(
         self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
-    ) -> str:
+    ) -> Told:
         result = await self._run(local, one, build, finding)
         if result.shown:
-            return FAILS_TOO
-        return "runs it fine" if result.fine else f"does not tell: the input {result.unclear}"
+            titles = [signature.title for signature in result.signatures]
+            another = bool(titles) and finding.names.isdisjoint(titles)
+            return Told(FAILS_TOO, titles[0] if another else "")
+        return Told("runs it fine" if result.fine else f"does not tell: the input {result.unclear}")
 
     async def _always_fails(
         self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
@@ -277,6 +311,14 @@ class ChangeCheck:
         tries = tries_for(finding.shown, finding.tried, TRIES)
         return await judge.reproduce(path, tries, finding.kind in Slow)
 
+    def _remove_results(self) -> None:
+        """Removes what an earlier check left: one that fails must not show the results of another.
+
+        Its inputs are removed when there are others.
+        """
+        for name in RESULTS:
+            (self.output / name).unlink(missing_ok=True)
+
     async def _write(self, local: Pipeline, report: CheckReport, changed: list[str]) -> None:
         """Writes the summary, the SARIF file, the result and the inputs."""
         inputs = fresh_folder(self.output / "inputs")
@@ -286,10 +328,10 @@ class ChangeCheck:
         places = {one.key: place_of(one, sources, changed) for one in self.findings}
         new = {one.key for one in report.findings if one.age == "new"}
         document = sarif(self.findings, places, new)
-        (self.output / "report.sarif").write_bytes(msgspec.json.encode(document))
-        (self.output / "result.json").write_bytes(msgspec.json.encode(report))
         page = summary_page(report, self.findings, places, self.solver.name)
-        (self.output / "summary.md").write_text(page)
+        contents = (page.encode(), msgspec.json.encode(document), msgspec.json.encode(report))
+        for name, content in zip(RESULTS, contents, strict=True):
+            (self.output / name).write_bytes(content)
         shutil.rmtree(self.work / "check", ignore_errors=True)
 
 
@@ -317,14 +359,29 @@ def summary_page(
             place = code("{0.file}:{0.line}".format(places[one.key]))
             lines.append(
                 f"| {one.age} | {one.kind.replace('_', ' ')} | {code(one.title)} | "
-                f"{place} | `{one.input}` ({count_of(one.size, 'byte')}) | {one.base} |"
+                f"{place} | `{one.input}` ({count_of(one.size, 'byte')}) | {_base_text(one)} |"
             )
         lines.append("")
     ages = {one.key: one.age for one in report.findings}
-    for finding in (one for one in findings if ages[one.key] == "new"):
-        location = f"inputs/{input_name(finding)}"
-        lines += [render(finding, solver, location, stored=False), ""]
-    return "\n".join(lines)[:LARGEST_REPORT]
+    new = [one for one in findings if ages[one.key] == "new"]
+    return "\n".join([*lines, *_reports(new, solver, LARGEST_SUMMARY - sum(map(len, lines)))])
+
+
+def _reports(findings: list[Finding], solver: str, room: int) -> list[str]:
+    """Returns the reports of these findings, as many as there is room for."""
+    shown: list[str] = []
+    for number, finding in enumerate(findings):
+        page = render(finding, solver, f"inputs/{input_name(finding)}", "check")
+        room -= len(page)
+        if room < 0:
+            left = count_of(len(findings) - number, "more new finding")
+            return [*shown, f"There is no room here for the reports of {left}.", ""]
+        shown += [page, ""]
+    return shown
+
+
+def _base_text(one: CheckedFinding) -> str:
+    return f"{one.base}, as {code(one.base_title)}" if one.base_title else one.base
 
 
 def _shown_by(finding: Finding, one: KeptInput, data: bytes) -> Finding:

@@ -80,7 +80,10 @@ class CoveragePlan(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class CoverageRole:
-    """One run; `notify` gets messages, `on_progress` the number of finished tests."""
+    """One run; `notify` gets messages, `on_progress` the number of finished tests.
+
+    It maps tests for `time_ms` at most, if given.
+    """
 
     solver: Solver
     pipeline: Pipeline
@@ -88,6 +91,7 @@ class CoverageRole:
     notify: Callable[[str], None] = lambda _: None
     on_progress: Callable[[int, int], None] = lambda *_: None
     cores: int = 1
+    time_ms: int | None = None
 
     async def run_once(
         self, commit: str | None = None, shard: tuple[int, int] = (1, 1)
@@ -267,7 +271,10 @@ class CoverageRole:
     def _mapper(self, build: LocalBuild, options: CoverageOptions) -> Mapper:
         limits = Limits(options.timeout_ms, memory=self.solver.memory_bytes)
         made = CoverageBuild(build.folder, Path(build.metadata.root), options.binary)
-        return Mapper(made, self.work / "mapping", self.pipeline.runtime.clock, limits)
+        mapper = Mapper(made, self.work / "mapping", self.pipeline.runtime.clock, limits)
+        if self.time_ms is not None:
+            mapper.deadline_ms = self.pipeline.now_ms() + self.time_ms
+        return mapper
 
     async def _write(
         self, found: CoverageMap, tests: int, shard: tuple[int, int], troubles: list[str]

@@ -6,7 +6,7 @@ to an answer, does not count.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -114,7 +114,7 @@ class Fuzzer:
         """Returns the full hash of a commit that a person named; raises if it has no binary."""
         mirror = self._mirror()
         await mirror.fetch()
-        full = await mirror.require(commit)
+        full = await mirror.resolve(commit)
         if not await self.pipeline.has_build(full, ("production",)):
             command = f"windlass fuzz builder {self.solver.name} --commit {full}"
             raise InvalidSetting("commit", f"commit {full} has no binary; run {command}", full)
@@ -205,6 +205,10 @@ class Fuzzer:
         factory = EngineFactory(one.solver, self.pipeline, self.work, one.env)
         return await factory.engine(build.folder).classify(path)
 
+    def environment(self, combination: str = "") -> Mapping[str, str]:
+        """Returns what is added to the environment of runs of a combination."""
+        return self._combination(combination).env
+
     async def fetch_build(self, commit: str, combination: str = "") -> LocalBuild:
         """Returns the build of a commit; raises if it is gone."""
         one = self._combination(combination)
@@ -230,7 +234,7 @@ class Fuzzer:
             return commit
         mirror = self._mirror()
         await mirror.fetch()
-        return await mirror.require(commit)
+        return await mirror.resolve(commit)
 
     async def recheck(self, commit: str) -> list[Finding]:
         """Closes findings that the builds of this commit no longer show."""

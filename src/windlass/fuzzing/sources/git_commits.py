@@ -58,7 +58,7 @@ class GitCommitSource:
 
     async def resolve(self, commit: str) -> str:
         await self._mirror.fetch()
-        return await self._mirror.require(commit)
+        return await self._mirror.resolve(commit)
 
     async def close(self) -> None:
         """Does nothing: the mirror is kept for the next run."""

@@ -1,5 +1,6 @@
 """A JSON API over HTTP: paging, rate limits, moved addresses, and a token that never leaks."""
 
+import os
 import re
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -25,7 +26,25 @@ REDIRECTS: Final = 5
 TIMEOUT_S: Final = 60
 PER_PAGE: Final = 100
 LONGEST_MESSAGE: Final = 500
+UNPROCESSABLE: Final = 422  # also GitHub's answer to a question about an unknown commit
+NOT_ACCEPTED: Final = (400, 413, UNPROCESSABLE)
 _NEXT: Final = re.compile(r'<([^>]+)>;\s*rel="next"')
+
+
+class Missing(NotFound):
+    """The server says that there is nothing at an address, or that it may not be seen."""
+
+    def __init__(self, said: str, path: str) -> None:
+        super().__init__("path", path)
+        self.said = said
+
+    @property
+    def message(self) -> str:
+        return self.said
+
+
+class Refused(Conflict):
+    """The server does not accept what was sent. Something else may still be accepted."""
 
 
 class Response(NamedTuple):
@@ -121,7 +140,7 @@ class HttpApi:
             response = await self._send(method, url, body, headers or {}, last=last)
             if response is None or response.status >= 500:
                 if response is not None and last:
-                    raise self._error(response, url)
+                    raise self._error(response, url, body is not None)
                 failures += 1
                 await self._wait(1_000 * 2 ** (failures - 1), "the server reports an error")
             elif response.status in (301, 302, 307, 308) and redirects < REDIRECTS:
@@ -130,7 +149,7 @@ class HttpApi:
             elif (pause := self._pause_ms(response)) is not None:
                 await self._wait(pause, self._message(response))
             elif response.status >= 300:
-                raise self._error(response, url)
+                raise self._error(response, url, body is not None)
             else:
                 return response
 
@@ -164,8 +183,7 @@ class HttpApi:
                 return Response(response.status, named, content, self._service.name)
         except (aiohttp.ClientError, TimeoutError) as error:
             if last:
-                why = str(error) or type(error).__name__
-                message = f"no answer from {self._base}: {why}; try again later"
+                message = f"no answer from {self._base}: {reason_of(error)}; try again later"
                 raise Unreachable(self._hidden(message)) from error
             return None
 
@@ -195,8 +213,7 @@ class HttpApi:
 
     def _message(self, response: Response) -> str:
         try:
-            said = msgspec.json.decode(response.content)
-            text = str(said.get("message") or said["error"])
+            text = _explained(msgspec.json.decode(response.content))
         except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
             text = f"status {response.status}"
         return self._hidden(text[:LONGEST_MESSAGE])
@@ -205,13 +222,31 @@ class HttpApi:
         """Returns a text without the token, which a server might repeat."""
         return text.replace(self._token, "(token)") if self._token else text
 
-    def _error(self, response: Response, url: str) -> WindlassError:
+    def _error(self, response: Response, url: str, sent: bool) -> WindlassError:
+        name, status = self._service.name, response.status
         path = self._hidden(url.removeprefix(self._base))
-        if response.status in (404, 410, 422):
-            return NotFound(f"path at {self._service.name}", path)
-        hint = f"; check {self._service.variable}" if response.status in (401, 403) else ""
-        return Conflict(
-            f"{self._service.name.lower()}_refused",
-            f"{self._service.name} answered {response.status} to {path}: "
-            f"{self._message(response)}{hint}",
-        )
+        said = f"{name} answered {status} to {path}: {self._message(response)}"
+        if status in (404, 410) or (status == UNPROCESSABLE and not sent):
+            return Missing(said, path)
+        hint = f"; check {self._service.variable}" if status in (401, 403) else ""
+        kind = Refused if status in NOT_ACCEPTED else Conflict
+        return kind(f"{name.lower()}_refused", said + hint)
+
+
+def reason_of(error: Exception) -> str:
+    """Says why there is no answer, in the words of the operating system where it has some."""
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    cause = getattr(error, "os_error", error)
+    number = getattr(cause, "errno", None) or 0
+    # Errors of name resolution have numbers of their own, which are negative.
+    return os.strerror(number) if number > 0 else getattr(cause, "strerror", None) or str(cause)
+
+
+def _explained(answer: Any) -> str:
+    """Returns what an answer says is wrong; GitHub lists fields, GitLab has them in `message`."""
+    said = answer.get("message") or answer["error"]
+    text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
+    listed = answer.get("errors")
+    more = [one.get("message") or one.get("field") for one in listed] if listed else []
+    return "; ".join(map(str, (text, *filter(None, more))))

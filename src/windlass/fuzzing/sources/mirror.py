@@ -26,7 +26,9 @@ REMOTES: Final = "refs/remotes/origin/"
 LONGEST: Final = 2_000  # commits of a line
 # Nobody is there to type a password, and we parse English messages.
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-
+# We parse what git prints, whatever the configuration of this user says.
+_CONFIGURATION: Final = ("-c", "core.quotePath=false", "-c", "log.showSignature=false")
+_HEAD: Final = re.compile(r"(?:HEAD|@)(?=[~^]|$)")
 
 _UNREACHABLE: Final = re.compile(
     r"unable to access|Could not resolve|Could not read from remote|early EOF|remote end hung up|"
@@ -55,9 +57,10 @@ class Mirror:
     async def fetch(self) -> None:
         """Creates or updates the clone, and prunes deleted branches.
 
-        A clone that cannot be updated (a run was killed while writing it) is made again.
+        A clone that cannot be updated (a run was killed while writing it) is made again, and so is
+        a shallow one, which would stay shallow when the repository has its whole history.
         """
-        if (self._folder / "HEAD").exists():
+        if (self._folder / "HEAD").exists() and not self._shallow:
             try:
                 await _git(self._folder, "remote", "set-url", "origin", self._repository)
                 await _git(self._folder, "fetch", "--quiet", "--prune", "origin")
@@ -72,7 +75,8 @@ class Mirror:
         shutil.rmtree(made, ignore_errors=True)
         made.parent.mkdir(parents=True, exist_ok=True)
         try:
-            await _git(None, "clone", "--quiet", "--mirror", self._repository, made)
+            words = ("clone", "--quiet", "--mirror", "--origin", "origin")
+            await _git(None, *words, self._repository, made)
         except GitFailed as error:
             raise Unreachable(
                 f"cannot reach repository {self._repository} ({error}); check its address and "
@@ -131,12 +135,19 @@ class Mirror:
             return found.strip()
         except GitFailed:
             pass
-        if (self._folder / "shallow").exists():
-            raise WindlassError(
-                f"commit {commit} is missing from {self._repository}, which is a shallow clone; "
-                "run `git fetch --unshallow` there"
-            )
+        if self._shallow:
+            raise WindlassError(f"commit {commit} is missing from {self._shallow_clone()}")
         raise NotFound("commit", commit)
+
+    @property
+    def _shallow(self) -> bool:
+        return (self._folder / "shallow").exists()
+
+    def _shallow_clone(self) -> str:
+        return (
+            f"{self._repository}, which is a shallow clone; run `git fetch --unshallow` there "
+            "(in GitHub Actions, set fetch-depth: 0)"
+        )
 
     async def checkout(self, commit: str, folder: Path) -> str:
         """Checks out a commit and its submodules into a fresh folder; returns the full hash."""
@@ -163,27 +174,38 @@ class Mirror:
             ) from None
 
     async def resolve(self, name: str) -> str:
-        """Returns the full hash of a commit, branch or tag, and of `HEAD` in the repository.
+        """Returns the full hash of what a person names: a commit, branch or tag, or `HEAD~1`.
 
-        What only the repository's own HEAD contains, as after the checkout of a pull request,
-        is fetched.
+        HEAD is the repository's own, which may contain what no branch does, as after the
+        checkout of a pull request. Of a branch, such a checkout may know only that of its origin.
         """
-        if name != "HEAD":
-            try:
-                return await self.require(name)
-            except NotFound:
-                pass
+        if name.startswith("-"):
+            raise NotFound("commit", name)  # git would take it for an option
+        if _HEAD.match(name):
+            await self._fetch_one("HEAD", name)
+            return await self.require(_HEAD.sub("FETCH_HEAD", name, count=1))
+        for known in (name, f"{REMOTES}{name}"):
+            if await self._has(known):
+                return await self.require(known)
+        if self._shallow:
+            return await self.require(name)
+        await self._fetch_one(name, name)
+        return await self.require("FETCH_HEAD")
+
+    async def _fetch_one(self, ref: str, name: str) -> None:
         try:
-            await _git(self._folder, "fetch", "--quiet", "origin", name)
+            await _git(self._folder, "fetch", "--quiet", "origin", ref)
         except GitFailed:
             raise NotFound("commit", name) from None
-        return await self.require("FETCH_HEAD")
 
     async def merge_base(self, one: str, other: str) -> str:
         """Returns the newest commit that both contain."""
         try:
             return (await _git(self._folder, "merge-base", one, other)).strip()
         except GitFailed:
+            if self._shallow:
+                where = f"the history of {one[:12]} is missing from {self._shallow_clone()}"
+                raise WindlassError(where) from None
             raise WindlassError(f"{one[:12]} and {other[:12]} have no commit in common") from None
 
     async def changed_files(self, base: str, head: str) -> list[str]:
@@ -252,9 +274,8 @@ class Mirror:
     async def changed(self, commit: str, base: str | None = None) -> list[ChangedFunction]:
         """Returns the functions that a commit changes against `base` or its first parent."""
         before = base or await self.parent(commit) or await self._empty_tree()
-        diff = await _git(
-            self._folder, "diff", "--no-color", "--no-ext-diff", "-M", "-U0", before, commit
-        )
+        words = ("--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", "-M", "-U0")
+        diff = await _git(self._folder, "diff", *words, before, commit)
         hunks = hunks_of(diff)
         return changed_functions(hunks, await self._sources(commit, hunks))
 
@@ -303,11 +324,17 @@ async def check_repository(repository: str, *branches: str) -> None:
             raise WindlassError(f"repository {repository} has no branch {branch}; change `{field}`")
 
 
+def _place(folder: Path | None) -> list[str]:
+    """Says where git works; some configurations find no bare repository by its folder alone."""
+    if folder is None:
+        return []
+    return ["-C", str(folder)] if (folder / ".git").exists() else ["--git-dir", str(folder)]
+
+
 async def _git(folder: Path | None, *words: str | Path) -> str:
     """Runs git and returns its output."""
-    where = [] if folder is None else ["-C", str(folder)]
     process = await asyncio.create_subprocess_exec(
-        "git", *where, *(str(word) for word in words),
+        "git", *_CONFIGURATION, *_place(folder), *(str(word) for word in words),
         env=guarded_environment({**os.environ, **_ENVIRONMENT}), stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip

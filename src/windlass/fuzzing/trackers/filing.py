@@ -12,10 +12,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.sources.http_api import Refused
 from windlass.fuzzing.trackers.branch_notes import has_branch_news, told_now
 from windlass.fuzzing.trackers.github import GitHubTracker
 from windlass.fuzzing.trackers.gitlab import GitLabTracker
@@ -41,6 +42,10 @@ TRACKERS: Final[Mapping[TrackerName, Callable[[IssueOptions, Clock], Tracker]]] 
 }
 
 
+class NoProject(Conflict):
+    """The project does not exist, has no issues, or the token may not see it."""
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to do with the issue of a finding, or with the summary."""
 
@@ -54,13 +59,14 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssueFiler:
-    """Files the findings of one solver with one project."""
+    """Files the findings of one solver with one project; `refused` are findings it could not."""
 
     def __init__(self, options: IssueOptions, solver: str, clock: Clock) -> None:
         self._options = options
         self._solver = solver
         self._clock = clock
         self._opened: Tracker | None = None
+        self.refused: list[str] = []
 
     def needs_update(self, finding: Finding) -> bool:
         """Returns whether an issue must be filed, closed, reopened or told about branches."""
@@ -87,7 +93,8 @@ class IssueFiler:
     async def sync_all(self, store: FindingStore, notify: Callable[[str], None]) -> list[Finding]:
         """Updates all issues that need it, including those that earlier runs could not update.
 
-        An issue that someone deleted is reported and skipped.
+        An issue that someone deleted, a text that the tracker does not accept, and a project that
+        does not exist are reported and skipped: there may be another one for private findings.
         """
         settled = []
         due, unfiled = self._divide([finding async for finding in store.all(notify)])
@@ -95,7 +102,10 @@ class IssueFiler:
             try:
                 settled.append(await self.sync(store, finding))
             except NotFound as error:
-                notify(f"{finding.key}: {error}")
+                notify(f"{finding.key}: its issue is gone: {error}")
+            except (Refused, NoProject) as error:
+                self.refused.append(finding.key)
+                notify(f"{finding.key} was not filed: {error}")
         if unfiled:
             address = await self._summarise(unfiled)
             notify(f"{len(unfiled)} more findings are only in the summary {address}")
@@ -220,8 +230,23 @@ class IssueFiler:
         data = await self._input(store, finding)
         location = store.location(finding)
         issue = text_of(finding, self._solver, location, self._options, data)
+        return await self._in_project(self._find_or_open(issue), issue.private)
+
+    async def _find_or_open(self, issue: IssueText) -> str:
         known = await self._tracker.find(issue.mark, issue.private)
         return known or await self._tracker.open(issue)
+
+    async def _in_project(self, work: Awaitable[str], private: bool) -> str:
+        """Awaits work on a project; nothing there is no fault of a finding."""
+        options = self._options
+        try:
+            return await work
+        except NotFound as error:
+            place = options.project_for(private)
+            advice = "check issues.url"
+            if place:
+                advice = f"check the name {place}, its issues, and what {options.variable} may do"
+            raise NoProject("no_project", f"{error}; {advice}") from None
 
     async def _input(self, store: FindingStore, finding: Finding) -> bytes | None:
         """Returns the input of a finding if it is to be attached and is not too long."""
@@ -237,7 +262,9 @@ class IssueFiler:
 
     async def _summarise(self, unfiled: list[Finding]) -> str:
         """Writes one issue of the day that lists the findings without an issue of their own."""
-        issue = self._summary(unfiled)
+        return await self._in_project(self._put_summary(self._summary(unfiled)), False)
+
+    async def _put_summary(self, issue: IssueText) -> str:
         known = await self._tracker.find(issue.mark, False)
         if known is None:
             return await self._tracker.open(issue)

@@ -6,14 +6,17 @@ from typing import Any, Final
 import msgspec
 
 from windlass.fuzzing.findings.markdown import code, one_line
-from windlass.fuzzing.findings.record import Finding, OnBranch
+from windlass.fuzzing.findings.record import Finding, OnBranch, shorten
 from windlass.fuzzing.findings.report import input_name, render, summary
 from windlass.fuzzing.trackers.branch_notes import branch_lines, news_mark, news_text
 from windlass.fuzzing.trackers.options import IssueOptions
 from windlass.fuzzing.trackers.tracker import IssueText, Note
 
 LISTED: Final = 100  # findings in a summary
-ATTACHED: Final = 24 * 1024  # bytes; an issue has room for about 64 KiB of text
+ATTACHED: Final = 24 * 1024  # bytes
+LONGEST_TITLE: Final = 250  # characters; GitHub takes 256, GitLab 255
+LONGEST_BODY: Final = 65_000  # characters; GitHub takes 65,536
+SHORT_OUTPUT: Final = 1_000  # characters of an output that is too long once it is escaped
 LINE: Final = 120
 LEAST_QUOTE: Final = 4  # a shorter input is found in any output by chance
 WITHHELD: Final = "(input withheld)"
@@ -27,9 +30,14 @@ def text_of(
     shown = finding if options.attach_input else without_input(finding)
     attached = data if options.attach_input else None
     page = render(shown, solver, location)
+    room = LONGEST_BODY - len(mark) - 2
+    if len(page) > room:
+        short = msgspec.structs.replace(shown, output=shorten(shown.output, SHORT_OUTPUT))
+        page = render(short, solver, location)[:room]
+    more = "".join(f"\n{line}" for line in _attachment(shown, attached))
     return IssueText(
-        mark=mark, title=f"{solver}: {one_line(finding.title)}",
-        body="\n".join([page, *_attachment(shown, attached), mark, ""]),
+        mark=mark, title=f"{solver}: {one_line(finding.title)}"[:LONGEST_TITLE],
+        body=f"{page}{more if len(page) + len(more) <= room else ''}\n{mark}\n",
         labels=options.labels_for(finding), private=options.is_private(finding),
         document=_document(finding, solver, attached),
     )  # fmt: skip
@@ -85,9 +93,9 @@ def summary_of(unfiled: list[Finding], solver: str, day: str, options: IssueOpti
     """
     mark = f"<!-- windlass summary {solver} {day} -->"
     public = [finding for finding in unfiled if not options.is_private(finding)]
-    rows = [f"- {summary(finding)}" for finding in public[:LISTED]]
-    if len(public) > LISTED:
-        rows.append(f"- and {len(public) - LISTED} more")
+    rows = _rows(public)
+    if len(public) > len(rows):
+        rows.append(f"- and {len(public) - len(rows)} more")
     if len(unfiled) > len(public):
         rows.append(f"- and {len(unfiled) - len(public)} private ones")
     text = (
@@ -100,6 +108,19 @@ def summary_of(unfiled: list[Finding], solver: str, day: str, options: IssueOpti
         body=text + "\n".join(rows) + f"\n{mark}\n", labels=[options.label],
         document={"solver": solver, "findings": [finding.key for finding in public[:LISTED]]},
     )  # fmt: skip
+
+
+def _rows(findings: list[Finding]) -> list[str]:
+    """Returns a line for each finding, as many as an issue has room for."""
+    rows: list[str] = []
+    room = LONGEST_BODY - SHORT_OUTPUT
+    for finding in findings[:LISTED]:
+        row = f"- {summary(finding)}"
+        room -= len(row) + 1
+        if room < 0:
+            break
+        rows.append(row)
+    return rows
 
 
 def _attachment(finding: Finding, data: bytes | None) -> list[str]:
