@@ -23,6 +23,7 @@ from tests.fuzzing.trackers.servers import (
 )
 from tests.fuzzing.trackers.test_trackers import filer, settings, stored, sync_all
 from tests.support.running import run
+from windlass.domain.values.errors import Unreachable
 from windlass.fuzzing.findings.record import OnBranch
 from windlass.fuzzing.trackers.issue_text import LONGEST_BODY, summary_of, text_of
 from windlass.fuzzing.trackers.options import IssueOptions
@@ -149,3 +150,18 @@ def test_an_issue_is_never_longer_than_a_tracker_takes() -> None:
     assert len(listed.body) <= LONGEST_BODY
     shown = listed.body.count("\n- 0")
     assert f"\n- and {100 - shown} more\n" in listed.body
+
+
+def test_a_server_that_is_away_is_named_in_plain_words(tmp_path: Path) -> None:
+    world = World(tmp_path, clock=QuickClock())
+    server = GitHubIssues()
+
+    async def work() -> None:
+        async with running(server):
+            store = await stored(world, a_finding())
+        with pytest.raises(Unreachable) as raised:
+            await sync_all(filer(world, server), store)
+        said = f"no answer from {server.address}: Connection refused; try again later"
+        assert str(raised.value) == said
+
+    run(work())

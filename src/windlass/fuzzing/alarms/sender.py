@@ -137,7 +137,8 @@ def _message(alarm: Alarm, settings: MailSettings) -> EmailMessage:
     message["Subject"] = alarm.subject
     message["Auto-Submitted"] = "auto-generated"
     message["Message-ID"] = f"<{id_of(alarm)}@{settings.sender.rpartition('@')[2]}>"
-    runs = f"\n{alarm.runs} runs in a row did nothing.\n" if alarm.runs else "\n"
+    several = f"Its last {alarm.runs} runs" if alarm.runs > 1 else "Its last run"
+    runs = f"\n{several} did nothing.\n" if alarm.runs else "\n"
     end = "It left the schedule.\n" if alarm.given_up else ""
     message.set_content(
         f"Solver {alarm.solver}, commit {alarm.commit}, {alarm.at}:\n\n{alarm.why}\n{runs}{end}\n"

@@ -1,5 +1,6 @@
 """A JSON API over HTTP: paging, rate limits, moved addresses, and a token that never leaks."""
 
+import os
 import re
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -182,8 +183,7 @@ class HttpApi:
                 return Response(response.status, named, content, self._service.name)
         except (aiohttp.ClientError, TimeoutError) as error:
             if last:
-                why = str(error) or type(error).__name__
-                message = f"no answer from {self._base}: {why}; try again later"
+                message = f"no answer from {self._base}: {_reason(error)}; try again later"
                 raise Unreachable(self._hidden(message)) from error
             return None
 
@@ -231,6 +231,16 @@ class HttpApi:
         hint = f"; check {self._service.variable}" if status in (401, 403) else ""
         kind = Refused if status in NOT_ACCEPTED else Conflict
         return kind(f"{name.lower()}_refused", said + hint)
+
+
+def _reason(error: Exception) -> str:
+    """Says why there is no answer, in the words of the operating system where it has some."""
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    cause = getattr(error, "os_error", error)
+    number = getattr(cause, "errno", None) or 0
+    # Errors of name resolution have numbers of their own, which are negative.
+    return os.strerror(number) if number > 0 else getattr(cause, "strerror", None) or str(cause)
 
 
 def _explained(answer: Any) -> str:
