@@ -129,7 +129,6 @@ function useLinkCode(enter: (secret: { code: string }) => Promise<void>): void {
   }, [enter]);
 }
 
-
 /** Returns an address on this page only: nobody is led elsewhere by a link to the sign-in. */
 function inside(next: string | undefined): string {
   if (!next?.startsWith("/") || next.startsWith("//") || next.includes("\\")) return "/";

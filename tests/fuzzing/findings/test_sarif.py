@@ -68,3 +68,14 @@ def test_the_place_is_a_line_of_the_repository(tmp_path: Path, said: str, place:
         (tmp_path / name).write_text(text)
     (sources / "out").symlink_to(tmp_path / "outside")
     assert place_of(a_finding(output=said), sources, ["deleted.c", "changed.c"]) == place
+
+
+def test_without_a_line_the_place_is_the_innermost_changed_function(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text(
+        "int one() {\n  return 1;\n}\n\nint B::two(int x) {\n  return x;\n}\n"
+    )
+    (tmp_path / "huge.bin").write_bytes(b"\xff\x00")
+    changed = ["deleted.c", "huge.bin", "a.cpp"]
+    finding = a_finding(frames=["elsewhere", "B::two", "one"])
+    assert place_of(finding, tmp_path, changed) == Place("a.cpp", 5)
+    assert place_of(a_finding(frames=["elsewhere"]), tmp_path, changed) == Place("huge.bin", 1)

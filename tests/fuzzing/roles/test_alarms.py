@@ -119,6 +119,8 @@ def test_alarms_reach_a_webhook_and_a_mailbox_once_each(
             ]
             assert mails.mails[0]["To"] == "team@example.org, b@example.org"
             assert WHY in mails.mails[0].as_string()
+            assert "Its last run did nothing." in mails.mails[1].as_string()
+            assert "Its last 2 runs did nothing." in mails.mails[2].as_string()
 
     run(scenario())
 

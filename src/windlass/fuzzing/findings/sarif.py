@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from windlass.fuzzing.coverage.functions import Span, functions_in
 from windlass.fuzzing.findings.markdown import count_of, one_line
 from windlass.fuzzing.findings.record import Finding
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 # By these GitHub tells alerts apart and finds them again in later uploads.
 FINGERPRINT: Final = "primaryLocationLineHash"
+LARGEST_SOURCE: Final = 1024 * 1024  # bytes of a file that is searched for functions
 _LINK: Final = re.compile(r"[\\\[\]]")
 _PLACE: Final = re.compile(r"([\w./+-]+\.\w{1,4}):(\d{1,7})")
 RULES: Final = {
@@ -45,14 +47,19 @@ def sarif(findings: Iterable[Finding], places: dict[str, Place], new: set[str]) 
 def place_of(finding: Finding, sources: Path, changed: Sequence[str]) -> Place:
     """Returns the first line in the output that is a line of the repository.
 
-    Without one, it is the first changed file that is still there: a result without a place is not
-    shown.
+    Without one, it is the innermost function that the change contains, or else the first changed
+    file that is still there: a result without a place is not shown.
     """
     for match in _PLACE.finditer(finding.output):
         file = _file_in(match[1], sources)
         if file is not None:
             return Place(file, min(max(int(match[2]), 1), _lines_of(sources / file)))
     there = [name for name in changed if (sources / name).is_file()]
+    for frame in finding.frames:
+        for name in there:
+            for span in _functions(sources / name):
+                if f"::{frame}".endswith(f"::{span.name}"):
+                    return Place(name, span.first)
     return Place([*there, *changed, "."][0], 1)
 
 
@@ -64,6 +71,12 @@ def _file_in(name: str, sources: Path) -> str | None:
         if path.is_file() and path.resolve().is_relative_to(sources.resolve()):
             return path.relative_to(sources).as_posix()
     return None
+
+
+def _functions(file: Path) -> list[Span]:
+    if file.stat().st_size > LARGEST_SOURCE:
+        return []
+    return functions_in(file.read_text(errors="replace"))
 
 
 def _lines_of(file: Path) -> int:

@@ -183,7 +183,7 @@ class HttpApi:
                 return Response(response.status, named, content, self._service.name)
         except (aiohttp.ClientError, TimeoutError) as error:
             if last:
-                message = f"no answer from {self._base}: {reason_of(error)}; try again later"
+                message = f"no answer from {self._base}: {_reason(error)}; try again later"
                 raise Unreachable(self._hidden(message)) from error
             return None
 
@@ -233,7 +233,7 @@ class HttpApi:
         return kind(f"{name.lower()}_refused", said + hint)
 
 
-def reason_of(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Says why there is no answer, in the words of the operating system where it has some."""
     if isinstance(error, TimeoutError):
         return "it took too long"
