@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Annotated
 
 import pydantic
 import pytest
@@ -12,15 +13,14 @@ import windlass
 PATIENCE = 60
 
 
-class Even(pydantic.BaseModel):
-    number: int
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError("an even number is needed")
+    return number
 
-    @pydantic.field_validator("number")
-    @classmethod
-    def is_even(cls, number: int) -> int:
-        if number % 2:
-            raise ValueError("an even number is needed")
-        return number
+
+class Even(pydantic.BaseModel):
+    number: Annotated[int, pydantic.AfterValidator(_even)]
 
 
 @windlass.task

@@ -12,7 +12,6 @@ from urllib.parse import urljoin, urlsplit
 from windlass.domain.schedules.webhooks import check_url, is_numeric, may_reach
 from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.seeds.limits import SeedsRefused
-from windlass.fuzzing.sources.http_api import reason_of
 
 if TYPE_CHECKING:
     import aiohttp
@@ -95,7 +94,7 @@ def _explained(error: Exception) -> SeedsRefused:
 
     if is_refusal(error):
         return SeedsRefused(NOT_PUBLIC)
-    return SeedsRefused(f"no answer: {reason_of(error)}")
+    return SeedsRefused(f"no answer: {str(error) or type(error).__name__}")
 
 
 async def _save(response: "aiohttp.ClientResponse", into: Path, most: int) -> Downloaded:
