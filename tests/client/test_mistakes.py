@@ -87,6 +87,20 @@ def test_a_function_at_the_prompt_or_in_a_notebook_is_answered_with_where_to_put
         at_the_prompt().submit()
 
 
+def test_jobs_are_given_by_id_or_handle_and_in_lists(client: windlass.Client) -> None:
+    jobs = client.submit_many(add.options(delay="1h").job(n, 1) for n in range(3))
+    assert [one.applied for one in client.cancel([jobs[0], jobs[1].id]).jobs] == [True, True]
+    assert client.explain(jobs[2]).summary == client.explain(jobs[2].id).summary
+    assert [one.applied for one in client.delete(jobs[:2]).jobs] == [True, True]
+    either: Any = client
+    with pytest.raises(windlass.InvalidInput, match=r"jobs to be a list of ids or handles of jo"):
+        either.cancel(jobs[2])
+    with pytest.raises(windlass.InvalidInput, match=r"the id or the handle of a job, got '7'"):
+        either.answer("7", True)
+    with pytest.raises(windlass.InvalidInput, match=r"jobs\[0\] .*; describe the call: task\.job"):
+        either.submit_many([add])
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
