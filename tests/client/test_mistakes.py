@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import windlass
 from tests.embedded import functions
 from windlass.client.transport import Answer, error_of
+from windlass.tasks.submitting import ChildJob
 
 add: Any = functions.add
 shell: Any = windlass.named("shell")
@@ -85,6 +87,21 @@ def test_a_function_at_the_prompt_or_in_a_notebook_is_answered_with_where_to_put
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
     with pytest.raises(windlass.InvalidInput, match=r"notebook or script into a module such as"):
         at_the_prompt().submit()
+
+
+def test_a_client_in_a_job_is_answered_with_what_jobs_use(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WINDLASS_DATA", str(tmp_path))
+    monkeypatch.delenv("WINDLASS_SERVER", raising=False)
+    with pytest.raises(windlass.Unreachable, match="start one with `windlass up`"):
+        windlass.Client().jobs()
+    monkeypatch.setenv("WINDLASS_JOB", "7")
+    with pytest.raises(windlass.Unreachable, match=r"use task\.submit and windlass\.send in a job"):
+        windlass.Client().jobs()
+    child: Any = ChildJob(7)
+    with pytest.raises(windlass.InvalidInput, match=r"submit one that takes their results"):
+        windlass.gather(child)
 
 
 def test_jobs_are_given_by_id_or_handle_and_in_lists(client: windlass.Client) -> None:
