@@ -347,6 +347,18 @@ class AsyncClient(Kept):
         """
         return await edit_parts(self.service, action, where, options)
 
+    @property
+    def place(self) -> str:
+        """Where its jobs are, for people."""
+        if self._connected is None:
+            return "no server yet"
+        if isinstance(self._connected, HttpService):
+            return ", ".join(sorted(self._connected.transport.addresses))
+        return "embedded"
+
+    def __repr__(self) -> str:
+        return f"<windlass.{type(self).__name__}: {self.place}>"
+
     def instead(self) -> str:
         """Returns what another process uses in its place."""
         return "make one in each process, of the same server or file"

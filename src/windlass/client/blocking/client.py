@@ -232,6 +232,9 @@ class Client(Kept):
         """Cancels, retries or prioritizes all jobs that pass a filter; see `AsyncClient`."""
         return self.run(self._client.edit_many(action, where, **options))
 
+    def __repr__(self) -> str:
+        return f"<windlass.{type(self).__name__}: {self._client.place}>"
+
     def instead(self) -> str:
         """Returns what another process uses in its place."""
         return self._client.instead()
