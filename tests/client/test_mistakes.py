@@ -84,7 +84,8 @@ def test_a_mistake_is_answered_with_what_to_write(
 def test_a_function_at_the_prompt_or_in_a_notebook_is_answered_with_where_to_put_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    for name in ("__main__", "__mp_main__"):  # as `multiprocessing` calls it too
+        monkeypatch.setitem(sys.modules, name, ModuleType("__main__"))
     with pytest.raises(windlass.InvalidInput, match=r"notebook or script into a module such as"):
         at_the_prompt().submit()
 

@@ -241,5 +241,5 @@ def dump_model(value: Any) -> Any:
     """Returns a model of pydantic as JSON."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
-        raise NotImplementedError(f"{type(value).__name__} is no JSON")
+        raise TypeError(f"{type(value).__name__} is no JSON")
     return dump(mode="json", by_alias=True)
