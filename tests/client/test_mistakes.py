@@ -59,6 +59,10 @@ shop: Any = Shop()
         (lambda: add.options(countdown=3), "unknown job option countdown; did you mean delay?"),
         (lambda: add.options(max_retries=3), "; did you mean retries?"),
         (lambda: task(max_retries=3), "; did you mean retries?"),
+        (
+            lambda: task("mail"),
+            "task to be a function; options have names: @windlass.task(name=…, ",
+        ),
         (lambda: task(task_id="a"), "unknown job option task_id"),
         (lambda: add.options(timeout="5 minuets"), "expected timeout to be a duration such as"),
         (lambda: add.map(1), "expected map to be given a list for each argument, got 1"),
