@@ -8,7 +8,7 @@ import pytest
 from windlass.domain.access.actions import Action
 from windlass.domain.values.errors import WindlassError
 from windlass.server.app import ROUTES
-from windlass.server.http.binding import Binder, Body, signature_of
+from windlass.server.http.binding import Binder, Body, explain_misfit, signature_of
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Route
 from windlass.wire.jobs import JOB_FILTERS
@@ -82,3 +82,9 @@ def test_a_list_of_jobs_takes_the_filters_that_clients_know() -> None:
     assert taken == {*JOB_FILTERS, "after", "limit", "as_of", "estimates"}
     with pytest.raises(WindlassError, match=r"unknown query parameter stat; did you mean state\?"):
         Binder(signature_of(route)).bind(b"stat=failed", b"")
+
+
+def test_a_choice_that_there_is_not_is_answered_with_those_that_are() -> None:
+    found = explain_misfit("Invalid enum value 'may be' - at `$.jobs[0].unblock`", "body", {})
+    assert (found.field, found.expected) == ("jobs[0].unblock", "one of auto, manual")
+    assert found.got == "may be"
