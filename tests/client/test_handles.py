@@ -29,6 +29,14 @@ def test_handles_of_one_job_are_equal_and_have_one_hash(client: windlass.Client)
     assert first != first.asynchronous
 
 
+def test_clients_show_where_their_jobs_are(client: windlass.Client) -> None:
+    assert repr(client) == "<windlass.Client: embedded>"
+    assert repr(windlass.Client(HERE)) == f"<windlass.Client: {HERE}>"
+    assert (
+        repr(windlass.AsyncClient(f"{THERE},{HERE}")) == f"<windlass.AsyncClient: {HERE}, {THERE}>"
+    )
+
+
 def test_async_handles_are_equal_too_also_in_another_event_loop(client: windlass.Client) -> None:
     job = client.submit(functions.add, 1, 2)
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import windlass
 from tests.embedded import functions
 from windlass.client.transport import Answer, error_of
+from windlass.tasks.submitting import ChildJob
 
 add: Any = functions.add
 shell: Any = windlass.named("shell")
@@ -57,8 +59,15 @@ shop: Any = Shop()
         (lambda: add.options(countdown=3), "unknown job option countdown; did you mean delay?"),
         (lambda: add.options(max_retries=3), "; did you mean retries?"),
         (lambda: task(max_retries=3), "; did you mean retries?"),
+        (
+            lambda: task("mail"),
+            "task to be a function; options have names: @windlass.task(name=…, ",
+        ),
         (lambda: task(task_id="a"), "unknown job option task_id"),
         (lambda: add.options(timeout="5 minuets"), "expected timeout to be a duration such as"),
+        (lambda: add.options(unblock="maybe"), "unblock to be one of auto, manual, got maybe"),
+        (lambda: task(network="lan"), "expected network to be one of host, none, got lan"),
+        (lambda: add.options(rate="5/s"), "rate to be KEY=MAX/TIME, such as api=10/1m, got 5/s"),
         (lambda: add.map(1), "expected map to be given a list for each argument, got 1"),
         (lambda: shell.submit("ls"), "expected args of shell to be given by name, got"),
         (lambda: inside().submit(), "; define it with `def` at the top of a module, not as a"),
@@ -82,9 +91,39 @@ def test_a_mistake_is_answered_with_what_to_write(
 def test_a_function_at_the_prompt_or_in_a_notebook_is_answered_with_where_to_put_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    for name in ("__main__", "__mp_main__"):  # as `multiprocessing` calls it too
+        monkeypatch.setitem(sys.modules, name, ModuleType("__main__"))
     with pytest.raises(windlass.InvalidInput, match=r"notebook or script into a module such as"):
         at_the_prompt().submit()
+
+
+def test_a_client_in_a_job_is_answered_with_what_jobs_use(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WINDLASS_DATA", str(tmp_path))
+    monkeypatch.delenv("WINDLASS_SERVER", raising=False)
+    with pytest.raises(windlass.Unreachable, match="start one with `windlass up`"):
+        windlass.Client().jobs()
+    monkeypatch.setenv("WINDLASS_JOB", "7")
+    with pytest.raises(windlass.Unreachable, match=r"use task\.submit and windlass\.send in a job"):
+        windlass.Client().jobs()
+    child: Any = ChildJob(7)
+    with pytest.raises(windlass.InvalidInput, match=r"submit one that takes their results"):
+        windlass.gather(child)
+
+
+def test_jobs_are_given_by_id_or_handle_and_in_lists(client: windlass.Client) -> None:
+    jobs = client.submit_many(add.options(delay="1h").job(n, 1) for n in range(3))
+    assert [one.applied for one in client.cancel([jobs[0], jobs[1].id]).jobs] == [True, True]
+    assert client.explain(jobs[2]).summary == client.explain(jobs[2].id).summary
+    assert [one.applied for one in client.delete(jobs[:2]).jobs] == [True, True]
+    either: Any = client
+    with pytest.raises(windlass.InvalidInput, match=r"jobs to be a list of ids or handles of jo"):
+        either.cancel(jobs[2])
+    with pytest.raises(windlass.InvalidInput, match=r"the id or the handle of a job, got '7'"):
+        either.answer("7", True)
+    with pytest.raises(windlass.InvalidInput, match=r"jobs\[0\] .*; describe the call: task\.job"):
+        either.submit_many([add])
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 import windlass
 from tests.embedded import functions
+from windlass.domain.job.forms import Concurrency, RateLimit
 from windlass.domain.values.errors import Conflict, InvalidInput
 
 
@@ -45,6 +46,12 @@ def test_a_map_submits_a_job_for_each_set_of_arguments(client: windlass.Client) 
         functions.add.map([1])
     with pytest.raises(InvalidInput, match=r"map\[1\]\.args\.left of add to be int"):
         functions.add.map([1, "x"], [2, 3])
+
+
+def test_limits_are_written_as_on_the_command_line() -> None:
+    job = functions.add.options(concurrency="db=2", rate="api=10/1m").job(1, 2)
+    assert job.concurrency == Concurrency("db", 2)
+    assert job.rate == RateLimit("api", 60.0, 10)
 
 
 def test_async_code_submits_in_its_own_event_loop(client: windlass.Client) -> None:

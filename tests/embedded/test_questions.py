@@ -89,7 +89,7 @@ def test_an_answer_that_only_its_type_can_refuse_is_asked_for_again(
     client.answer(job.id, {"number": 3})
     question = open_question(client, job)
     assert question.startswith("Which? (expected answer to be Even, got 1 validation err")
-    client.answer(job.id, {"number": 4})
+    client.answer(job, Even(number=4))
     assert job.result(timeout=PATIENCE) == 4
 
 

@@ -1,4 +1,4 @@
-"""A workflow that a program puts together, submitted as a whole when its block ends."""
+"""A workflow that a program puts together in a block, and how programs give jobs to a client."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -13,6 +13,7 @@ from windlass.client.values.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks.handles import reference_of
 from windlass.tasks.named import named
 from windlass.tasks.submitting import Submits, with_ids
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
@@ -209,3 +210,36 @@ def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job
 def submission(jobs: Iterable[JobSpec], workflow: NewWorkflow | None = None) -> SubmitRequest:
     """Returns the request for jobs, which may wait for handles."""
     return SubmitRequest(jobs=[with_ids(job) for job in jobs], workflow=workflow)
+
+
+def checked_jobs(jobs: Iterable[JobSpec]) -> list[JobSpec]:
+    """Returns the jobs of any list or generator; says what to give for a task itself."""
+    given = list(jobs)
+    for place, job in enumerate(given):
+        if not isinstance(job, JobSpec):
+            hint = "describe the call: task.job(1, 2)" if isinstance(job, Submits) else ""
+            raise InvalidInput(f"jobs[{place}]", "a JobSpec", repr(job), hint)
+    return given
+
+
+def ids_of(jobs: Any) -> list[int]:
+    """Returns the ids of jobs that are given by id or handle."""
+    if isinstance(jobs, str) or not isinstance(jobs, Iterable):
+        raise InvalidInput("jobs", "a list of ids or handles of jobs", repr(jobs))
+    return [id_of(job) for job in jobs]
+
+
+def id_of(job: Any) -> int:
+    """Returns the id of a job that is given by id or handle."""
+    found = job if type(job) is int else reference_of(job)
+    if type(found) is not int:
+        raise InvalidInput("job", "the id or the handle of a job", repr(job))
+    return found
+
+
+def dump_model(value: Any) -> Any:
+    """Returns a model of pydantic as JSON."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise TypeError(f"{type(value).__name__} is no JSON")
+    return dump(mode="json", by_alias=True)

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
-from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for, submission
+from windlass.client.builder import (
+    AsyncWorkflowBlock,
+    checked_jobs,
+    dump_model,
+    id_of,
+    ids_of,
+    new_workflow,
+    request_for,
+    submission,
+)
 from windlass.client.handles import AsyncJob
-from windlass.client.kept import Kept
 from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
 from windlass.client.resources.bulk import edit_parts
 from windlass.client.resources.schedules import Planning, split_reference
@@ -27,6 +35,7 @@ from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName, Unreachable
 from windlass.domain.values.suggest import did_you_mean
+from windlass.tasks.handles import Kept
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.single import about_one
 from windlass.tasks.submitting import Submits, jobs_of
@@ -127,11 +136,11 @@ class AsyncClient(Kept):
         return await self.submit_many(jobs) if jobs else []
 
     async def submit_many(
-        self, jobs: Sequence[JobSpec], workflow: str | None = None
+        self, jobs: Iterable[JobSpec], workflow: str | None = None
     ) -> list[AsyncJob[Any]]:
         """Submits jobs, all or none of them; optionally as a new workflow."""
         new = None if workflow is None else NewWorkflow(name=workflow)
-        ready = await with_uploads(self.service, jobs)
+        ready = await with_uploads(self.service, checked_jobs(jobs))
         reply = await self.service.submit(submission(ready, new))
         return [AsyncJob(self.service, job) for job in reply.ids]
 
@@ -279,9 +288,9 @@ class AsyncClient(Kept):
                 break
         return found
 
-    async def explain(self, job: int) -> Explanation:
+    async def explain(self, job: int | AsyncJob[Any]) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""
-        return await self.service.explain(job)
+        return await self.service.explain(id_of(job))
 
     async def explain_worker(self, worker: int | str) -> WorkerExplanation:
         """Returns why a worker, by its name or id, is idle."""
@@ -309,24 +318,28 @@ class AsyncClient(Kept):
         """Returns all questions that jobs wait to have answered (`windlass.ask`)."""
         return await self.service.questions()
 
-    async def answer(self, job: int, value: Any, *, key: str | None = None) -> AnswerReply:
+    async def answer(
+        self, job: int | AsyncJob[Any], value: Any, *, key: str | None = None
+    ) -> AnswerReply:
         """Answers a question of a job; `key` says which one, if it has asked several.
 
         The value is JSON, or an object of the type that the question asks for.
         """
         try:
-            answer = msgspec.to_builtins(value)
-        except (TypeError, OverflowError) as error:
+            answer = msgspec.to_builtins(value, enc_hook=dump_model)
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput("answer", "a value of the type asked for", str(error)) from None
-        return await self.service.answer(job, AnswerRequest(value=answer, key=key))
+        return await self.service.answer(id_of(job), AnswerRequest(value=answer, key=key))
 
-    async def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
-        """Cancels jobs."""
-        return await self.service.cancel(CancelRequest(ids=list(jobs), reason=reason))
+    async def cancel(
+        self, jobs: Iterable[int | AsyncJob[Any]], reason: str = "Canceled"
+    ) -> CancelReply:
+        """Cancels jobs, given by id or handle."""
+        return await self.service.cancel(CancelRequest(ids=ids_of(jobs), reason=reason))
 
-    async def delete(self, jobs: Sequence[int]) -> DeleteReply:
+    async def delete(self, jobs: Iterable[int | AsyncJob[Any]]) -> DeleteReply:
         """Deletes ended jobs with their logs and artifacts; says for each whether, or why not."""
-        return await self.service.delete(DeleteRequest(ids=list(jobs)))
+        return await self.service.delete(DeleteRequest(ids=ids_of(jobs)))
 
     async def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
         """Cancels, retries or prioritizes all jobs that pass a filter, part by part.
@@ -334,6 +347,18 @@ class AsyncClient(Kept):
         `options` are `reason`, `adjustment`, and `dry_run`, which only counts them.
         """
         return await edit_parts(self.service, action, where, options)
+
+    @property
+    def place(self) -> str:
+        """Where its jobs are, for people."""
+        if self._connected is None:
+            return "no server yet"
+        if isinstance(self._connected, HttpService):
+            return ", ".join(sorted(self._connected.transport.addresses))
+        return "embedded"
+
+    def __repr__(self) -> str:
+        return f"<windlass.{type(self).__name__}: {self.place}>"
 
     def instead(self) -> str:
         """Returns what another process uses in its place."""

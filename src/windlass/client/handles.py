@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 from windlass.client.errors import JobFailed, ResultTimeout
-from windlass.client.kept import Kept
 from windlass.client.service import LogChoice, Service
 from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
+from windlass.tasks.handles import Kept
 from windlass.wire.jobs import DeleteRequest, Job
 
 R_co = TypeVar("R_co", covariant=True)

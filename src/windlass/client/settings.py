@@ -72,6 +72,11 @@ def server_address(server: str | None = None, data: Path | None = None) -> str:
     """Returns the server's address; raises `Unreachable` if none is known."""
     directory = data_directory(data)
     address = server or os.environ.get("WINDLASS_SERVER") or _address(directory)
+    if address is None and "WINDLASS_JOB" in os.environ:
+        raise Unreachable(
+            "no server is known: jobs are not told where theirs is; use task.submit and "
+            "windlass.send in a job, or windlass.Client(address, token) with a token of its secrets"
+        )
     if address is None:
         raise Unreachable(
             f"no server is known: none runs from {directory}; start one with `windlass up`, "

@@ -14,6 +14,7 @@ from windlass.client.handles import WAIT_SECONDS, AsyncJob, why_waiting
 from windlass.client.service import Service
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import DurationLike, counted, wait_seconds
+from windlass.tasks.submitting import ChildJob
 from windlass.wire.jobs import Job, WaitRequest
 
 R = TypeVar("R")
@@ -193,6 +194,8 @@ def _check_handles(given: Sequence[object], kind: type, call: str) -> None:
         if isinstance(one, kind):
             continue
         hint = "those of a list are given as gather(*jobs)" if isinstance(one, list) else ""
+        if isinstance(one, ChildJob):
+            hint = "a job cannot wait for jobs it submits: submit one that takes their results"
         if isinstance(one, JobHandle | AsyncJob):
             other = call.removesuffix("_async") if call.endswith("_async") else f"{call}_async"
             hint = f"use {other}"

@@ -7,11 +7,11 @@ import msgspec
 
 from windlass.client.errors import ResultTimeout, WorkflowFailed
 from windlass.client.handles import WAIT_SECONDS, why_waiting
-from windlass.client.kept import Kept
 from windlass.client.service import Service
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
+from windlass.tasks.handles import Kept
 from windlass.wire.jobs import Job, SubmitReply, SubmitRequest
 from windlass.wire.workflows import Workflow
 

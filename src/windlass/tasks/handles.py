@@ -1,6 +1,6 @@
-"""Handles of jobs among arguments: they stand for the results of those jobs."""
+"""Handles of jobs: among arguments they stand for results, and they stay in their process."""
 
-from typing import Any
+from typing import Any, NoReturn, Self
 
 
 def reference_of(value: Any) -> int | str | None:
@@ -8,3 +8,20 @@ def reference_of(value: Any) -> int | str | None:
     refer = getattr(type(value), "__windlass_reference__", None)
     found: int | str | None = None if refer is None else refer(value)
     return found
+
+
+class Kept:
+    """A client or a handle: copied as itself, also inside of dataclasses, and not pickled."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError(f"cannot pickle {self!r}: {self.instead()}")
+
+    def instead(self) -> str:
+        """Returns what to pickle in its place."""
+        return "keep its id, and make a handle of it there: client.job(id) or client.workflow(id)"

@@ -46,7 +46,7 @@ class TaskOptions(TypedDict, total=False):
     priority: int | str | None
     pull: Literal["missing", "always", "never"] | None
     queue: str
-    rate: RateLimit | Mapping[str, Any] | None
+    rate: RateLimit | Mapping[str, Any] | str | None
     registry_secret: str | None
     requires: Names
     resources: Mapping[str, Any] | None

@@ -188,6 +188,9 @@ class _Decorator:
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
     def __call__(self, function: Callable[P, Any], /) -> Task[P, Any]:
+        if not callable(function):
+            expected = "a function; options have names: @windlass.task(name=…, queue=…)"
+            raise InvalidInput("task", expected, repr(function))
         kind = AsyncTask if inspect.iscoroutinefunction(function) else Task
         made: Task[P, Any] = kind(function, self._job, self._version)
         if self._name != PYTHON:

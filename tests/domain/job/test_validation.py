@@ -82,7 +82,9 @@ def test_the_names_of_dependencies_do_not_count_against_the_limit() -> None:
     validator = Validator(Config(payload_limit=100))
     names = tuple(f"job-{number}" for number in range(100))
     validator.validate(JobSpec(task="t", args="a", after=names, after_any=names))
-    with pytest.raises(InvalidInput, match="at most 100 bytes as JSON, got 1"):
+    with pytest.raises(
+        InvalidInput, match=r"at most 100 bytes as JSON, got 1.*; send large arguments as files"
+    ):
         validator.validate(JobSpec(task="t", args="a" * 100, after=names))
 
 

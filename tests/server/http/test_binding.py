@@ -8,7 +8,7 @@ import pytest
 from windlass.domain.access.actions import Action
 from windlass.domain.values.errors import WindlassError
 from windlass.server.app import ROUTES
-from windlass.server.http.binding import Binder, Body, signature_of
+from windlass.server.http.binding import Binder, Body, explain_misfit, signature_of
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Route
 from windlass.wire.jobs import JOB_FILTERS, Where
@@ -93,3 +93,9 @@ def test_the_fields_of_a_struct_are_parameters_of_the_query() -> None:
     assert bind(b"", b"")["where"] == Where()
     with pytest.raises(WindlassError, match="workflow"):
         bind(b"workflow=x", b"")
+
+
+def test_a_choice_that_there_is_not_is_answered_with_those_that_are() -> None:
+    found = explain_misfit("Invalid enum value 'may be' - at `$.jobs[0].unblock`", "body", {})
+    assert (found.field, found.expected) == ("jobs[0].unblock", "one of auto, manual")
+    assert found.got == "may be"

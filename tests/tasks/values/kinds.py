@@ -19,6 +19,13 @@ class Color(enum.Enum):
     BLUE = "blue"
 
 
+class Mood(enum.Enum):
+    """One of its values is None."""
+
+    GOOD = "good"
+    NONE = None
+
+
 class Level(enum.IntEnum):
     LOW = 1
     HIGH = 2

@@ -123,6 +123,14 @@ def test_a_value_that_would_change_is_refused(annotation: Any, value: Any, messa
         codec.encode_result(value)
 
 
+def test_advice_is_given_only_where_the_annotation_may_be_what_is_wrong() -> None:
+    with pytest.raises(InvalidInput) as wrong:
+        taking(int).encode(["1"], {})
+    assert wrong.value.message == "expected args.it to be int, got the str 1"
+    with pytest.raises(InvalidInput, match=r"; annotate it as date$"):
+        taking(Any).encode([date(2026, 1, 31)], {})
+
+
 def test_a_value_that_holds_itself_is_refused() -> None:
     round_: list[Any] = []
     round_.append(round_)

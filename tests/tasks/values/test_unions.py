@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.tasks.values.kinds import Circle, Square
+from tests.tasks.values.kinds import Circle, Mood, Square
 from windlass.domain.values.errors import InvalidInput
 from windlass.tasks.values.calls import CallCodec
 from windlass.tasks.values.compile import codec_for
 from windlass.tasks.values.sameness import same
+from windlass.tasks.values.unions import OptionalCodec, UnionCodec
 
 
 @dataclass
@@ -37,6 +38,10 @@ MIXED: list[tuple[tuple[Any, ...], Any]] = [
     ((Circle, Square, Ring), Square(3)),
     ((Circle, Square, Ring), Ring(3)),
     ((int, float, bool), 3),
+    ((Mood, None), Mood.NONE),
+    ((Mood, None), None),
+    ((date, None), None),
+    ((date, str, None), "2026-01-31"),
     ((dict[str, str], str), {"$type": "str", "$value": "a"}),
 ]
 
@@ -58,6 +63,13 @@ def test_only_what_another_member_could_take_for_its_own_travels_with_its_type()
     assert codec.encode("2026-01-31") == {"$type": "str", "$value": "2026-01-31"}
     assert codec_for(int | float).encode(3) == 3
     assert codec_for(Sequence[int]).encode([1]) == [1]
+
+
+def test_one_type_or_none_takes_the_short_way() -> None:
+    codec = codec_for(date | None)
+    assert isinstance(codec, OptionalCodec)
+    assert codec.name == "date | None"
+    assert isinstance(codec_for(Mood | None), UnionCodec)  # None alone would be one of its values
 
 
 def test_json_by_hand_is_read_in_the_order_that_is_written() -> None:

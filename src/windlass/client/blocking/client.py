@@ -1,6 +1,6 @@
 """The client for blocking code: every call is one of the asynchronous client, in its thread."""
 
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
@@ -9,12 +9,12 @@ from weakref import finalize
 from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
 from windlass.client.blocking.in_thread import next_of, service_in_thread
 from windlass.client.blocking.loop_thread import LoopThread
-from windlass.client.builder import request_for
+from windlass.client.builder import id_of, ids_of, request_for
 from windlass.client.client import AsyncClient
-from windlass.client.kept import Kept
 from windlass.client.reconnect import RECONNECT_SECONDS
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
+from windlass.tasks.handles import Kept
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits
 from windlass.wire.bulk import Action, BulkReply
@@ -81,7 +81,7 @@ class Client(Kept):
         return [JobHandle(self, job) for job in made]
 
     def submit_many(
-        self, jobs: Sequence[JobSpec], workflow: str | None = None
+        self, jobs: Iterable[JobSpec], workflow: str | None = None
     ) -> list[JobHandle[Any]]:
         """Submits jobs, all or none of them; optionally as a new workflow."""
         made = self.run(self._client.submit_many(jobs, workflow))
@@ -185,9 +185,9 @@ class Client(Kept):
         """
         return self.run(self._client.jobs(limit, estimates=estimates, **filters))
 
-    def explain(self, job: int) -> Explanation:
+    def explain(self, job: int | JobHandle[Any]) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""
-        return self.run(self._client.explain(job))
+        return self.run(self._client.explain(id_of(job)))
 
     def explain_worker(self, worker: int | str) -> WorkerExplanation:
         """Returns why a worker, by its name or id, is idle."""
@@ -211,21 +211,29 @@ class Client(Kept):
         """Returns all questions that jobs wait to have answered (`windlass.ask`)."""
         return self.run(self._client.questions())
 
-    def answer(self, job: int, value: Any, *, key: str | None = None) -> AnswerReply:
-        """Answers a question of a job; `key` says which one, if it has asked several."""
-        return self.run(self._client.answer(job, value, key=key))
+    def answer(
+        self, job: int | JobHandle[Any], value: Any, *, key: str | None = None
+    ) -> AnswerReply:
+        """Answers a question of a job; `key` says which one, if it has asked several.
 
-    def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
-        """Cancels jobs."""
-        return self.run(self._client.cancel(jobs, reason))
+        The value is JSON, or an object of the type that the question asks for.
+        """
+        return self.run(self._client.answer(id_of(job), value, key=key))
 
-    def delete(self, jobs: Sequence[int]) -> DeleteReply:
+    def cancel(self, jobs: Iterable[int | JobHandle[Any]], reason: str = "Canceled") -> CancelReply:
+        """Cancels jobs, given by id or handle."""
+        return self.run(self._client.cancel(ids_of(jobs), reason))
+
+    def delete(self, jobs: Iterable[int | JobHandle[Any]]) -> DeleteReply:
         """Deletes ended jobs with their logs and artifacts; says for each whether, or why not."""
-        return self.run(self._client.delete(jobs))
+        return self.run(self._client.delete(ids_of(jobs)))
 
     def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
         """Cancels, retries or prioritizes all jobs that pass a filter; see `AsyncClient`."""
         return self.run(self._client.edit_many(action, where, **options))
+
+    def __repr__(self) -> str:
+        return f"<windlass.{type(self).__name__}: {self._client.place}>"
 
     def instead(self) -> str:
         """Returns what another process uses in its place."""

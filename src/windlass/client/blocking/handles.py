@@ -8,12 +8,12 @@ from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overl
 from windlass.client.blocking.in_thread import next_of
 from windlass.client.builder import AsyncWorkflowBlock
 from windlass.client.handles import AsyncJob
-from windlass.client.kept import Kept
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.quantities import DurationLike
+from windlass.tasks.handles import Kept
 from windlass.tasks.submitting import Submits
 from windlass.wire import workflows as wire
 from windlass.wire.jobs import Job

@@ -152,6 +152,8 @@ def _delay(value: object, field: str) -> Any:
 
 
 def _rate(value: Any, field: str) -> RateLimit:
+    if isinstance(value, str):
+        return _read_rate(value, field)
     rate: RateLimit = converted(value, RateLimit, field)
     per = _kept(rate.per, seconds(rate.per, f"{field}.per"))
     return rate if per is rate.per else RateLimit(rate.key, per, rate.max)
@@ -166,6 +168,8 @@ def _read_rate(text: str, field: str) -> RateLimit:
 
 
 def _concurrency(value: Any, field: str) -> Concurrency:
+    if isinstance(value, str):
+        return _read_concurrency(value, field)
     limit: Concurrency = converted(value, Concurrency, field)
     return limit
 

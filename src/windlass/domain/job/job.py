@@ -7,7 +7,7 @@ files have it. Flags, file keys, JSON schemas, keywords and reference pages are 
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 import msgspec
 
@@ -375,7 +375,14 @@ def _options() -> dict[str, JobOption]:
     return found
 
 
+def _choices(kind: Any) -> tuple[str, ...]:
+    """Returns the values of an option that takes one of a few."""
+    named = [one for one in (kind, *get_args(kind)) if get_origin(one) is Literal]
+    return get_args(named[0]) if named else ()
+
+
 OPTIONS: Final[Mapping[str, JobOption]] = _options()
+CHOICES: Final = {o.name: _choices(o.type) for o in OPTIONS.values() if _choices(o.type)}
 SET_BY_SERVER: Final = frozenset({"submitted_by"})
 KEYWORDS: Final = frozenset(OPTIONS) - SET_BY_SERVER
 
@@ -408,6 +415,8 @@ def canonical_options(
             ours = ELSEWHERE.get(name)
             hint = f"did you mean {ours}?" if ours in known else did_you_mean(name, known)
             raise UnknownName("job option", name, listed, hint)
+        if value is not None and name in CHOICES and value not in CHOICES[name]:
+            raise InvalidInput(name, f"one of {', '.join(CHOICES[name])}", value)
         canonical = None if value is None else OPTIONS[name].form.canonical(value, name)
         values[name] = OPTIONS[name].default if canonical is None else canonical
     return values

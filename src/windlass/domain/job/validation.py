@@ -53,6 +53,7 @@ from windlass.domain.values.names import check_name, is_name
 
 DEPENDENCY_LIMIT: Final = 100_000
 KNOWN_LIMIT: Final = 10_000
+_AS_FILE: Final = "send large arguments as files: `Path` in Python, --input on the command line"
 
 
 class JobTemplate(msgspec.Struct, frozen=True):
@@ -304,7 +305,7 @@ class Validator:
         """Checks a body that is long or contains something rare."""
         if len(body) > self._config.payload_limit:
             limit = f"at most {self._config.payload_limit} bytes as JSON"
-            raise InvalidInput(field, limit, f"{len(body)} bytes")
+            raise InvalidInput(field, limit, f"{len(body)} bytes", _AS_FILE)
         if body.count(b"[") + body.count(b"{") > DEPTH_LIMIT:
             refuse_deep(spec.args, f"{field}.args")
         if b"\\u0000" in body:

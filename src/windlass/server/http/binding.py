@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from windlass.domain.job.job import KEYWORDS
+from windlass.domain.job.job import CHOICES, KEYWORDS
 from windlass.domain.values.conversion import named_types, read_misfit
 from windlass.domain.values.errors import NOT_KNOWN, InvalidInput, shorten
 from windlass.domain.values.suggest import did_you_mean
@@ -203,6 +203,11 @@ def explain_misfit(text: str, whole: str, values: Mapping[str, Any]) -> Malforme
         message = f"{inner} is not a known field{hint}"
         return Malformed(inner, "a known field", misfit.unknown, message)
     field = field or whole
+    choices = CHOICES.get(field.rpartition(".")[2])
+    if misfit.types is None and choices is not None:
+        return Malformed(
+            field, f"one of {', '.join(choices)}", misfit.what.partition(" value ")[2].strip("'")
+        )
     if misfit.types is None:
         return Malformed(field, "valid", NOT_KNOWN, f"{field}: {misfit.what}")
     got = named_types(misfit.got, _TYPE_NAMES) if misfit.got else NOT_KNOWN

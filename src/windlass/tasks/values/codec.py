@@ -9,6 +9,7 @@ from windlass.tasks.handles import reference_of
 
 TYPE: Final = "$type"  # with VALUE: which member of a union a value is
 VALUE: Final = "$value"
+_SIMPLE: Final = frozenset({"None", "bool", "int", "float", "str"})
 _BUILT_IN: Final = (str, int, float, bytes, dict, list, tuple, set, frozenset)
 
 
@@ -95,4 +96,6 @@ def advice(value: Any, annotated: str) -> str:
         if hasattr(value, "tolist"):  # arrays and numbers of numpy
             return "use its tolist()"
         return "use JSON values, or a dataclass or another type that can travel"
-    return "" if name == annotated else f"annotate it as {name}"
+    # A text where a number belongs is a mistake of the caller, not of the annotation.
+    wrong = name in _SIMPLE and annotated in _SIMPLE
+    return "" if wrong or name == annotated else f"annotate it as {name}"

@@ -22,7 +22,7 @@ from windlass.tasks.values.classes import (
 from windlass.tasks.values.codec import Codec, Misfit
 from windlass.tasks.values.containers import PLAIN, DictCodec, ItemsCodec, TupleCodec
 from windlass.tasks.values.paths import PathCodec
-from windlass.tasks.values.scalars import SCALARS
+from windlass.tasks.values.scalars import NOTHING, SCALARS
 from windlass.tasks.values.type_variables import (
     Variables,
     substituted,
@@ -145,12 +145,13 @@ def _make_bare(annotation: Any) -> Codec:
 
 
 def _make_union(annotation: Any, members: list[Codec]) -> Codec:
-    nothing = SCALARS[None]
-    others = [member for member in members if member is not nothing]
+    others = [member for member in members if member is not NOTHING]
+    takes_none = any(member.kinds & NOTHING.kinds for member in others)
+    if len(others) == len(members) or takes_none:  # such as an enum with the value None
+        return UnionCodec(members, name_of(annotation))
     if len(others) == 1:
         return OptionalCodec(others[0])
-    made = UnionCodec(others, name_of(annotation))
-    return made if len(others) == len(members) else OptionalCodec(made)
+    return OptionalCodec(UnionCodec(others, name_of(annotation)))
 
 
 def _make_class(kind: Any, name: str, variables: Variables) -> Codec:

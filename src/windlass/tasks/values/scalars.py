@@ -245,9 +245,10 @@ def _read_bytes(text: str) -> bytes:
         raise ValueError(str(error)) from None
 
 
+NOTHING: Final = NoneCodec()
 SCALARS: Final[dict[Any, Codec]] = {
-    None: NoneCodec(),
-    type(None): NoneCodec(),
+    None: NOTHING,
+    type(None): NOTHING,
     bool: BoolCodec(),
     int: IntCodec(),
     float: FloatCodec(),
