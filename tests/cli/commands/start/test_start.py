@@ -220,6 +220,40 @@ def test_a_drain_tells_what_it_waits_for_and_a_second_interrupt_ends_it(tmp_path
         process.communicate()
 
 
+POOL = """\
+name: near
+provider: local
+max_workers: 1
+target_latency_seconds: 0.1
+expected_seconds: 60
+"""
+
+
+def test_a_drain_tells_of_jobs_on_workers_of_pools_too(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    started = _fifo(tmp_path / "started")
+    (tmp_path / "near.yaml").write_text(POOL)
+    process = program.start("up", "--port", "0", "--workers", "0", "--pools-interval", "100ms")
+    try:
+        _is_up(process)
+        program.text("pools", "apply", str(tmp_path / "near.yaml"))
+        script = f"echo go > {tmp_path}/started; exec sleep 600"
+        job = program.text("submit", "--name", "long", "--", "sh", "-c", script)
+        assert select.select([started], [], [], STOP_S)[0]
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        waits = next(line for line in process.stdout if line.startswith("waiting for job"))
+        assert waits == f"waiting for job {job} (long); Ctrl-C stops at once\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=STOP_S)
+        assert process.returncode == 0
+        assert _processes(tmp_path) == []
+    finally:
+        for left in _processes(tmp_path):
+            os.kill(left, signal.SIGKILL)
+        process.communicate()
+
+
 def test_up_for_other_machines_prints_its_token_once(tmp_path: Path) -> None:
     program = Program(tmp_path)
     printed = []
