@@ -13,6 +13,7 @@ import pytest
 from tests.cli.program import Program
 from tests.support.loopback import free_port
 from windlass.providers.local import workers_below
+from windlass.server.serve import Listen, bind
 
 STOP_S = 60
 
@@ -218,6 +219,18 @@ def test_a_drain_tells_what_it_waits_for_and_a_second_interrupt_ends_it(tmp_path
         for left in _processes(tmp_path):
             os.kill(left, signal.SIGKILL)
         process.communicate()
+
+
+def test_an_address_in_use_is_named_with_a_way_out(tmp_path: Path) -> None:
+    taken = bind(Listen(port=0))
+    try:
+        number = taken.getsockname()[1]
+        done = Program(tmp_path)("up", "--port", str(number))
+    finally:
+        taken.close()
+    assert done.returncode == 2
+    said = f"(Address already in use), got 127.0.0.1:{number}; port 0 picks a free one\n"
+    assert done.stderr.endswith(said)
 
 
 POOL = """\
