@@ -2230,7 +2230,7 @@ export interface components {
             key?: string | null;
             /** @description How long it has its key, from when it was submitted, even if it ends before. */
             key_for?: number | string | null;
-            /** @description The kind of work it is, whose run times foretell its own. Default: its function, or its program and first argument. */
+            /** @description The kind of work it is: run times of a kind predict those of its next jobs. Default: its function, or its program and first argument. */
             kind?: string | null;
             /** @description Names and values to find it by. */
             labels?: {

@@ -111,6 +111,12 @@ def workers_below(folder: Path) -> list[int]:
     return [pid for pid, state in _workers() if state.is_relative_to(folder.absolute())]
 
 
+def names_below(folder: Path) -> frozenset[str]:
+    """Returns the names of the workers whose state is in `folder`, which are their tokens."""
+    below = (state for _, state in _workers() if state.is_relative_to(folder.absolute()))
+    return frozenset(state.parent.name for state in below)
+
+
 def _workers() -> Iterator[tuple[int, Path]]:
     """Yields the process id and the state directory of each worker on this machine.
 

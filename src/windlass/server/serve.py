@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 from collections.abc import Callable
@@ -69,7 +70,8 @@ def bind(listen: Listen) -> socket.socket:
     except OSError as error:
         bound.close()
         where = f"{listen.host}:{listen.port}"
-        raise InvalidInput("listen", f"a free address ({error.strerror})", where) from None
+        hint = "port 0 picks a free one" if error.errno == errno.EADDRINUSE else ""
+        raise InvalidInput("listen", f"a free address ({error.strerror})", where, hint) from None
     return bound
 
 

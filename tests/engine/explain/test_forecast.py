@@ -126,3 +126,19 @@ async def test_a_list_counts_what_is_ahead_once_for_jobs_alike(memory_rig: Rig) 
     first = told[urgent].forecast.start
     assert first is not None
     assert all(span is not None and first.likely < span.likely for span in spans)
+
+
+async def test_explain_tells_when_a_running_job_ends_or_that_it_is_past_its_estimate(
+    rig: Rig,
+) -> None:
+    await teach(rig, 10 * MINUTE)
+    agent = await rig.agent()
+    job = await rig.submit()
+    await agent.take_one()
+    await rig.advance(MINUTE)
+    (note,) = (await rig.engine.explain.job(job)).notes
+    assert note.startswith("it will likely end at about ")
+    await rig.advance(60 * MINUTE)
+    (note,) = (await rig.engine.explain.job(job)).notes
+    assert note.startswith("it is past its estimate: it has run 5")
+    assert note.endswith(" min longer than 90 % of such jobs")

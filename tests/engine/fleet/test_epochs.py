@@ -119,7 +119,7 @@ async def test_explain_and_time_name_the_grace_after_a_restore(rig: Rig) -> None
     assert await agent.take(2) == ()
     found = await rig.engine.explain.job(job)
     assert [one.kind for one in found.waiting_for] == ["restored"]
-    assert "the grace after a restored backup" in found.summary
+    assert "the grace period of the new epoch after a restore" in found.summary
     assert "it gets no job before the grace" in (await rig.engine.explain.worker(agent.id)).summary
     await pass_time(rig, 3 * MINUTE)
     await agent.enrol()

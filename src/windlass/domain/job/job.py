@@ -290,8 +290,8 @@ class JobSpec(
     ] = None  # fmt: skip
     kind: Annotated[
         str | None,
-        _option("The kind of work it is, whose run times foretell its own. Default: its function, "
-                "or its program and first argument.", TEXT, "--kind"),
+        _option("The kind of work it is: run times of a kind predict those of its next jobs. "
+                "Default: its function, or its program and first argument.", TEXT, "--kind"),
     ] = None  # fmt: skip
     labels: Annotated[
         dict[str, str] | None, _option("Names and values to find it by.", LABELS, "--label")

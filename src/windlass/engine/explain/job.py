@@ -36,7 +36,7 @@ from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.forecast import mix_of
 from windlass.engine.explain.limits import limited
 from windlass.engine.explain.lines import PROFILES, line_before
-from windlass.engine.explain.notes import deadlines_and_holds, rejection
+from windlass.engine.explain.notes import deadlines_and_holds, rejection, run_time
 from windlass.engine.explain.pools import pools_for, workers_starting
 from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
 from windlass.engine.explain.restored import after_restore
@@ -76,7 +76,8 @@ class Explainer:
             raise NotFound("job", job)
         state = str(STATE_BY_CODE[view.state])
         if not view.facts.is_open or view.lease is not None:
-            return Explanation(job=job, state=state, summary=_no_wait(view, state))
+            notes = await run_time(self._tx, self._catalog, view)
+            return Explanation(job=job, state=state, summary=_no_wait(view, state), notes=notes)
         reasons = await self._reasons(view, shape)
         ahead = 0 if reasons.expected is None else reasons.expected.line.ahead
         return Explanation(

@@ -1,8 +1,9 @@
-"""Notes on a waiting job: deadlines, suspicion, a worker reserved for it, and its rejection."""
+"""Notes on a job: deadlines, suspicion, a worker reserved for it, its rejection, its run time."""
 
 from typing import Final
 
 from windlass.domain.config import Config
+from windlass.domain.explain.forecast import remaining
 from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS, grace_ms
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import State
@@ -14,6 +15,8 @@ from windlass.domain.values.times import format_moment
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.pools import pools_for
 from windlass.engine.fleet.capability import read_templates
+from windlass.engine.history.statistics import Kinds
+from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
 RETRYING: Final = State.RETRYING.code
@@ -45,6 +48,21 @@ async def deadlines_and_holds(tx: ReadTx, view: JobRecord, fleet: Fleet) -> list
                 f"worker {name} has been reserved for it since {format_moment(kept.since)}"
             )
     return notes
+
+
+async def run_time(tx: ReadTx, catalog: Catalog, view: JobRecord) -> tuple[str, ...]:
+    """Returns a note on when a running job will likely end, or that it is past its estimate."""
+    if view.lease is None or view.lease.started_at is None:
+        return ()
+    known = await Kinds(tx, catalog).of_job(view.facts.shape, view.spec)
+    found = remaining(known, tx.now - view.lease.started_at)
+    if found.overdue_ms is not None:
+        past = readable_duration(max(found.overdue_ms // 1_000, 1) * 1_000)
+        return (f"it is past its estimate: it has run {past} longer than 90 % of such jobs",)
+    if found.end is None:
+        return ()
+    end = format_moment((tx.now + found.end.likely) // 1_000 * 1_000)
+    return (f"it will likely end at about {end[:19]}Z, as such jobs did",)
 
 
 async def rejection(tx: ReadTx, config: Config, view: JobRecord, shape: Shape, fleet: Fleet) -> str:

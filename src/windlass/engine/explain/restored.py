@@ -24,7 +24,7 @@ async def after_restore(tx: ReadTx, catalog: Catalog) -> Reasons:
         return Reasons()
     until = format_moment(hold_until)
     text = (
-        "the grace after a restored backup, the new epoch's, in which workers end their old jobs: "
+        "the grace period of the new epoch after a restore, in which workers end their old jobs: "
         f"{readable_duration(left)} left, until {until}"
     )
     step = Step(action="wait", text=f"wait until {until}", until=until)

@@ -1,5 +1,10 @@
 """`windlass top`: queues, workers, rates and jobs, once and as a live view."""
 
+import os
+import pty
+import subprocess
+import sys
+
 from tests.cli.program import Program
 from windlass.cli.output.live.top_view import Frame, Rates, draw
 from windlass.wire.workers import WorkerInfo
@@ -24,6 +29,19 @@ def test_one_frame_shows_queues_workers_rates_and_jobs(up: Program) -> None:
     assert frame["rates"]["submitted"] >= frame["rates"]["completed"]
     assert int(waiting) in {job["id"] for job in frame["jobs"]}
     up.text("cancel", waiting)
+
+
+def test_a_terminal_that_cannot_redraw_gets_one_frame(up: Program) -> None:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "windlass", "top"]
+    environment = {**up.environment, "TERM": "dumb"}
+    with subprocess.Popen(words, env=environment, stdin=theirs, stdout=theirs) as drawing:
+        os.close(theirs)
+        assert drawing.wait(60) == 0
+    shown = os.read(ours, 65_536).decode()
+    os.close(ours)
+    assert " of 2 slots busy; in 1 min: " in shown
+    assert "\x1b" not in shown
 
 
 def test_an_empty_installation_is_drawn_too() -> None:

@@ -31,6 +31,12 @@ def test_run_tells_its_id_and_why_it_waits_on_the_standard_error(up: Program) ->
     assert (fine.stdout, fine.stderr) == ("on\n", "")
 
 
+def test_run_tells_a_reason_once_however_its_time_runs_down(up: Program) -> None:
+    number, *reasons = up("run", "--delay", "2s", "--", "true").stderr.splitlines()
+    waits = [line for line in reasons if line.startswith(f"{number} queued: waits for its start")]
+    assert len(waits) == 1, reasons
+
+
 def test_a_variable_of_the_caller_is_passed_by_its_name(up: Program) -> None:
     done = up("run", "--env", "OWN_WORD", "--", "printenv", "OWN_WORD", OWN_WORD="mine")
     assert done.stdout == "mine\n"

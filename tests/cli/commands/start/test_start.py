@@ -13,6 +13,7 @@ import pytest
 from tests.cli.program import Program
 from tests.support.loopback import free_port
 from windlass.providers.local import workers_below
+from windlass.server.serve import Listen, bind
 
 STOP_S = 60
 
@@ -210,6 +211,52 @@ def test_a_drain_tells_what_it_waits_for_and_a_second_interrupt_ends_it(tmp_path
         waits = next(line for line in process.stdout if line.startswith("waiting"))
         assert waits == f"waiting for job {job} (long); Ctrl-C stops at once\n"
         assert "running" in program.text("show", job)  # commands still find the server
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=STOP_S)
+        assert process.returncode == 0
+        assert _processes(tmp_path) == []
+    finally:
+        for left in _processes(tmp_path):
+            os.kill(left, signal.SIGKILL)
+        process.communicate()
+
+
+def test_an_address_in_use_is_named_with_a_way_out(tmp_path: Path) -> None:
+    taken = bind(Listen(port=0))
+    try:
+        number = taken.getsockname()[1]
+        done = Program(tmp_path)("up", "--port", str(number))
+    finally:
+        taken.close()
+    assert done.returncode == 2
+    said = f"(Address already in use), got 127.0.0.1:{number}; port 0 picks a free one\n"
+    assert done.stderr.endswith(said)
+
+
+POOL = """\
+name: near
+provider: local
+max_workers: 1
+target_latency_seconds: 0.1
+expected_seconds: 60
+"""
+
+
+def test_a_drain_tells_of_jobs_on_workers_of_pools_too(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    started = _fifo(tmp_path / "started")
+    (tmp_path / "near.yaml").write_text(POOL)
+    process = program.start("up", "--port", "0", "--workers", "0", "--pools-interval", "100ms")
+    try:
+        _is_up(process)
+        program.text("pools", "apply", str(tmp_path / "near.yaml"))
+        script = f"echo go > {tmp_path}/started; exec sleep 600"
+        job = program.text("submit", "--name", "long", "--", "sh", "-c", script)
+        assert select.select([started], [], [], STOP_S)[0]
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        waits = next(line for line in process.stdout if line.startswith("waiting for job"))
+        assert waits == f"waiting for job {job} (long); Ctrl-C stops at once\n"
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=STOP_S)
         assert process.returncode == 0

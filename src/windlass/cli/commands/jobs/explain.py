@@ -63,8 +63,9 @@ def _print_job(found: Explanation) -> None:
     _section("limits", [entry.text for entry in found.limits])
     if found.estimated_start is not None:
         start = found.estimated_start
-        shown = f"{_clock(start.likely)} (from {_clock(start.earliest)} to {_clock(start.latest)})"
-        _section("likely to start", [shown])
+        first, last = _clock(start.earliest), _clock(start.latest)
+        around = "" if first == last else f" (from {first} to {last})"
+        _section("likely to start", [f"{_clock(start.likely)}{around}"])
     _section("note", list(found.notes))
     if found.smallest_change is not None:
         steps = found.smallest_change.steps

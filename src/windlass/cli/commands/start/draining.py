@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
@@ -21,17 +21,20 @@ from windlass.wire.jobs import Job
 REPORT_MS: Final = 1_000
 STOP_MS: Final = 5_000  # for a worker that was told to stop at once
 FEW: Final = 3
+HELD: Final = tuple(
+    state.code for state in (State.RUNNING, State.ASSIGNED, State.CANCELING, State.TIMED_OUT)
+)
 LISTED: Final = 100
 
 
-async def report_draining(services: Services, workers: Collection[str]) -> None:
+async def report_draining(services: Services, workers: Callable[[], Collection[str]]) -> None:
     """Says every second which jobs of these workers have not ended."""
     clock = RealClock()
     while True:
         await clock.sleep_ms(REPORT_MS)
-        wanted = JobFilter(states=(State.RUNNING.code, State.ASSIGNED.code))
-        found = await services.queries.jobs(wanted, None, LISTED)
-        say(describe([job for job in found.jobs if job.worker in workers]))
+        found = await services.queries.jobs(JobFilter(states=HELD), None, LISTED)
+        names = workers()
+        say(describe([job for job in found.jobs if job.worker in names]))
         sys.stdout.flush()
 
 

@@ -39,6 +39,7 @@ from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput
+from windlass.providers.local import names_below
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, address_of, bind, parse_listen
 from windlass.wiring.backend import ServerOptions
@@ -179,12 +180,15 @@ async def _up(
             sys.stdout.flush()
             await stopping.soon.wait()
             # Commands find the server while it drains: to cancel what it waits for.
-            reporting = asyncio.create_task(report_draining(services, own.names(workers)))
-            await asyncio.gather(*keepers)
+            pools = directory / POOLS
+            names = own.names(workers)
+            reporting = asyncio.create_task(
+                report_draining(services, lambda: names | names_below(pools))
+            )
             # The server is going away, so workers of its local pools would serve nobody.
             await services.stop_pools()
             limit = options.config.drain_limit_ms + SLACK_MS
-            await end_pool_workers(directory / POOLS, limit, stopping.at_once)
+            await asyncio.gather(*keepers, end_pool_workers(pools, limit, stopping.at_once))
             reporting.cancel()
         await serving.stop()
 

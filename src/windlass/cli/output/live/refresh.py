@@ -1,5 +1,7 @@
 """Views that are drawn again and again on a terminal, until they are interrupted."""
 
+import os
+import sys
 from collections.abc import Callable
 from typing import Final
 
@@ -14,12 +16,17 @@ from windlass.clock import RealClock
 REFRESH_MS: Final = 1_000
 
 
+def can_redraw() -> bool:
+    """Returns whether what was drawn can be drawn over: not in a pipe, nor with TERM=dumb."""
+    return sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
 def show_live(client: Client, draw: Callable[[int], RenderableType], once: bool = False) -> None:
     """Draws a view every second until Ctrl-C; once, if asked to or if there is no terminal.
 
     `draw` gets the width of the terminal.
     """
-    if once or not console.is_terminal:
+    if once or not can_redraw():
         shown = console if console.is_terminal else Console(width=PIPE_WIDTH)
         shown.print(draw(shown.width))
         return

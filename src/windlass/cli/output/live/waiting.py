@@ -1,6 +1,7 @@
 """Says on standard error what a job waits for, while its log is followed."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -14,6 +15,7 @@ from windlass.domain.values.errors import WindlassError
 
 FIRST_MS: Final = 500  # a job that starts at once gives no reason
 LONGEST_MS: Final = 4_000
+_DURATION: Final = re.compile(r"\b\d+(?:\.\d+)? (?:ms|s|min|h|d)\b(?: \d+ (?:s|min|h)\b)?")
 WAITING: Final = frozenset({"blocked", "queued", "retrying", "suspended"})
 
 
@@ -48,6 +50,12 @@ async def _say_why(job: AsyncJob[Any]) -> None:
         pause = min(2 * pause, LONGEST_MS)
         with suppress(WindlassError):  # Whoever follows the log says that the server is away.
             found = await job.explain()
-            if found.state in WAITING and found.summary != said:
-                said = found.summary
-                warn(f"job {job.id} {said}", DIM)
+            reason = _without_durations(found.summary)
+            if found.state in WAITING and reason != said:
+                said = reason
+                warn(f"job {job.id} {found.summary}", DIM)
+
+
+def _without_durations(text: str) -> str:
+    """Returns a reason as it is compared: time that passes does not make it a new one."""
+    return _DURATION.sub("…", text)
