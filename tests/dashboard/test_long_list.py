@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor  # noqa: TID251 - beside the browser's loop
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -65,8 +66,17 @@ def test_few_rows_are_drawn_and_those_far_away_are_asked_for_again_as_they_are_n
     expect(page.locator("[aria-rowindex='4']")).to_contain_text("completed")
 
 
-def test_a_search_that_found_little_goes_on_when_asked(open_page: Open, long_farm: Farm) -> None:
+def test_a_search_that_found_little_goes_on_by_itself(open_page: Open, long_farm: Farm) -> None:
     page = opened(open_page, long_farm, "?regex=no-such-job")
+    expect(page.get_by_text("No job matches")).to_be_visible()
+    expect(page.get_by_text("0 jobs", exact=True)).to_be_visible()
+
+
+def test_a_search_of_the_past_which_costs_more_goes_on_when_asked(
+    open_page: Open, long_farm: Farm
+) -> None:
+    now = long_farm.http.get("/api/v1/overview").json()["until"]
+    page = opened(open_page, long_farm, f"?regex=no-such-job&as_of={quote(now)}")
     expect(page.get_by_text("Nothing found so far among 1,000 jobs.")).to_be_visible()
     page.get_by_role("button", name="Search more jobs").click()
     expect(page.get_by_text("Nothing found so far among 2,000 jobs.")).to_be_visible()

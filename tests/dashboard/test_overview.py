@@ -183,3 +183,16 @@ def test_a_question_is_answered_on_the_page(open_page: Open, farm: Farm) -> None
     question.get_by_role("button", name="Yes").click()
     assert asking.result(timeout=60) == "windlass-7.7.tar.gz released"
     expect(question).to_have_count(0)
+
+
+def test_the_legend_of_a_chart_tells_the_newest_values_until_somebody_points_at_others(
+    open_page: Open, farm: Farm
+) -> None:
+    farm.wait_for_figures()
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    chart = page.get_by_role("img", name="Jobs", exact=True)
+    values = chart.locator(".u-legend .u-value")
+    expect(values.first).to_have_text(re.compile(r"\d{4}|\d:\d"))  # the time of the newest
+    expect(values.nth(1)).to_have_text(re.compile(r"^\d"))

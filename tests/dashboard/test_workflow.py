@@ -131,3 +131,17 @@ def test_a_huge_graph_is_usable_at_once(open_page: Open, farm: Farm) -> None:
     took = page.evaluate("performance.now()") - begun
     assert took < (GRAPH_MS if LONG else 2 * GRAPH_MS), f"{took} ms"
     farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
+
+
+def test_a_workflow_leads_to_its_template_in_the_version_of_then(
+    open_page: Open, farm: Farm
+) -> None:
+    run = farm.client.start_template("nightly", {"branch": "main"})
+    page = open_page()
+    page.goto(f"{farm.address}/workflows/{run.id}")
+    page.get_by_role("link", name=re.compile(r"^nightly@\d+$")).click()
+    page.wait_for_url(re.compile(r"/templates\?.*show=nightly.*version=\d"))
+    expect(page.get_by_role("heading", name=re.compile("nightly@"))).to_be_visible()
+    page.go_back()
+    page.get_by_role("link", name="default", exact=True).first.click()
+    page.wait_for_url("**/workflows?namespace=default")

@@ -1,4 +1,5 @@
 import { API_BASE } from "../base";
+import { Slot } from "./slot";
 import { whenVisibilityChanges } from "./visible";
 
 /** What changed since the last message, among what the page shows. */
@@ -12,31 +13,37 @@ export interface Change {
   more: boolean;
 }
 
-export type LiveState = "off" | "connecting" | "on" | "lost";
+export type LiveState = "off" | "connecting" | "on" | "lost" | "slow";
 
 type Listener = (change: Change) => void;
 
 const SETTLE_MS = 150; // Views that open together share one new stream.
 const RETRY_MS = 3_000;
+const SLOW_MS = 5_000;
+const EVERYTHING: Change = { kinds: [], jobs: [], workflows: [], workers: [], more: true };
 
 /**
  * The one stream of this page. It follows what the mounted views say that they show: kinds
  * ("jobs", "workers", …) or single things ("job:7", "workflow:3").
  *
- * A page in the background has none. Browsers open six connections to a server for all their tabs
- * together, so streams that nobody looks at would keep the next tab from loading.
+ * A browser opens six connections to a server, for all of its tabs together, and a stream keeps
+ * one. So only what is in sight has a stream, and never so many that no tab could ask anything:
+ * those beyond (`slow`) ask again every few seconds.
  */
 class LiveStream {
   private readonly listeners = new Map<Listener, readonly string[]>();
   private readonly watchers = new Set<() => void>();
+  private readonly slot = new Slot();
   private source: EventSource | undefined;
   private topics = "";
   private lastId = "";
+  /** Since when nobody tells what changes, while no event is known to go on from. */
+  private isBehind = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   state: LiveState = "off";
 
   constructor() {
-    whenVisibilityChanges(() => this.settle(0));
+    whenVisibilityChanges(() => this.settle(SETTLE_MS));
   }
 
   listen(topics: readonly string[], listener: Listener): () => void {
@@ -56,35 +63,60 @@ class LiveStream {
   /** Ends the stream, because nobody is signed in any more. */
   stop(): void {
     clearTimeout(this.timer);
-    this.source?.close();
-    this.source = undefined;
-    this.topics = "";
+    this.timer = undefined;
     this.lastId = "";
-    this.become("off");
+    this.isBehind = false;
+    this.rest();
   }
 
   private settle(ms: number): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.reopen(), ms);
+    this.timer = setTimeout(() => void this.reopen(), ms);
   }
 
-  private reopen(): void {
-    const shown = document.hidden ? [] : [...this.listeners.values()].flat();
-    const wanted = [...new Set(shown)].sort();
+  private rest(): void {
+    this.source?.close();
+    this.source = undefined;
+    this.topics = "";
+    this.slot.free();
+    this.become("off");
+  }
+
+  private async reopen(): Promise<void> {
+    const wanted = [...new Set([...this.listeners.values()].flat())].sort();
     const topics = wanted.map((topic) => `show=${encodeURIComponent(topic)}`).join("&");
+    if (!topics || document.hidden) {
+      this.isBehind ||= document.hidden && this.lastId === "";
+      this.rest();
+      return;
+    }
     if (topics === this.topics && this.source) return;
     this.source?.close();
     this.source = undefined;
-    this.topics = topics;
-    if (!topics) {
-      this.become("off");
+    const timer = this.timer;
+    const isGiven = await this.slot.take();
+    if (timer !== this.timer) return; // Others have asked in the meantime: they go on.
+    if (!isGiven) {
+      this.become("slow");
+      this.isBehind = true;
+      this.tell(EVERYTHING);
+      this.settle(SLOW_MS);
       return;
     }
+    this.open(topics);
+  }
+
+  private open(topics: string): void {
+    this.topics = topics;
     const after = this.lastId ? `&after=${this.lastId}` : "";
     const source = new EventSource(`${API_BASE}/api/v1/live?${topics}${after}`);
     this.source = source;
     this.become("connecting");
-    source.onopen = () => this.become("on");
+    source.onopen = () => {
+      this.become("on");
+      if (this.isBehind) this.tell(EVERYTHING);
+      this.isBehind = false;
+    };
     source.addEventListener("changed", (event) => this.receive(event as MessageEvent<string>));
     source.addEventListener("at", (event) => {
       this.lastId = (event as MessageEvent<string>).lastEventId;
@@ -100,7 +132,10 @@ class LiveStream {
 
   private receive(event: MessageEvent<string>): void {
     this.lastId = event.lastEventId;
-    const change = JSON.parse(event.data) as Change;
+    this.tell(JSON.parse(event.data) as Change);
+  }
+
+  private tell(change: Change): void {
     for (const listener of this.listeners.keys()) listener(change);
   }
 

@@ -7,6 +7,7 @@ const WORDS = {
   connecting: "connecting",
   on: "live",
   lost: "not live",
+  slow: "every 5 s",
 } as const;
 
 const TITLES = {
@@ -14,6 +15,7 @@ const TITLES = {
   connecting: "Connecting to the server",
   on: "The page follows what happens",
   lost: "The connection to the server was lost; trying again",
+  slow: "Other windows of this browser are live; this one asks every five seconds",
 } as const;
 
 /** Says whether the page follows what happens. */

@@ -122,6 +122,9 @@ function options(
     legend: { live: true },
     cursor: { drag: { x: true, y: false, setScale: false } },
     hooks: {
+      ready: [tellNewest],
+      setData: [tellNewest],
+      setCursor: [(chart) => chart.cursor.idx ?? tellNewest(chart)],
       setSelect: [
         (chart) => {
           const { left, width } = chart.select;
@@ -152,6 +155,15 @@ function options(
       }),
     ],
   };
+}
+
+/** Shows the newest values in the legend, as long as nobody points at others. */
+function tellNewest(chart: uPlot): void {
+  const lines = chart.data.slice(1);
+  const isKnown = (at: number) => lines.some((line) => (line[at] ?? null) !== null);
+  let idx = chart.data[0].length - 1;
+  while (idx > 0 && !isKnown(idx)) idx -= 1;
+  if (idx >= 0) chart.setLegend({ idx }, false);
 }
 
 const LEAST_ROOM_PX = 52;

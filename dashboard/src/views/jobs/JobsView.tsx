@@ -1,6 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import type { Schemas } from "../../api/client";
+import { useAsOf } from "../../shell/asOf";
 import { Button, IconButton } from "../../ui/Button";
 import { DataTable } from "../../ui/DataTable";
 import { Empty } from "../../ui/Empty";
@@ -21,12 +22,15 @@ import { jobsRoute } from "./route";
 import { type Job, useJobs } from "./useJobs";
 
 const FEW = 40; // rows that a screen may hold without a scroll bar
+const SEARCHED = 20_000; // jobs that a search looks at before somebody asks for more
 
 export function JobsView() {
   const search = jobsRoute.useSearch();
   const navigate = useNavigate();
   const { list, rows, looked, onSight, count: found, where, fresh, refresh } = useJobs(search);
   const [hidden, setHidden] = useStored<Record<string, boolean>>("jobs.columns", {});
+  const isPast = useAsOf() !== undefined;
+  useSearchOn(list, rows.length, looked, isPast ? 0 : SEARCHED);
   const narrow = useNarrow();
   const columns = useMemo(() => COLUMNS.map((one) => one.column), []);
   const visibility = useMemo(
@@ -39,6 +43,7 @@ export function JobsView() {
       ),
     [hidden, narrow],
   );
+  const isWhole = list.isSuccess && !list.hasNextPage;
   const change = (next: JobsFilter) => void navigate({ to: "/jobs", search: next });
   const open = (job: Job) => void navigate({ to: "/jobs/$job", params: { job: String(job.id) } });
   const actions = (
@@ -63,7 +68,12 @@ export function JobsView() {
     </>
   );
   return (
-    <Page title="Jobs" facts={<Found found={found.data} />} actions={actions} full>
+    <Page
+      title="Jobs"
+      facts={<Found found={found.data} all={isWhole ? rows.length : undefined} />}
+      actions={actions}
+      full
+    >
       <JobFilters search={search} onChange={change} />
       {list.error && (
         <ErrorBox error={list.error} hint={FILTER_HINT} onRetry={() => void list.refetch()} />
@@ -102,8 +112,23 @@ export function JobsView() {
   );
 }
 
-/** How many jobs match, and how sure that is. */
-function Found({ found }: { found: Schemas["JobCount"] | undefined }) {
+/** Goes on with a search that has found little, up to a bound: further jobs are a click away. */
+function useSearchOn(
+  list: ReturnType<typeof useJobs>["list"],
+  found: number,
+  looked: number,
+  most: number,
+): void {
+  const { hasNextPage, isFetchingNextPage, isError, fetchNextPage } = list;
+  const goesOn = hasNextPage && !isFetchingNextPage && !isError;
+  useEffect(() => {
+    if (goesOn && found < FEW && looked < most) void fetchNextPage();
+  }, [goesOn, found, looked, most, fetchNextPage]);
+}
+
+/** How many jobs match, and how sure that is; `all` is how many the list has at its end. */
+function Found({ found, all }: { found: Schemas["JobCount"] | undefined; all?: number }) {
+  if (all !== undefined && !found?.exact) return <span>{counted(all, "job")}</span>;
   if (!found) return <span>&nbsp;</span>;
   if (found.exact) return <span>{counted(found.count, "job")}</span>;
   const looked = `among the ${count(found.looked)} newest`;

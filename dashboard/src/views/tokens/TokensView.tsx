@@ -87,7 +87,7 @@ function TokenTable({ tokens }: { tokens: readonly Token[] }) {
             {token.kind === "session" && <StateBadge state="waiting" label="session" />}
           </>,
           token.role,
-          token.namespaces.length > 0 ? token.namespaces.join(", ") : "all",
+          <Namespaces key="namespaces" names={token.namespaces} />,
           <Time key="created" at={token.created_at} />,
           token.last_used_at ? <Time key="used" at={token.last_used_at} /> : "never",
           token.revoked_at || token.expires_at ? (
@@ -112,4 +112,17 @@ function takes(search: TokensSearch, token: Token): boolean {
 function hasEnded(token: Token): boolean {
   if (token.revoked_at) return true;
   return token.expires_at !== null && Date.parse(token.expires_at) <= Date.now();
+}
+
+const NAMED = 3;
+
+/** The namespaces of a token: the first ones, and how many more. */
+function Namespaces({ names }: { names: readonly string[] }) {
+  if (names.length === 0) return "all";
+  if (names.length <= NAMED + 1) return names.join(", ");
+  return (
+    <span title={names.join(", ")}>
+      {names.slice(0, NAMED).join(", ")} and {names.length - NAMED} more
+    </span>
+  );
 }
