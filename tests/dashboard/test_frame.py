@@ -158,7 +158,14 @@ def test_who_may_not_do_something_is_not_offered_it(open_page: Open, farm: Farm)
     settle(viewer)
     views = viewer.get_by_role("navigation", name="Views")
     expect(views.get_by_role("link", name="Jobs")).to_be_visible()
-    expect(views.get_by_role("link", name="Tokens")).to_have_count(0)
+    for refused in ("Tokens", "Audit", "Fuzzing"):
+        expect(views.get_by_role("link", name=refused)).to_have_count(0)
+    viewer.keyboard.press("/")
+    results = viewer.get_by_role("listbox", name="Results")
+    expect(results.get_by_role("option", name="Jobs")).to_be_visible()
+    for refused in ("Tokens", "Audit", "Fuzzing"):
+        expect(results.get_by_role("option", name=refused)).to_have_count(0)
+    viewer.keyboard.press("Escape")
     expect(viewer.get_by_role("link", name="Submit a job")).to_have_count(0)
     viewer.goto(f"{farm.address}/tokens")
     expect(viewer.get_by_role("alert")).to_contain_text("This needs the role admin")
@@ -166,7 +173,8 @@ def test_who_may_not_do_something_is_not_offered_it(open_page: Open, farm: Farm)
     admin = open_page()
     admin.goto(farm.address)
     settle(admin)
-    expect(admin.get_by_role("link", name="Tokens")).to_be_visible()
+    for offered in ("Tokens", "Audit", "Fuzzing"):
+        expect(admin.get_by_role("link", name=offered)).to_be_visible()
     expect(admin.get_by_role("link", name="Submit a job")).to_be_visible()
 
 

@@ -75,6 +75,21 @@ def test_a_job_is_watched_from_its_acceptance_to_its_end(open_page: Open, farm: 
     expect(page.get_by_text("windlass submit", exact=False).first).to_be_visible()
 
 
+def test_a_log_neither_reorders_what_it_shows_nor_covers_other_lines(
+    open_page: Open, farm: Farm
+) -> None:
+    turned, stacked = "\u202egnp.exe", "e" + "\u0301" * 300
+    job = farm.submit("printf", "%s\\n", "before", turned, stacked, "after", **SOON)
+    farm.wait(job)
+    page = open_page()
+    page.goto(f"{farm.address}/jobs/{job}?tab=log")
+    log = page.get_by_role("log")
+    expect(log.get_by_text("after")).to_be_visible()
+    expect(log.get_by_text("\\u202egnp.exe", exact=True)).to_be_visible()
+    cut = "e => getComputedStyle(e.closest('[class*=row]')).overflowY"
+    assert log.get_by_text("after").evaluate(cut) == "clip"
+
+
 def test_a_job_is_canceled_and_retried_as_it_was_and_changed(open_page: Open, farm: Farm) -> None:
     job = farm.submit("sleep", "60", **SOON)
     page = open_page()

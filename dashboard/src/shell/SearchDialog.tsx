@@ -1,10 +1,10 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useState } from "react";
-import { may, useWho, type WhoAmI } from "../api/who";
+import type { WhoAmI } from "../api/who";
 import { Dialog } from "../ui/Dialog";
 import { TextField } from "../ui/Field";
 import { Icon, type IconName } from "../ui/Icon";
-import { PLACES } from "./places";
+import { placesFor } from "./places";
 import styles from "./SearchDialog.module.css";
 
 interface Target {
@@ -17,11 +17,10 @@ interface Target {
 }
 
 /** Goes to a job by its number, to jobs and workers by text, or to a view by its name. */
-export function SearchDialog({ onClose }: { onClose: () => void }) {
+export function SearchDialog({ who, onClose }: { who: WhoAmI; onClose: () => void }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const navigate = useNavigate();
-  const who = useWho().data;
   const targets = targetsOf(text.trim(), who);
   function go(target: Target | undefined): void {
     if (!target) return;
@@ -79,7 +78,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-function targetsOf(text: string, who: WhoAmI | undefined): Target[] {
+function targetsOf(text: string, who: WhoAmI): Target[] {
   const found: Target[] = [];
   const number = /^#?(\d{1,15})$/.exec(text)?.[1];
   if (number) {
@@ -94,9 +93,8 @@ function targetsOf(text: string, who: WhoAmI | undefined): Target[] {
     });
   }
   const lower = text.toLowerCase();
-  for (const place of PLACES) {
+  for (const place of placesFor(who)) {
     if (!place.label.toLowerCase().includes(lower)) continue;
-    if (place.needs && !(who && may(who, place.needs))) continue;
     found.push({ key: place.to, label: place.label, icon: place.icon, to: place.to });
   }
   if (text && !number) {

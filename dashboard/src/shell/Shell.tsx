@@ -12,7 +12,7 @@ import { KeysDialog } from "./KeysDialog";
 import { type Shortcut, useShortcuts } from "./keys";
 import { LiveMark } from "./LiveMark";
 import { Navigation } from "./Navigation";
-import { PLACES } from "./places";
+import { placesFor } from "./places";
 import { SearchDialog } from "./SearchDialog";
 import styles from "./Shell.module.css";
 import { TimeTravel } from "./TimeTravel";
@@ -102,7 +102,7 @@ function Frame({ who }: { who: WhoAmI }) {
           <Outlet />
         </main>
       </div>
-      {open === "search" && <SearchDialog onClose={close} />}
+      {open === "search" && <SearchDialog who={who} onClose={close} />}
       {open === "keys" && <KeysDialog shortcuts={shortcuts} onClose={close} />}
     </div>
   );
@@ -112,7 +112,6 @@ function useFrameShortcuts(who: WhoAmI, setOpen: (open: Open) => void): Shortcut
   const navigate = useNavigate();
   return useMemo(() => {
     const go = (to: string) => () => void navigate({ to } as never);
-    const places = PLACES.filter((place) => !place.needs || may(who, place.needs));
     const found: Shortcut[] = [
       { keys: "/", label: "Search", run: () => setOpen("search") },
       { keys: "?", label: "List the keys", run: () => setOpen("keys") },
@@ -121,7 +120,7 @@ function useFrameShortcuts(who: WhoAmI, setOpen: (open: Open) => void): Shortcut
     if (may(who, "submit-jobs")) {
       found.push({ keys: "c", label: "Submit a job", run: go("/submit") });
     }
-    for (const place of places) {
+    for (const place of placesFor(who)) {
       found.push({ keys: `g ${place.key}`, label: `Go to ${place.label}`, run: go(place.to) });
     }
     return found;

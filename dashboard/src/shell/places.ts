@@ -1,3 +1,4 @@
+import { may, type WhoAmI } from "../api/who";
 import type { IconName } from "../ui/Icon";
 
 /** A view that the navigation leads to. */
@@ -16,7 +17,7 @@ export interface Group {
   places: readonly Place[];
 }
 
-export const GROUPS: readonly Group[] = [
+const GROUPS: readonly Group[] = [
   {
     places: [
       { to: "/", label: "Overview", icon: "overview", key: "o" },
@@ -38,7 +39,7 @@ export const GROUPS: readonly Group[] = [
     places: [
       { to: "/schedules", label: "Schedules", icon: "schedules", key: "s" },
       { to: "/templates", label: "Templates", icon: "templates", key: "t" },
-      { to: "/fuzzing", label: "Fuzzing", icon: "fuzzing", key: "z" },
+      { to: "/fuzzing", label: "Fuzzing", icon: "fuzzing", key: "z", needs: "read-fuzzing" },
     ],
   },
   {
@@ -51,4 +52,16 @@ export const GROUPS: readonly Group[] = [
   },
 ];
 
-export const PLACES: readonly Place[] = GROUPS.flatMap((group) => group.places);
+/** Returns the views that a caller is offered, in groups that are not empty. */
+export function groupsFor(who: WhoAmI): Group[] {
+  const offered = GROUPS.map((group) => ({
+    ...group,
+    places: group.places.filter((place) => !place.needs || may(who, place.needs)),
+  }));
+  return offered.filter((group) => group.places.length > 0);
+}
+
+/** Returns the same views one after another. */
+export function placesFor(who: WhoAmI): Place[] {
+  return groupsFor(who).flatMap((group) => group.places);
+}

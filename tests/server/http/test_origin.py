@@ -109,8 +109,10 @@ def test_every_answer_keeps_browsers_from_guessing_keeping_and_framing_it() -> N
                     assert answer["X-Content-Type-Options"] == "nosniff"
                     assert answer["Cache-Control"] == "no-store"
                     assert "frame-ancestors 'none'" in answer["Content-Security-Policy"]
-            events = await server.admin.get("/api/v1/events?follow=false")
-            assert events.headers["X-Content-Type-Options"] == "nosniff"
-            assert "frame-ancestors 'none'" in events.headers["Content-Security-Policy"]
+            for stream in ("/api/v1/events?follow=false", "/api/v1/live?show=jobs&follow=false"):
+                answer = (await server.admin.get(stream)).headers
+                assert answer["X-Content-Type-Options"] == "nosniff"
+                assert answer["Cache-Control"] == "no-store"
+                assert "frame-ancestors 'none'" in answer["Content-Security-Policy"]
 
     run(scenario())

@@ -9,6 +9,8 @@ import httpx
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
 from windlass.api.lists import attention
+from windlass.api.lists.overview import Table
+from windlass.api.lists.slots import Span
 from windlass.domain.access.roles import Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import WorkerStatus, offline
@@ -253,3 +255,22 @@ def test_a_workflow_that_waits_for_a_person_offers_the_approval(monkeypatch: Any
             assert "approval" not in {one["kind"] for one in after}
 
     run(scenario())
+
+
+class _Counted(dict[tuple[str, str], dict[int, int]]):
+    """Depths that count how often somebody looks at all of them."""
+
+    looks = 0
+
+    def items(self) -> Any:
+        self.looks += 1
+        return super().items()
+
+
+def test_depths_are_looked_at_once_however_many_queues_there_are() -> None:
+    depths = _Counted({("default", f"q{n}"): {State.QUEUED.code: n} for n in range(200)})
+    table = Table(Span(0, 60_000, 60_000), 60_000, [], depths)
+    assert table.queues()[0] == "q199"
+    assert table.show(None, table.queues()).now == {"queued": sum(range(200))}
+    assert table.show("q7", ["q7"]).now == {"queued": 7}
+    assert depths.looks == 1

@@ -11,11 +11,14 @@ from tests.support.running_server import NO_TLS, RunningServer, error_of
 from windlass.domain.access.roles import Role
 from windlass.server.sign_in import code_flow
 
-COOKIE = "windlass_session"
-
 
 def new_browser() -> httpx.AsyncClient:
     return httpx.AsyncClient(verify=NO_TLS, timeout=30)
+
+
+def session_name(server: RunningServer) -> str:
+    """The name of the session's cookie: browsers do not tell the ports of a machine apart."""
+    return f"windlass_session_{httpx.URL(server.address).port}"
 
 
 async def signed_in(server: RunningServer, browser: httpx.AsyncClient, name: str) -> httpx.Response:
@@ -31,7 +34,11 @@ def test_a_person_signs_in_and_has_the_rights_of_the_first_group_in_the_map(
         async with setting.server() as server, new_browser() as browser:
             reply = await signed_in(server, browser, "alice")
             assert (reply.status_code, reply.headers["Location"]) == (302, "/jobs?x=1")
-            (cookie,) = [c for c in reply.headers.get_list("set-cookie") if c.startswith(COOKIE)]
+            (cookie,) = [
+                c
+                for c in reply.headers.get_list("set-cookie")
+                if c.startswith(f"{session_name(server)}=")
+            ]
             assert "HttpOnly" in cookie
             assert "SameSite=Strict" in cookie
             assert "Path=/;" in cookie
@@ -45,7 +52,7 @@ def test_a_person_signs_in_and_has_the_rights_of_the_first_group_in_the_map(
             (session,) = [row for row in listed if row["kind"] == "session"]
             assert session["name"] == "oidc:alice"
             assert session["expires_at"] is not None
-            assert browser.cookies[COOKIE] not in str(listed)
+            assert browser.cookies[session_name(server)] not in str(listed)
 
     run(scenario())
 
@@ -71,12 +78,12 @@ def test_logging_out_ends_the_session_on_the_server(setting: Setting) -> None:
     async def scenario() -> None:
         async with setting.server() as server, new_browser() as browser:
             await signed_in(server, browser, "alice")
-            secret = browser.cookies[COOKIE]
+            secret = browser.cookies[session_name(server)]
             url = f"{server.address}/auth/logout"
             assert (await browser.post(url)).status_code == 403
             reply = await browser.post(url, headers={"Origin": server.address})
             assert reply.status_code == 204
-            assert COOKIE not in browser.cookies
+            assert session_name(server) not in browser.cookies
             stolen = await server.http(secret)
             assert (await stolen.get("/api/v1/whoami")).status_code == 401
 
@@ -90,7 +97,7 @@ def test_who_is_in_no_mapped_group_does_not_get_in(setting: Setting) -> None:
                 reply = await signed_in(server, browser, "eve")
                 assert reply.status_code == 401
                 assert "in no group" in error_of(reply)["message"]
-                assert COOKIE not in browser.cookies
+                assert session_name(server) not in browser.cookies
             setting.provider.set_groups({"alice": ["staff"], "bob": []})  # alice left farm-ops
             async with new_browser() as browser:
                 await signed_in(server, browser, "alice")
@@ -175,7 +182,7 @@ def test_without_settings_nobody_signs_in(setting: Setting) -> None:
         async with setting.server(public_url="") as server, new_browser() as browser:
             for path in ("/auth/login", "/auth/callback?code=x&state=y"):
                 assert (await browser.get(server.address + path)).status_code in (401, 404), path
-            browser.cookies.set(COOKIE, await server.token(Role.ADMIN))
+            browser.cookies.set(session_name(server), await server.token(Role.ADMIN))
             assert (await browser.get(f"{server.address}/api/v1/whoami")).status_code == 401
 
     run(scenario())

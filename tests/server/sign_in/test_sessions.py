@@ -9,8 +9,8 @@ from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.access.roles import Role
 from windlass.domain.config import Config
 from windlass.engine import access as access_module
+from windlass.server.http.authentication import session_cookie
 
-COOKIE = "windlass_session"
 LINK = "/sign-in#code="
 
 
@@ -23,6 +23,11 @@ async def opened(
         "/auth/session", json=secret, headers={"Origin": server.address}
     )  # fmt: skip
     return browser, reply
+
+
+def session_name(server: RunningServer) -> str:
+    """The name of the session's cookie: browsers do not tell the ports of a machine apart."""
+    return f"windlass_session_{httpx.URL(server.address).port}"
 
 
 async def status(browser: httpx.AsyncClient) -> int:
@@ -44,7 +49,7 @@ def test_a_token_opens_a_session_with_its_rights_in_a_cookie_that_scripts_cannot
             browser, reply = await opened(server, token=token)
             assert reply.status_code == 201
             cookie = reply.headers["set-cookie"]
-            assert cookie.startswith(f"{COOKIE}=wl_s_")
+            assert cookie.startswith(f"{session_name(server)}=wl_s_")
             assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
             assert token not in reply.text + cookie
             assert reply.headers["cache-control"] == "no-store"
@@ -54,6 +59,45 @@ def test_a_token_opens_a_session_with_its_rights_in_a_cookie_that_scripts_cannot
             assert "manage-queues" not in who["actions"]
 
     run(scenario())
+
+
+def test_two_servers_of_one_machine_keep_their_sessions_apart() -> None:
+    async def scenario() -> None:
+        async with running_server() as one, running_server() as other:
+            browser, _ = await opened(one, token=await one.token(Role.VIEWER))
+            reply = await browser.post(
+                f"{other.address}/auth/session",
+                json={"token": await other.token(Role.OPERATOR)},
+                headers={"Origin": other.address},
+            )
+            assert reply.status_code == 201
+            for server, role in ((one, "viewer"), (other, "operator")):
+                who = await browser.get(f"{server.address}/api/v1/whoami")
+                assert (who.status_code, who.json()["role"]) == (200, role)
+            gone = await browser.post(
+                f"{other.address}/auth/logout", headers={"Origin": other.address}
+            )
+            assert gone.status_code == 204
+            assert await status(browser) == 200
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "is_secure", "name"),
+    [
+        (b"localhost:8080", "", False, "windlass_session_8080"),
+        (b"[::1]:8080", "", False, "windlass_session_8080"),
+        (b"win.example", "", True, "__Host-windlass_session"),
+        (b"10.0.0.7:7420", "https://win.example", True, "__Host-windlass_session"),
+        (b"win.example:nonsense", "", False, "windlass_session"),
+        (b"", "", False, "windlass_session"),
+    ],
+)
+def test_the_cookie_is_named_after_the_port_that_browsers_see(
+    host: bytes, origin: str, is_secure: bool, name: str
+) -> None:
+    assert session_cookie({b"host": host}, origin, is_secure) == name
 
 
 def test_who_has_no_valid_token_of_a_person_gets_no_session() -> None:
@@ -205,7 +249,7 @@ def test_another_page_cannot_use_the_session_and_a_token_in_a_cookie_does_not_co
             own = {"Origin": server.address}
             assert (await browser.post("/api/v1/jobs", json=body, headers=own)).status_code == 201
             raw = await server.http(None)
-            raw.cookies.set(COOKIE, token)
+            raw.cookies.set(session_name(server), token)
             assert await status(raw) == 401
 
     run(scenario())
@@ -215,10 +259,10 @@ def test_signing_out_ends_the_session_and_is_in_the_audit_log() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             browser, _ = await opened(server, token=await server.token(Role.VIEWER))
-            secret = browser.cookies[COOKIE]
+            secret = browser.cookies[session_name(server)]
             await opened(server, token="wl_wrong")
             reply = await browser.post("/auth/logout", headers={"Origin": server.address})
-            assert (reply.status_code, COOKIE in browser.cookies) == (204, False)
+            assert (reply.status_code, session_name(server) in browser.cookies) == (204, False)
             assert await status(await server.http(secret)) == 401
             await server.services.audit.run_once(0)
             entries = (await server.admin.get("/api/v1/audit")).json()["entries"]

@@ -42,7 +42,7 @@ export function FuzzingView() {
         </Empty>
       )}
       {solvers.length > 0 && <Solvers solvers={solvers} />}
-      {chosen && <SolverPart name={chosen} search={search} />}
+      {allowed && chosen && <SolverPart name={chosen} search={search} />}
     </Page>
   );
 }

@@ -25,7 +25,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment, parse_moment
 from windlass.engine.engine import Engine
-from windlass.engine.history.series import Depths, Pair, read_counted
+from windlass.engine.history.series import Depths, read_counted
 from windlass.ports.store import ReadTx
 from windlass.wire.overview import Overview, QueueFigures
 
@@ -94,7 +94,7 @@ class Overviews:
         mine = [row for row in rows if row.kind == SeriesKind.WORK and shown(row.namespace)]
         now = {pair: depth for pair, depth in depths.items() if shown(pair[0])}
         sampled = min(current.until, until) if current is not None else span.start
-        table = _Table(span, sampled, mine, now)
+        table = Table(span, sampled, mine, now)
         fleet = await self._fleet(tx, span, rows, point)
         return Overview(
             since=format_moment(start),
@@ -138,14 +138,14 @@ def _sums(rows: Iterable[SeriesRow], kind: SeriesKind) -> dict[str, dict[int, in
     return found
 
 
-class _Table:
+class Table:
     """Figures by queue and slot."""
 
     def __init__(self, span: Span, sampled: int, rows: Iterable[SeriesRow], now: Depths) -> None:
         self._slots = span.slots
         self._step = span.step
         self._sampled = sampled
-        self._now = now
+        self._now = _by_queue(now)
         self._cells: dict[str, dict[int, Figures]] = {}
         for row in rows:
             cells = self._cells.setdefault(row.name, {})
@@ -161,13 +161,12 @@ class _Table:
         return self._order
 
     def _by_work(self) -> list[str]:
-        names = set(self._cells) | {queue for _, queue in _open_pairs(self._now)}
+        names = set(self._cells) | {queue for queue, d in self._now.items() if any(d.values())}
 
         def work(name: str) -> tuple[int, str]:
             cells = self._cells.get(name, {}).values()
             events = sum(cell.submitted + cell.completed + cell.failed for cell in cells)
-            waiting = sum(sum(d.values()) for (_, queue), d in self._now.items() if queue == name)
-            return -events - waiting, name
+            return -events - sum(self._now.get(name, {}).values()), name
 
         return sorted(names, key=work)
 
@@ -185,7 +184,8 @@ class _Table:
 
     def show(self, name: str | None, queues: Sequence[str]) -> QueueFigures:
         """Returns the figures of some queues together."""
-        cells = [self._merged(queues, slot) for slot in self._slots]
+        merged = self._merged(queues)
+        cells = [merged.get(slot) or Figures() for slot in self._slots]
         known = [slot < self._sampled for slot in self._slots]
 
         def depth(*states: State) -> list[int | None]:
@@ -213,26 +213,32 @@ class _Table:
             run_p90=[_seconds(cell.run.quantile(0.9)) for cell in cells],
         )
 
-    def _merged(self, queues: Sequence[str], slot: int) -> Figures:
-        found = [self._cells[queue][slot] for queue in queues if slot in self._cells.get(queue, {})]
-        if len(found) == 1:
-            return found[0]
-        merged = Figures()
-        for cell in found:
-            merged.merge(cell)
+    def _merged(self, queues: Sequence[str]) -> Mapping[int, Figures]:
+        """Returns the figures of these queues together, by slot."""
+        if len(queues) == 1:
+            return self._cells.get(queues[0], {})
+        merged: dict[int, Figures] = {}
+        for queue in queues:
+            for slot, cell in self._cells.get(queue, {}).items():
+                merged.setdefault(slot, Figures()).merge(cell)
         return merged
 
     def _now_of(self, queues: Sequence[str]) -> dict[str, int]:
         counts: dict[int, int] = {}
-        for (_, queue), depth in self._now.items():
-            if queue in queues:
-                for code, count in depth.items():
-                    counts[code] = counts.get(code, 0) + count
+        for queue in queues:
+            for code, count in self._now.get(queue, {}).items():
+                counts[code] = counts.get(code, 0) + count
         return {str(STATE_BY_CODE[code]): counts[code] for code in sorted(counts) if counts[code]}
 
 
-def _open_pairs(depths: Mapping[Pair, Mapping[int, int]]) -> list[Pair]:
-    return [pair for pair, depth in depths.items() if any(depth.values())]
+def _by_queue(depths: Depths) -> dict[str, dict[int, int]]:
+    """Returns jobs by state of each queue, over all namespaces."""
+    found: dict[str, dict[int, int]] = {}
+    for (_, queue), depth in depths.items():
+        counts = found.setdefault(queue, {})
+        for code, count in depth.items():
+            counts[code] = counts.get(code, 0) + count
+    return found
 
 
 def _seconds(ms: int | None) -> float | None:

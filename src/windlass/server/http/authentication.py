@@ -10,7 +10,7 @@ from windlass.server.http.asgi import Scope
 from windlass.server.http.origin import SAFE_METHODS
 
 COOKIE: Final = "windlass_session"
-SECURE_COOKIE: Final = f"__Host-{COOKIE}"  # over TLS; browsers take it from nobody else
+SECURE: Final = "__Host-"  # over TLS; browsers take such a cookie from nobody else
 
 
 def bearer(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
@@ -35,12 +35,27 @@ def cookie_of(header: str, name: str) -> str:
     return ""
 
 
-def session_of(header: str) -> str:
-    """Returns the secret of the session in a `Cookie` header; empty if there is none.
+def session_cookie(headers: Mapping[bytes, bytes], public_origin: str, is_secure: bool) -> str:
+    """Returns the name of the cookie that holds a session.
+
+    Browsers keep cookies by host, not by port: the port in the name keeps servers of one machine
+    apart. It is that of the `public_origin`, if there is one, since proxies change the `Host`.
+    """
+    port = _port(public_origin or "//" + headers.get(b"host", b"").decode("latin-1"))
+    name = COOKIE if port is None else f"{COOKIE}_{port}"
+    return SECURE + name if is_secure else name
+
+
+def session_of(headers: Mapping[bytes, bytes], public_origin: str) -> str:
+    """Returns the secret of the session in the cookie of a request; empty if there is none.
 
     A token in a cookie does not count: nobody has checked that it may be there.
     """
-    secret = cookie_of(header, SECURE_COOKIE) or cookie_of(header, COOKIE)
+    header = headers.get(b"cookie", b"").decode("latin-1")
+    if COOKIE not in header:
+        return ""
+    names = (session_cookie(headers, public_origin, is_secure) for is_secure in (True, False))
+    secret = next(filter(None, (cookie_of(header, name) for name in names)), "")
     return secret if secret.startswith(SESSION_PREFIX) else ""
 
 
@@ -51,7 +66,7 @@ def with_session(scope: Scope, public_origin: str) -> Scope:
     that of the address which was called, or the `public_origin`.
     """
     headers = dict(scope["headers"])
-    secret = session_of(headers.get(b"cookie", b"").decode("latin-1"))
+    secret = session_of(headers, public_origin)
     if not secret:
         return scope
     if scope["method"] not in SAFE_METHODS and not _is_own(headers, public_origin):
@@ -71,3 +86,11 @@ def _is_own(headers: Mapping[bytes, bytes], public_origin: str) -> bool:
     except ValueError:
         return False
     return called != "" and called == headers.get(b"host", b"").decode("latin-1").lower()
+
+
+def _port(address: str) -> int | None:
+    """Returns the port of an address; None if it names none, or is no address."""
+    try:
+        return urlsplit(address).port
+    except ValueError:
+        return None

@@ -13,7 +13,7 @@ from windlass.server.live.topics import Topics, parse_topics
 from windlass.server.services import Services
 from windlass.wire.numbers import Cursor
 
-HEADERS = {"Cache-Control": "no-cache", "Connection": "keep-alive", "X-Accel-Buffering": "no"}
+HEADERS = {"Connection": "keep-alive", "X-Accel-Buffering": "no"}
 
 _encode = msgspec.json.Encoder().encode
 

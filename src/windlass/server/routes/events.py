@@ -26,7 +26,7 @@ from windlass.wire.numbers import Cursor, Id
 CHUNK = 500
 IDLE_MS = 250
 QUIET_ROUNDS = 60  # after so many idle rounds a comment keeps the connection alive
-HEADERS = {"Cache-Control": "no-cache", "Connection": "keep-alive", "X-Accel-Buffering": "no"}
+HEADERS = {"Connection": "keep-alive", "X-Accel-Buffering": "no"}
 
 Last = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
 

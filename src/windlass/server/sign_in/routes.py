@@ -10,7 +10,7 @@ from windlass.domain.access.roles import Identity, Role
 from windlass.domain.access.sign_in import Oidc
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.times import format_moment
-from windlass.server.http.authentication import COOKIE, SECURE_COOKIE, cookie_of, session_of
+from windlass.server.http.authentication import cookie_of, session_cookie, session_of
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.replies import Complete, encode
@@ -134,7 +134,7 @@ async def _signs_in(call: Call, data: SessionRequest) -> Identity:
 
 async def _session(call: Call) -> Identity | None:
     """Returns whose session the browser has; None if it has none that counts."""
-    secret = session_of(call.header(b"cookie"))
+    secret = session_of(dict(call.headers), call.services.callers.public_origin)
     return await call.services.access.identify(secret) if secret else None
 
 
@@ -160,8 +160,10 @@ def _begun_name(oidc: Oidc) -> str:
 
 def _session_cookie(call: Call, value: str, seconds: int) -> str:
     """Returns the cookie of a session, which our own page sends and nobody else."""
-    secure = call.services.callers.public_origin.startswith("https:") or call.is_secure
-    return _cookie(SECURE_COOKIE if secure else COOKIE, value, seconds, STRICT, secure)
+    origin = call.services.callers.public_origin
+    secure = origin.startswith("https:") or call.is_secure
+    name = session_cookie(dict(call.headers), origin, secure)
+    return _cookie(name, value, seconds, STRICT, secure)
 
 
 def _cookie(name: str, value: str, seconds: int, sent_by: str, is_secure: bool) -> str:

@@ -27,6 +27,8 @@ const SEQUENCE = new RegExp(
   "g",
 );
 const CONTROL = /\p{Cc}/gu;
+// Characters that change the order of those around them: what is shown would not be what is there.
+const REORDERING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const LEVELS = [0, 95, 135, 175, 215, 255] as const;
 
 /** Returns the style after a text. */
@@ -62,7 +64,9 @@ function overwritten(line: string): string {
 }
 
 function add(pieces: Piece[], text: string, style: Style): void {
-  const shown = text.replace(CONTROL, (one) => (one === "\t" ? one : ""));
+  const shown = text
+    .replace(CONTROL, (one) => (one === "\t" ? one : ""))
+    .replace(REORDERING, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
   if (shown) pieces.push({ text: shown, style });
 }
 
