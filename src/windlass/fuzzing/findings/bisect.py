@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
-from windlass.fuzzing.engines.signature import may_be_same
+from windlass.fuzzing.engines.signature import Signature, may_be_same
 from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
 from windlass.fuzzing.findings.markdown import code
 from windlass.fuzzing.findings.record import LATE, Finding, KeptInput, Origin
@@ -31,7 +31,7 @@ class Question:
     """What a search asks of each build: an input, how often it is run, and until when.
 
     `names` and `frames` are those of the bug. Without them, any failure counts as the bug. A
-    flaky input is fine only if it ran as often as is `needed`.
+    flaky input is fine only if it ran as often as is `needed`. `known` is how it fails.
     """
 
     path: Path
@@ -42,6 +42,7 @@ class Question:
     names: frozenset[str] = frozenset()
     frames: frozenset[str] = frozenset()
     needed: int = 0
+    known: Signature | None = None
 
     def fits(self, result: Reproduction) -> bool:
         """Returns whether a failure may be the bug that the search is about."""
@@ -110,7 +111,7 @@ class Bisector:
         judge = self.judge_of(build.folder)
         result = await judge.reproduce(
             question.path, question.tries, question.slow,
-            lambda: self.clock.now_ms() >= question.until_ms,
+            lambda: self.clock.now_ms() >= question.until_ms, question.known,
         )  # fmt: skip
         if result.fine and result.tried < question.needed:
             return result._replace(unclear="fails too rarely to say that it is fine")
