@@ -14,6 +14,19 @@ GREEDY = program(
 SLOW = f"usleep({SHORT_MS * 2_000});"
 TIMED = f"input_timeout: {SHORT_MS}ms\nfindings: {{kinds: [assertion, crash, timeout]}}"
 
+
+def loop(analyze: str | int, decide: str | int) -> str:
+    """Returns a solver whose main loop has a bug in one or both of its steps."""
+    one, other = (f'has("{word}")' if word else "0" for word in (analyze, decide))
+    return program(
+        "  solve();",
+        f"static void analyze(void) {{ if ({one}) *(volatile int *)8 = 1; }}\n"
+        f"static void decide(void) {{ if ({other}) *(volatile int *)8 = 1; }}\n"
+        "static void step(void) { decide(); analyze(); }\n"
+        "static void solve(void) { step(); }\n",
+    )
+
+
 HISTORIES = (
     History(
         "a build that fails at its start is a finding of its own, closed by its own fix",
@@ -63,6 +76,19 @@ HISTORIES = (
         (Step("bug", ("X", "Y"), 1), Step("half", (), 1), Step("near", (), 1), Step("fix", (), 0)),
         (Expected("too much time", "closed", ("bug",), "good", gone="fix", kind="timeout"),),
         settings=TIMED, long=True,
+    ),
+    History(
+        "an older bug of the same main loop is not taken for this one",
+        {"good": FINE, "first": loop("X", 0), "second": loop("X", "X")},
+        (Step("second", ("X",), 1),),
+        (Expected("decide < step < solve", since=("second",), good="good", exact=False),),
+    ),
+    History(
+        "a closed bug of the same main loop does not come back as another one",
+        {"good": FINE, "first": loop("X", 0), "fix": loop(0, 0), "second": loop(0, "X")},
+        (Step("first", ("X",), 1), Step("fix", (), 0), Step("second", ("X",), 1)),
+        (Expected("SIGSEGV in analyze < step < solve", "closed", ("first",), "good", gone="fix"),
+         Expected("SIGSEGV in decide < step < solve", since=("second",), good="fix")),
     ),
     History(
         "a fix that is reverted and applied again",

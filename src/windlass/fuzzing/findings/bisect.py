@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
-from windlass.fuzzing.engines.signature import Signature, may_be_same
+from windlass.fuzzing.engines.signature import Signature, is_surely_same
 from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
 from windlass.fuzzing.findings.markdown import code
 from windlass.fuzzing.findings.record import LATE, Finding, KeptInput, Origin
@@ -30,7 +30,7 @@ Build = Callable[[str], Awaitable[LocalBuild | None]]
 class Question:
     """What a search asks of each build: an input, how often it is run, and until when.
 
-    `names` and `frames` are those of the bug. Without them, any failure counts as the bug. A
+    `names` are those of the bug. Without them, any failure counts as the bug. A
     flaky input is fine only if it ran as often as is `needed`. `known` is how it fails.
     """
 
@@ -40,14 +40,13 @@ class Question:
     slow: bool
     until_ms: int
     names: frozenset[str] = frozenset()
-    frames: frozenset[str] = frozenset()
     needed: int = 0
     known: Signature | None = None
 
     def fits(self, result: Reproduction) -> bool:
-        """Returns whether a failure may be the bug that the search is about."""
+        """Returns whether a failure is surely the bug that the search is about."""
         found = result.signatures
-        return not self.names or any(may_be_same(one, self.names, self.frames) for one in found)
+        return not self.names or any(is_surely_same(one, self.names) for one in found)
 
 
 @dataclass(slots=True)

@@ -39,11 +39,10 @@ class Dating:
     ) -> Question:
         """Returns what a search asks of each build; `known` is what was known of the finding."""
         names = finding.names | (known.names if known else frozenset())
-        frames = frozenset((*finding.frames, *(known.frames if known else ())))
         tries, slow = self.bisector.tries_of(one), finding.kind in Slow
         needed = tries_needed(one.shown, one.tried)
         how = Signature(finding.kind, finding.title)
-        return Question(path, one.name, tries, slow, self.deadline_ms, names, frames, needed, how)
+        return Question(path, one.name, tries, slow, self.deadline_ms, names, needed, how)
 
     async def date(self, known: Finding | None, finding: Finding, question: Question) -> Change:
         """Returns how the sighting changes the record, with an origin if one has to be added.

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from windlass.fuzzing.engines.signature import Signature, key_of, may_be_same
+from windlass.fuzzing.engines.signature import Signature, is_surely_same, key_of, may_be_same
 from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.evidence import Where, inputs_for, missing_runs
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
@@ -296,7 +296,7 @@ class KnownFindings:
         """
         if (shown.kind in LIMITS) != (finding.kind in LIMITS):
             return True
-        if may_be_same(shown, finding.names, finding.frames):
+        if is_surely_same(shown, finding.names):
             return False
         return not finding.live or (shown.title in fresh and finding.size > 0)
 
