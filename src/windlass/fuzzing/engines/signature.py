@@ -215,8 +215,6 @@ def without_quotes(said: str, text: str, least: int = 1) -> str:
 def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
     """Returns how much of an input is quoted at a quote, and where the quote ends; 0 if nothing."""
     rest = said[start + 1 : start + 1 + LONGEST_QUOTE]
-    if rest[:1] == said[start]:
-        return LONGEST_QUOTE, start + 2  # nothing is left of the input there
     low, high = 0, len(rest)  # of what the input contains, too
     while low < high:
         middle = (low + high + 1) // 2
@@ -224,6 +222,8 @@ def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
     closing = "'" if said[start] == "`" and "'" in rest[: low + 1] else said[start]
     if (end := rest.rfind(closing, 0, low + 1)) > 0:
         return end, start + end + 2
+    if rest[:1] == said[start]:
+        return LONGEST_QUOTE, start + 2  # nothing is left of the input there
     whole = low == len(rest) or rest[low] in QUOTES or low >= SURELY
     return (low if whole else 0), start + 1 + low
 
