@@ -111,6 +111,13 @@ HISTORIES = (
         unbuilt=("guilty",), touched={"guilty": "src/größe.c"},
     ),
     History(
+        "a commit that renames the binary is not blamed, and builds before it say nothing",
+        {"good": FINE, "bug": BUG, "renamed": BUG, "later": BUG, "fix": FINE},
+        (Step("later", ("X",), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("renamed",), None, exact=False, gone="fix"),),
+        misnamed=("good", "bug"),
+    ),
+    History(
         "documents and tests are not to blame",
         {"good": FINE, "docs": FINE, "tests": FINE, "guilty": BUG},
         (Step("guilty", ("X",), 1),),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.engines.signature import Signature, is_surely_same
 from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
@@ -107,11 +108,14 @@ class Bisector:
             build = await self.build(commit)
         if build is None:
             return None
-        judge = self.judge_of(build.folder)
-        result = await judge.reproduce(
-            question.path, question.tries, question.slow,
-            lambda: self.clock.now_ms() >= question.until_ms, question.known,
-        )  # fmt: skip
+        try:
+            judge = self.judge_of(build.folder)
+            result = await judge.reproduce(
+                question.path, question.tries, question.slow,
+                lambda: self.clock.now_ms() >= question.until_ms, question.known,
+            )  # fmt: skip
+        except InvalidInput as error:  # its binary had another name then
+            return Reproduction(0, 0, unclear=f"cannot run: {error}")
         if result.fine and result.tried < question.needed:
             return result._replace(unclear="fails too rarely to say that it is fine")
         return result
