@@ -141,6 +141,19 @@ def test_a_build_without_counts_is_given_up_after_some_inputs(tmp_path: Path) ->
     assert len(notes.read_text().splitlines()) == 5
 
 
+def test_an_input_that_does_not_end_takes_no_longer_than_there_is_time(tmp_path: Path) -> None:
+    build = CoverageBuild(tmp_path, tmp_path, "solver")
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    (counts / "a.gcda").write_bytes(b"")
+    clock = RealClock()
+    collector = Collector(CoverageTools(build, clock), counts, Limits(600_000))
+    began = clock.now_ms()
+    assert run(collector.run([["sleep", "600"]], began + 100)) is False
+    assert clock.now_ms() - began < 60_000
+    assert run(collector.run([["true"]], clock.now_ms() + 600_000)) is True
+
+
 def test_pages_keep_their_anchors_and_foreign_links(tmp_path: Path) -> None:
     made, into = tmp_path / "made", tmp_path / "into"
     (made / "deep").mkdir(parents=True)

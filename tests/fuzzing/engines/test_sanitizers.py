@@ -11,7 +11,12 @@ from tests.support.running import run
 from windlass.fuzzing.config.finding_settings import SignatureSettings
 from windlass.fuzzing.engines.engine import Verdict
 from windlass.fuzzing.engines.frames import Frame, clean_function, frames_in, own_functions
-from windlass.fuzzing.engines.sanitizers import needs_address_space
+from windlass.fuzzing.engines.sanitizers import (
+    needs_address_space,
+    report_before_limit,
+    sanitizer_report,
+    with_stacks,
+)
 from windlass.fuzzing.engines.signature import Signature, signature_of, with_stack
 from windlass.fuzzing.processes.runner import ExitStatus
 
@@ -255,3 +260,47 @@ def test_a_sanitizer_that_may_not_map_enough_is_known_whenever_the_limit_reached
 ) -> None:
     assert needs_address_space(said)
     assert not needs_address_space("ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1")
+
+
+def test_a_report_before_a_limit_counts_and_what_libfuzzer_says_of_the_limit_does_not() -> None:
+    late = "==7== ERROR: libFuzzer: timeout after 2 seconds\n    #0 0x1 in slow /src/s.c:1\n"
+    assert report_before_limit(late) is None
+    found = report_before_limit(UBSAN + late)
+    assert found is not None
+    assert (found.file, found.kind) == ("add.c", "sanitizer")
+    assert report_before_limit(ASAN + late) is not None
+
+
+def test_a_folder_with_a_space_hides_no_report() -> None:
+    found = sanitizer_report(UBSAN.replace("/src/", "/my work/src/"))
+    assert found is not None
+    assert found.file == "add.c"
+
+
+def test_what_ends_a_program_after_a_report_names_it() -> None:
+    segv, abort = ExitStatus(-11, "exited", 1), ExitStatus(-6, "exited", 1)
+    failed = "j: j.c:1: f: Assertion `ok' failed.\n"
+    assert signature_of(UBSAN, segv).kind == "crash"
+    assert signature_of(UBSAN + failed, abort).title == "assertion `ok` in j.c f"
+    assert signature_of(UBSAN, abort).kind == "sanitizer"
+    assert signature_of(UBSAN, ExitStatus(1, "exited", 1)).kind == "sanitizer"
+
+
+def test_undefined_behaviour_says_where_unless_the_solver_file_says_otherwise() -> None:
+    assert with_stacks({})["UBSAN_OPTIONS"] == "print_stacktrace=1"
+    given = with_stacks({"UBSAN_OPTIONS": "print_stacktrace=0"})["UBSAN_OPTIONS"]
+    assert given == "print_stacktrace=1:print_stacktrace=0"  # the last one counts
+
+
+def test_how_deep_an_input_nests_does_not_change_its_functions() -> None:
+    rules = SignatureSettings()
+
+    def own(*names: str, overflow: bool | None = None) -> tuple[str, ...]:
+        return own_functions([Frame(name) for name in names], rules, overflow=overflow)
+
+    flat = own("leaf", "value", "parse")
+    assert flat == ("leaf", "value", "parse")
+    assert own("leaf", "value", "array", "value", "object", "value", "parse") == flat
+    assert own("leaf", *["value", "array"] * 40, "value", "parse") == flat
+    assert own("leaf", *["value", "array"] * 40, overflow=True) == ("array", "value")
+    assert own(*["array", "value"] * 150) == ("array", "value")

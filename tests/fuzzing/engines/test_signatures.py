@@ -5,9 +5,12 @@ import pytest
 from windlass.fuzzing.engines.signature import (
     Signature,
     crashed,
+    is_surely_same,
     key_of,
     may_be_same,
+    says_out_of_memory,
     signal_of,
+    signature_of,
     title_of,
 )
 from windlass.fuzzing.processes.runner import ExitStatus
@@ -87,3 +90,48 @@ def test_failures_of_two_builds_that_share_a_function_may_be_one_bug() -> None:
     before = Signature("crash", "SIGSEGV in a < shared", ("a", "shared"))
     assert may_be_same(before, {"SIGABRT in b < shared"}, {"b", "shared"})
     assert not may_be_same(before, {"SIGABRT in b < c"}, {"b", "c"})
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "same"),
+    [
+        ("SIGSEGV in a < shared", "SIGSEGV in b < shared", False),
+        ("SIGSEGV in a < one", "SIGABRT in a < other", True),
+        ("assertion `ok` in a.c parse", "assertion `ok` in b.c read", True),
+        ("SIGSEGV", "SIGSEGV in a", False),
+        ("SIGSEGV", "SIGSEGV", True),
+    ],
+)
+def test_only_the_same_place_or_message_makes_two_failures_surely_one_bug(
+    before: str, now: str, same: bool
+) -> None:
+    assert is_surely_same(Signature("crash", before, ("a", "shared")), {now}) is same
+
+
+JSON = b'{"a": 9, "frame":[1,2],\x0b"x":\n"yy", "z": 3}'
+MACRO = 'json: /a/j.c:82: check: Assertion `depth %d < 2 near "%s"\' failed.\n'
+
+
+@pytest.mark.parametrize("quoted", ['9, "frame"', '[1,2],\x0b"x"', 'x":\n"yy", ', '"z": 3}', ""])
+def test_an_assertion_may_quote_any_part_of_an_input(quoted: str) -> None:
+    said = MACRO % (len(quoted), quoted)
+    found = signature_of(said, ABORTED, errors=said, data=JSON)
+    assert found.title == 'assertion `depth N < N near "*"` in j.c check'
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ("error: expected ')' but got 'yy'", "SIGABRT: error: expected ')' but got '*'"),
+        ("error: unexpected token 'x\":\n\"yy' here", "SIGABRT: error: unexpected token '*' here"),
+        ("error: node 7fe0b8 and -3 at 1 -2 3 0", "SIGABRT: error: node N and N at N"),
+        ('j: j.c:1: f: Assertion `a && "no"\' failed.', 'assertion `a && "no"` in j.c f'),
+    ],
+)
+def test_quotes_of_other_text_and_words_stay(said: str, title: str) -> None:
+    assert signature_of(said, ABORTED, errors=said, data=JSON).title == title
+
+
+def test_words_of_the_input_do_not_speak_of_memory() -> None:
+    assert says_out_of_memory("c read 'out of memory'\nstd::bad_alloc", b"out of memory")
+    assert not says_out_of_memory("c read 'out of memory'", b"x: out of memory")

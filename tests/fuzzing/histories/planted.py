@@ -136,7 +136,8 @@ class History:
     `side` commits are on a branch that starts at the first commit; the commit "merge" merges it.
     `unbuilt` commits have no build at first. `lines` are more branches: the commit at which each
     starts, and its commits. A commit in `merges` merges other commits into its branch. A commit
-    in `touched` changes only that file, whatever its builds do then.
+    in `touched` changes only that file, whatever its builds do then. The binary of commits in
+    `misnamed` has another name.
     """
 
     name: str
@@ -150,6 +151,7 @@ class History:
     lines: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     merges: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     touched: Mapping[str, str] = field(default_factory=dict)
+    misnamed: tuple[str, ...] = ()
     long: bool = False
     duplicates: int = 0
 
@@ -282,13 +284,13 @@ class PlantedWorld:
 
     def _store_build(self, name: str) -> None:
         folder = fresh_folder(self.folder / "made")
-        binary = folder / "toy"
+        binary = folder / ("old" if name in self.history.misnamed else "toy")
         binary.write_bytes(compiled(self.history.commits[name], self.history.compiler))
         binary.chmod(0o755)
         commit = self.names[name]
         about = BuildMetadata(commit=commit, kind="production", root="/", built_at_ms=0)
         archive = self.folder / "made.tar.gz"
-        pack(folder, ["toy"], about, archive)
+        pack(folder, [binary.name], about, archive)
         target = self.folder / "bucket" / build_key("scripted", "production", commit)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(archive.read_bytes())

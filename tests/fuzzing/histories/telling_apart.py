@@ -14,6 +14,19 @@ GREEDY = program(
 SLOW = f"usleep({SHORT_MS * 2_000});"
 TIMED = f"input_timeout: {SHORT_MS}ms\nfindings: {{kinds: [assertion, crash, timeout]}}"
 
+
+def loop(analyze: str | int, decide: str | int) -> str:
+    """Returns a solver whose main loop has a bug in one or both of its steps."""
+    one, other = (f'has("{word}")' if word else "0" for word in (analyze, decide))
+    return program(
+        "  solve();",
+        f"static void analyze(void) {{ if ({one}) *(volatile int *)8 = 1; }}\n"
+        f"static void decide(void) {{ if ({other}) *(volatile int *)8 = 1; }}\n"
+        "static void step(void) { decide(); analyze(); }\n"
+        "static void solve(void) { step(); }\n",
+    )
+
+
 HISTORIES = (
     History(
         "a build that fails at its start is a finding of its own, closed by its own fix",
@@ -65,6 +78,19 @@ HISTORIES = (
         settings=TIMED, long=True,
     ),
     History(
+        "an older bug of the same main loop is not taken for this one",
+        {"good": FINE, "first": loop("X", 0), "second": loop("X", "X")},
+        (Step("second", ("X",), 1),),
+        (Expected("decide < step < solve", since=("second",), good="good", exact=False),),
+    ),
+    History(
+        "a closed bug of the same main loop does not come back as another one",
+        {"good": FINE, "first": loop("X", 0), "fix": loop(0, 0), "second": loop(0, "X")},
+        (Step("first", ("X",), 1), Step("fix", (), 0), Step("second", ("X",), 1)),
+        (Expected("SIGSEGV in analyze < step < solve", "closed", ("first",), "good", gone="fix"),
+         Expected("SIGSEGV in decide < step < solve", since=("second",), good="fix")),
+    ),
+    History(
         "a fix that is reverted and applied again",
         {"good": FINE, "bug": BUG, "fix": FINE, "revert": BUG, "again": FINE},
         (Step("bug", ("X",), 1), Step("fix", (), 0), Step("revert", (), 1), Step("again", (), 0)),
@@ -83,6 +109,13 @@ HISTORIES = (
         (Step("harmless", ("X",), 1),),
         (Expected("parse", since=("harmless",), good="good", exact=False),),
         unbuilt=("guilty",), touched={"guilty": "src/größe.c"},
+    ),
+    History(
+        "a commit that renames the binary is not blamed, and builds before it say nothing",
+        {"good": FINE, "bug": BUG, "renamed": BUG, "later": BUG, "fix": FINE},
+        (Step("later", ("X",), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("renamed",), None, exact=False, gone="fix"),),
+        misnamed=("good", "bug"),
     ),
     History(
         "documents and tests are not to blame",

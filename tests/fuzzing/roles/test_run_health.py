@@ -182,6 +182,26 @@ def test_what_waits_has_its_turn_before_what_is_found_again(tmp_path: Path) -> N
         assert len(run(findings_of(world))) == count
 
 
+def test_nothing_is_closed_while_inputs_wait_that_may_show_it(tmp_path: Path) -> None:
+    """The first input of a bug is mended, a longer one fails, and there is no time to see that."""
+    world = World(tmp_path, cores=1)
+    bad = world.commit("bad", solver_sh=BROKEN, **{"tests/a.txt": "limit 0\n"})
+    half = BROKEN.replace("'limit 0'", "'limit 0.*9'") + "grep -q new $1 && kill -SEGV $$\nexit 0\n"
+    tests = {"tests/a.txt": "new", "tests/b.txt": "limit 0 is followed by a 9"}
+    fix = world.commit("half", solver_sh=half, **tests)
+    run(world.build_and_schedule(bad, fix))
+    run(fuzz_until_bug(world, bad))
+
+    def run_out_of_time(said: str) -> None:
+        if said.startswith("triaging"):
+            world.clock.ahead_ms += SLOW_MS
+
+    report = run(world.fuzz(fix, until_bug=True, budget_ms=SLOW_MS, notify=run_out_of_time))
+    states = {one.title: one.state for one in run(findings_of(world))}
+    assert (report.closed, report.untriaged) == ([], 1)
+    assert states == {"SIGABRT: bad limit": "open", "SIGSEGV": "open"}
+
+
 def test_findings_are_closed_and_set_aside_by_hand(tmp_path: Path) -> None:
     world = World(tmp_path)
     bad = world.commit("bad", solver_sh=BROKEN)

@@ -25,7 +25,7 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.fuzzing.engines.engine import Verdict
-from windlass.fuzzing.engines.signature import may_be_same
+from windlass.fuzzing.engines.signature import is_surely_same
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.findings.record import Finding
@@ -322,7 +322,7 @@ async def _reproduce(
 def _said(verdict: Verdict, finding: Finding) -> str:
     """Says what a build does with the input, and whether that is the bug."""
     if verdict.kind == "bug":
-        same = may_be_same(verdict.signature, finding.names, finding.frames)
+        same = is_surely_same(verdict.signature, finding.names)
         other = f"fails in another way than {finding.title}: {verdict.title}"
         return f"shows {finding.title}" if same else other
     if verdict.kind == finding.kind:

@@ -8,7 +8,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -57,19 +57,25 @@ class Collector:
 
         async def work() -> None:
             while waiting and self.tools.clock.now_ms() < until_ms:
-                await self._run_one(*waiting.pop(0))
+                number, argv = waiting.pop(0)
+                if not await self._run_one(number, argv, until_ms):
+                    waiting.append((number, argv))
 
         await asyncio.gather(*(work() for _ in range(max(self.cores, 1))))
         return not waiting
 
-    async def _run_one(self, number: int, argv: Command) -> None:
+    async def _run_one(self, number: int, argv: Command, until_ms: int) -> bool:
+        """Runs a command; returns whether it had the time that is due to it."""
+        left = max(until_ms - self.tools.clock.now_ms(), 1)
+        limits = replace(self.limits, timeout_ms=min(left, self.limits.timeout_ms))
         folder = self.folder / f"run-{number}"
         folder.mkdir(parents=True)
         env = {**os.environ, **self.tools.variables(self.folder, POOLED)}
         try:
-            await run(
-                argv, cwd=folder, log=folder / "log", limits=self.limits, clock=self.tools.clock,
+            ended = await run(
+                argv, cwd=folder, log=folder / "log", limits=limits, clock=self.tools.clock,
                 env=env,
             )  # fmt: skip
+            return ended.reason != "timeout" or limits == self.limits
         finally:
             shutil.rmtree(folder, ignore_errors=True)

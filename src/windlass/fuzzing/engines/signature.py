@@ -131,7 +131,7 @@ def with_stack(found: Signature, frames: tuple[str, ...]) -> Signature:
 
 
 def may_be_same(one: Signature, names: Collection[str], frames: Collection[str]) -> bool:
-    """Returns whether a failure may be the bug with these names, in another build.
+    """Returns whether a failure may be the bug with these names; see also `is_surely_same`.
 
     They share a function, or what an assertion or exception says. Where one of them has no place,
     ending in the same way is enough: only a clear difference says that it is another bug.
@@ -147,6 +147,20 @@ def may_be_same(one: Signature, names: Collection[str], frames: Collection[str])
         elif place == there or (how == other and how.startswith(_TELLING)):
             return True
     return False
+
+
+def is_surely_same(one: Signature, names: Collection[str]) -> bool:
+    """Returns whether a failure is the bug with these names, in another build.
+
+    They fail in the same function, or an assertion or exception says the same. That they share
+    functions further out is not enough: all failures of a solver share its main loop.
+    """
+    how, place = _how_and_where(one.title)
+    others = [_how_and_where(name) for name in names]
+    return one.title in names or any(
+        bool(place) and (place == there or (how == other and how.startswith(_TELLING)))
+        for other, there in others
+    )
 
 
 def _how_and_where(title: str) -> tuple[str, str]:
@@ -201,8 +215,6 @@ def without_quotes(said: str, text: str, least: int = 1) -> str:
 def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
     """Returns how much of an input is quoted at a quote, and where the quote ends; 0 if nothing."""
     rest = said[start + 1 : start + 1 + LONGEST_QUOTE]
-    if rest[:1] == said[start]:
-        return LONGEST_QUOTE, start + 2  # nothing is left of the input there
     low, high = 0, len(rest)  # of what the input contains, too
     while low < high:
         middle = (low + high + 1) // 2
@@ -210,6 +222,8 @@ def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
     closing = "'" if said[start] == "`" and "'" in rest[: low + 1] else said[start]
     if (end := rest.rfind(closing, 0, low + 1)) > 0:
         return end, start + end + 2
+    if rest[:1] == said[start]:
+        return LONGEST_QUOTE, start + 2  # nothing is left of the input there
     whole = low == len(rest) or rest[low] in QUOTES or low >= SURELY
     return (low if whole else 0), start + 1 + low
 

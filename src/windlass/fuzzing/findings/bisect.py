@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
-from windlass.fuzzing.engines.signature import may_be_same
+from windlass.fuzzing.engines.signature import Signature, is_surely_same
 from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
 from windlass.fuzzing.findings.markdown import code
 from windlass.fuzzing.findings.record import OUT_OF_TIME, Finding, KeptInput, Origin
@@ -30,8 +31,8 @@ Build = Callable[[str], Awaitable[LocalBuild | None]]
 class Question:
     """What a search asks of each build: an input, how often it is run, and until when.
 
-    `names` and `frames` are those of the bug. Without them, any failure counts as the bug. A
-    flaky input is fine only if it ran as often as is `needed`.
+    `names` are those of the bug. Without them, any failure counts as the bug. A
+    flaky input is fine only if it ran as often as is `needed`. `known` is how it fails.
     """
 
     path: Path
@@ -40,13 +41,13 @@ class Question:
     slow: bool
     until_ms: int
     names: frozenset[str] = frozenset()
-    frames: frozenset[str] = frozenset()
     needed: int = 0
+    known: Signature | None = None
 
     def fits(self, result: Reproduction) -> bool:
-        """Returns whether a failure may be the bug that the search is about."""
+        """Returns whether a failure is surely the bug that the search is about."""
         found = result.signatures
-        return not self.names or any(may_be_same(one, self.names, self.frames) for one in found)
+        return not self.names or any(is_surely_same(one, self.names) for one in found)
 
 
 @dataclass(slots=True)
@@ -107,11 +108,14 @@ class Bisector:
             build = await self.build(commit)
         if build is None:
             return None
-        judge = self.judge_of(build.folder)
-        result = await judge.reproduce(
-            question.path, question.tries, question.slow,
-            lambda: self.clock.now_ms() >= question.until_ms,
-        )  # fmt: skip
+        try:
+            judge = self.judge_of(build.folder)
+            result = await judge.reproduce(
+                question.path, question.tries, question.slow,
+                lambda: self.clock.now_ms() >= question.until_ms, question.known,
+            )  # fmt: skip
+        except InvalidInput as error:  # its binary had another name then
+            return Reproduction(0, 0, unclear=f"cannot run: {error}")
         if result.fine and result.tried < question.needed:
             return result._replace(unclear="fails too rarely to say that it is fine")
         return result

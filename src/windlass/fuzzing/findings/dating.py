@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from windlass.domain.values.errors import WindlassError
+from windlass.fuzzing.engines.signature import Signature
 from windlass.fuzzing.findings.bisect import Bisector, Question
 from windlass.fuzzing.findings.evidence import Where, fails_with, inputs_of
 from windlass.fuzzing.findings.judge import Slow, tries_needed
@@ -38,10 +39,10 @@ class Dating:
     ) -> Question:
         """Returns what a search asks of each build; `known` is what was known of the finding."""
         names = finding.names | (known.names if known else frozenset())
-        frames = frozenset((*finding.frames, *(known.frames if known else ())))
         tries, slow = self.bisector.tries_of(one), finding.kind in Slow
         needed = tries_needed(one.shown, one.tried)
-        return Question(path, one.name, tries, slow, self.deadline_ms, names, frames, needed)
+        how = Signature(finding.kind, finding.title)
+        return Question(path, one.name, tries, slow, self.deadline_ms, names, needed, how)
 
     async def date(self, known: Finding | None, finding: Finding, question: Question) -> Change:
         """Returns how the sighting changes the record, with an origin if one has to be added.

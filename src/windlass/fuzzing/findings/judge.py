@@ -80,12 +80,14 @@ class Judge:
 
     async def reproduce(
         self, path: Path, tries: int = TRIES, slow: bool = False,
-        late: Callable[[], bool] = lambda: False,
+        late: Callable[[], bool] = lambda: False, known: Signature | None = None,
     ) -> Reproduction:  # fmt: skip
         """Runs an input several times; failures are looked into until a stack names one.
 
-        Once it is `late`, an input that did not fail yet says nothing.
+        Once it is `late`, an input that did not fail yet says nothing. If it is `known` for a
+        hang, it need not show again that it never ends.
         """
+        hang = known if known is not None and known.kind == "hang" else None
         shown = tried = looked = 0
         signatures: dict[str, Signature] = {}
         last: Observation | None = None
@@ -95,7 +97,7 @@ class Judge:
                 unclear = unclear or "could not run often enough in the time"
                 break
             deep = looked < LOOKED and all(one.source == "output" for one in signatures.values())
-            deep = deep and not any(one.kind in Slow for one in signatures.values())
+            deep = deep and not hang and not any(one.kind in Slow for one in signatures.values())
             seen = await self.look(path, deep=deep, slow=slow)
             tried += 1
             if seen.outcome == "unclear":
@@ -104,7 +106,7 @@ class Judge:
                 shown += 1
                 looked += deep
                 last = seen
-                hang = next((one for one in signatures.values() if one.kind == "hang"), None)
+                hang = seen.signature if seen.signature.kind == "hang" else hang
                 found = hang if hang and seen.signature.kind == "timeout" else seen.signature
                 signatures.setdefault(found.title, found)
         named = tuple(signatures.values())

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from windlass.fuzzing.engines.signature import Signature, key_of, may_be_same
+from windlass.fuzzing.engines.signature import Signature, is_surely_same, key_of, may_be_same
 from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.evidence import Where, inputs_for, missing_runs
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
@@ -45,12 +45,24 @@ class _Ran(NamedTuple):
 
 @dataclass(slots=True)
 class Catalogue:
-    """The findings of a solver as they are known in this run, by key and by signature."""
+    """The findings of a solver as they are known in this run, by key and by signature.
+
+    `waiting` are failures of this run that nobody had time to look into, and `unseen` says that
+    there are inputs that were not even run: what they may show is not gone.
+    """
 
     findings: dict[str, Finding] = field(default_factory=dict)
+    waiting: list[Signature] = field(default_factory=list)
+    unseen: bool = False
 
     def put(self, finding: Finding) -> None:
         self.findings[finding.key] = finding
+
+    def may_wait(self, finding: Finding) -> bool:
+        """Returns whether a failure that nobody has looked into may be this bug."""
+        return self.unseen or any(
+            may_be_same(one, finding.names, finding.frames) for one in self.waiting
+        )
 
     def named(self, title: str) -> Finding | None:
         """Returns the finding with this signature, preferably one that is not closed."""
@@ -165,6 +177,9 @@ class KnownFindings:
             if not finding.live:
                 continue
             gone = finding.key not in sighted and is_gone(finding, commit)
+            if gone and self.catalogue.may_wait(finding):
+                await self._doubt(finding, f"inputs of {commit[:12]} wait to be looked into")
+                continue
             if self.branches is not None and self.branches.concerns(finding):
                 finding = await self._judge_branches(finding, commit if gone else None)
             quarantined = finding.state == "quarantined"
@@ -179,11 +194,14 @@ class KnownFindings:
         for finding in list(self.catalogue.findings.values()):
             why = missing_runs(finding, commit, reasons) if finding.live else ""
             if why and why != finding.unsure:
-                after = await self.store.update(
-                    finding.key,
-                    lambda known, f=finding, w=why: replace(known or f, unsure=w),  # type: ignore[misc]
-                )
-                self.catalogue.put(after)
+                await self._doubt(finding, why)
+
+    async def _doubt(self, finding: Finding, why: str) -> None:
+        """Records why a finding cannot be closed."""
+        after = await self.store.update(
+            finding.key, lambda known: replace(known or finding, unsure=why)
+        )
+        self.catalogue.put(after)
 
     async def note_branches(self, found: list[Finding]) -> None:
         """Records on which branches findings are that another commit has shown."""
@@ -248,7 +266,8 @@ class KnownFindings:
             return Reproduction(0, 0, unclear="is no longer stored")
         slow = finding.kind in Slow
         tries = tries_for(one.shown, one.tried, TRIES)
-        result = await self.judge.reproduce(path, tries, slow, self._late)
+        known = Signature(finding.kind, finding.title)
+        result = await self.judge.reproduce(path, tries, slow, self._late, known)
         if result.refused and not result.shown and self.refused_is_fixed and self.works:
             return result._replace(unclear="", refused=False)
         if result.fine and self.sickness:
@@ -277,7 +296,7 @@ class KnownFindings:
         """
         if (shown.kind in LIMITS) != (finding.kind in LIMITS):
             return True
-        if may_be_same(shown, finding.names, finding.frames):
+        if is_surely_same(shown, finding.names):
             return False
         return not finding.live or (shown.title in fresh and finding.size > 0)
 

@@ -37,7 +37,7 @@ from windlass.fuzzing.findings.untriaged import KEPT
 from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
-MOST_FILES: Final = 500
+MOST_FILES: Final = 5_000
 LOOKS: Final = 4
 MORE_LOOKS: Final = 16  # for inputs that did not fail in these
 MOST_QUIET: Final = 20  # of such inputs
@@ -94,6 +94,7 @@ class Triage:
         for number, failure in enumerate(failures):
             if self._late() and found:
                 self.left += failure.paths
+                self.catalogue.waiting.append(failure.signature)
                 continue
             try:
                 finding = await self._file(failure, commit, len(failures) - number)
@@ -121,6 +122,7 @@ class Triage:
         for number, path in enumerate(files):
             if number >= MOST_FILES or (self._late() and (failures or unnamed)):
                 self.left += files[number:]
+                self.catalogue.unseen = True
                 break
             seen, looks = await self._look(path, LOOKS)
             if seen.outcome == "fine":
@@ -132,6 +134,8 @@ class Triage:
         for before in _in_turn(list(unnamed.values())):
             if self._late() and failures:
                 self.left.append(before.path)
+                if before.seen.signature is not None:
+                    self.catalogue.waiting.append(before.seen.signature)
                 continue
             seen, looks = await self._look(before.path, LOOKS, deep=True)
             again = _Seen(before.path, seen, before.looks + looks)
@@ -261,7 +265,10 @@ class Triage:
     async def _reproduce(self, failure: Failure) -> Reproduction:
         """Runs the smallest input again; one that fails rarely gets more tries."""
         slow = failure.signature.kind in Slow
-        again = await self.judge.reproduce(failure.paths[0], self.tries, slow)
+        late = self._late if slow else lambda: False
+        again = await self.judge.reproduce(
+            failure.paths[0], self.tries, slow, late, failure.signature
+        )
         if again.shown or slow:
             return again
         more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
