@@ -83,7 +83,7 @@ class Builder:
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         if commit is not None:
             await mirror.fetch()
-            commit = await mirror.require(commit)
+            commit = await mirror.resolve(commit)
             await steps.add(commit)
         taken = await steps.take(self.lease_ms, commit)
         if taken.held is None:
@@ -153,7 +153,7 @@ class Builder:
         log.write_bytes(b"")
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
-        full = await mirror.require(commit)
+        full = await mirror.resolve(commit)
         try:
             await self._make(full, mirror, log, kinds)
         except BuildFailed as error:
