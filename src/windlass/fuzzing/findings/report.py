@@ -2,6 +2,7 @@
 
 import base64
 import shlex
+from collections.abc import Callable
 from typing import Literal
 
 from windlass.domain.values.times import format_moment
@@ -90,16 +91,20 @@ def _printable(row: bytes) -> str:
 
 def summary(finding: Finding) -> str:
     """Returns a finding in one line."""
-    branches = branches_in_short(finding)
+    branches = branches_in_short(finding, code)
     more = f"; {branches}" if branches else ""
     return f"{finding.key} {finding.state}: {code(finding.title)} ({_origin(finding)}{more})"
 
 
-def branches_in_short(finding: Finding) -> str:
-    """Returns on which of several branches a bug is alive, and on which it is fixed."""
+def branches_in_short(finding: Finding, shown: Callable[[str], str] = str) -> str:
+    """Returns on which of several branches a bug is alive, and on which it is fixed.
+
+    `shown` returns how a name is written: anybody who may push chooses names.
+    """
     parts = []
     for state in ("alive", "unsure", "fixed"):
-        names = [one.name for one in finding.branches if one.watched and one.state == state]
+        fitting = [one for one in finding.branches if one.watched and one.state == state]
+        names = [shown(one.name) for one in fitting]
         if names:
             parts.append(f"{state} on {', '.join(names)}")
     return "; ".join(parts)
