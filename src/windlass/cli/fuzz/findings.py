@@ -332,8 +332,6 @@ def _said(verdict: Verdict, finding: Finding) -> str:
 
 def _blamed(finding: Finding) -> str:
     """Names the commit that introduced a bug, or says that it is one of several."""
-    if finding.undated:
-        return "not known yet"
     if finding.introduced_by is None or finding.last_good is None:
         return "older"
     others = len(finding.suspects) - 1

@@ -13,7 +13,7 @@ from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.engines.signature import may_be_same
 from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
 from windlass.fuzzing.findings.markdown import code
-from windlass.fuzzing.findings.record import OUT_OF_TIME, Finding, KeptInput, Origin
+from windlass.fuzzing.findings.record import Finding, KeptInput, Origin
 from windlass.fuzzing.sources.mirror import LONGEST, Mirror
 from windlass.ports.clock import Clock
 
@@ -258,7 +258,7 @@ class Bisector:
     def _late(self, search: _Search, question: Question) -> bool:
         if self.clock.now_ms() < question.until_ms:
             return False
-        search.assume(OUT_OF_TIME)
+        search.assume("the search ran out of time")
         return True
 
     async def _result(self, search: _Search, question: Question) -> Origin:

@@ -8,7 +8,7 @@ from typing import Literal
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import plain_ending
 from windlass.fuzzing.findings.markdown import code, code_block, count_of
-from windlass.fuzzing.findings.record import OUT_OF_TIME, Finding, OnBranch
+from windlass.fuzzing.findings.record import Finding, OnBranch
 
 Where = Literal["bucket", "check", "archive"]
 SHORT = 12
@@ -134,8 +134,6 @@ def _origin(finding: Finding) -> str:
     if finding.introduced_by is None:
         return "origin unknown: no build is left to test"
     name = finding.introduced_by[:SHORT]
-    if finding.undated:
-        return f"origin not known yet: {OUT_OF_TIME}; {name} has it"
     if finding.last_good is None:
         return f"as old as the oldest build ({name})"
     if len(finding.suspects) > 1:
