@@ -184,3 +184,24 @@ def test_one_thing_is_not_called_several(tmp_path: Path) -> None:
     _, _, progress = fuzz.run("fuzzer", "scripted", "--budget", "1m", "--until-bug")
     assert "1 test (" in progress
     assert "1 tests" not in progress
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("issues: {projet: a/b}", "issues: unknown key projet; did you mean project?"),
+        ("issues: {project: b}", "expected issues.project to be OWNER/NAME, got b"),
+        ("coverage: {arvg: [x]}", "coverage: unknown key arvg; did you mean argv?"),
+        ("coverage: {timeout: soon}", "coverage.timeout"),
+    ],
+)
+def test_options_that_a_run_needs_only_at_its_end_are_checked_before_it(
+    tmp_path: Path, more: str, said: str
+) -> None:
+    """A misspelt option ended a run of six hours when it wanted to file its findings."""
+    world = World(tmp_path, more=more)
+    world.commit("good")
+    fuzz = Commands(world)
+    for words in (("init", "scripted"), ("check", "scripted"), ("fuzzer", "scripted", "--dry-run")):
+        code, _, complained = fuzz.run(*words)
+        assert (code, said in complained) == (2, True), complained

@@ -108,9 +108,6 @@ def test_a_report_says_where_it_came_from_and_how_to_see_it() -> None:
     assert "## Input" not in page
     shown = render(a_finding(excerpt="```\nlimit 0\n"), "scripted", "x")
     assert "## Input\n\n````\n```\nlimit 0\n````\n" in shown
-    late = Origin(first_bad="c" * 40, assumed=["the search ran out of time"])
-    undated = render(a_finding(last_good=None, origins=[late]), "scripted", "x")
-    assert "origin not known yet: the search ran out of time; cccccccccccc has it" in undated
     ancient = render(a_finding(last_good=None), "scripted", "x")
     assert "as old as the oldest build" in ancient
 

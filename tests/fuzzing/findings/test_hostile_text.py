@@ -19,8 +19,9 @@ from tests.support.running import run
 from windlass.fuzzing.buckets.layout import plain_ending
 from windlass.fuzzing.findings.bundle import pack_finding
 from windlass.fuzzing.findings.markdown import code
+from windlass.fuzzing.findings.record import OnBranch
 from windlass.fuzzing.findings.report import render
-from windlass.fuzzing.trackers.issue_text import summary_of, text_of
+from windlass.fuzzing.trackers.issue_text import note_of, summary_of, text_of
 from windlass.fuzzing.trackers.options import IssueOptions
 
 EVIL = "x` ![a](http://e/) <img src=x onerror=y> @everyone | [b](javascript:c) `` \x1b]0;d\x07\n# e"
@@ -80,6 +81,21 @@ def test_a_binary_input_is_shown_and_can_be_restored_from_the_report(data: bytes
     assert base64.b64decode(restore) == data
     rows = re.findall(r"^[0-9a-f]{8}  ((?:[0-9a-f]{2} )+) *\|", page, re.MULTILINE)
     assert bytes.fromhex("".join(rows)) == data
+
+
+def test_names_of_branches_stay_text() -> None:
+    name = "x`<img/src=x>@all|www.e.example"
+    on = OnBranch(name=name, state="fixed", fixed_in="d" * 40)
+    finding = a_finding(branches=[on], closed_in="d" * 40, state="closed")
+    gone = a_finding(branches=[on], state="closed", closed_why=f"no longer watched: {name}")
+    listed = summary_of([a_finding(branches=[on])], "toy", "today", IssueOptions(project="a/b"))
+    pages = [note_of(finding, "toy").text, note_of(gone, "toy").text, render(finding, "toy", "x"),
+             listed.body.replace("<!-- windlass summary", "own")]  # fmt: skip
+    for page in pages:
+        assert not active(page)
+        shown = [token.content for token in tokens(page) if token.type == "code_inline"]
+        assert any(name.replace("|", "¦") in text for text in shown), page
+        assert "@all" not in "".join(t.content for t in tokens(page) if t.type == "text")
 
 
 def test_what_cannot_be_seen_is_escaped_in_output() -> None:

@@ -1,6 +1,7 @@
 """The builder: uploads both builds or none, and every failure has a log and a next run."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from tests.support.running import run
 from tests.support.waiting import until
 from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
 from windlass.fuzzing.buckets.layout import build_key, build_log_key
+from windlass.fuzzing.builds.build_runner import errors_in
 from windlass.fuzzing.processes.disk_space import DiskFull
 from windlass.fuzzing.roles import run_health
 from windlass.fuzzing.roles.build_steps import BuildSteps
@@ -300,3 +302,18 @@ def test_a_builder_does_not_wait_for_an_input_as_long_as_its_solver_allows(
     run(world.enqueue(world.commit("slow", solver_sh="#!/bin/sh\nexec sleep 600\n")))
     report = run(world.build())
     assert (report.outcome, report.alarm) == ("built", "")
+
+
+def test_what_a_failed_build_printed_is_shown_from_its_first_error_on() -> None:
+    before = "".join(f"[ {n}%] Building {n}.cpp\n" for n in range(500))
+    after = "".join(f"note: candidate {n}\n" for n in range(500))
+    printed = f"{before}a.cpp:7: error: no such thing\n{after}make: *** [all] Error 1\n"
+    shown = errors_in(printed, 1_000)
+    assert shown.startswith("a.cpp:7: error: no such thing\nnote: candidate 0\n")
+    assert shown.endswith("make: *** [all] Error 1")
+    assert re.search(r"\n\[\d+ characters left out\]\n", shown)
+    assert len(shown) < 1_100
+    assert errors_in(before, 100) == before.strip()[-100:], "no line says what went wrong"
+    near = f"{before}a.cpp:7: error: x\nmake: *** [all] Error 1\n"
+    assert errors_in(near, 1_000) == near.strip()[-1_000:]
+    assert errors_in("short\n", 1_000) == "short"

@@ -278,7 +278,9 @@ def test_the_workflow_of_the_check_has_no_secrets_and_quotes_what_strangers_choo
     assert "secrets." not in text
     read = yaml.load(text, Loader=yaml.BaseLoader)
     assert read["on"] == {"pull_request": {"branches": ["main"]}}
-    assert read["permissions"] == {"contents": "read", "security-events": "write"}
+    assert read["permissions"] == {
+        "contents": "read", "actions": "read", "security-events": "write",
+    }  # fmt: skip
     runs = [step["run"] for step in read["jobs"]["check"]["steps"] if "run" in step]
     assert not any("${{" in line for line in runs)
     assert any('--base "$BASE" --head "$HEAD"' in line for line in runs)
@@ -295,7 +297,7 @@ def test_the_plain_script_refuses_a_change_in_any_ci(tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
     for name, line in (
-        ("python3", "exit 0"),
+        ("python3", "exit 1"),  # to install what is installed already
         ("windlass", f'exec {Path(__file__).parents[3]}/.venv/bin/python -m windlass "$@"'),
     ):
         (programs / name).write_text(f"#!/bin/sh\n{line}\n")

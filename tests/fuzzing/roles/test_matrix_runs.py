@@ -287,6 +287,25 @@ def test_an_old_bug_of_one_combination_refuses_no_change(tmp_path: Path) -> None
     assert [one["age"] for one in result["findings"]] == ["old"]
 
 
+def test_a_change_that_breaks_the_build_of_a_combination_shows_what_it_printed(
+    tmp_path: Path,
+) -> None:
+    world = a_world(tmp_path)
+    a_commit(world, "good")
+    breaks = f"""
+if [ $WINDLASS_FUZZ_COMBINATION = {NAMES[0]} ]; then
+  echo 'a.c:1: error: x'; exit 3
+fi
+"""
+    change(world, build_sh=BUILD.replace("\n", breaks, 1), **{"notes.c": "x"})
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"]) == (1, "unhealthy")
+    assert result["why"].startswith(f"{NAMES[0]}: the production build exited with code 3")
+    assert "a.c:1: error: x" in result["output"]
+    assert NAMES[1] not in result["output"]
+    assert "a.c:1: error: x" in (tmp_path / "out/summary.md").read_text()
+
+
 def test_a_change_that_kills_a_combination_does_not_pass(tmp_path: Path) -> None:
     world = a_world(tmp_path)
     a_commit(world, "good")

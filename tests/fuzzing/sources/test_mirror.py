@@ -7,8 +7,8 @@ import pytest
 
 from tests.fuzzing.support.repository import Repository
 from tests.support.running import run
-from windlass.domain.values.errors import NotFound, WindlassError
-from windlass.fuzzing.sources.mirror import Mirror
+from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
+from windlass.fuzzing.sources.mirror import Mirror, check_repository
 
 
 class Clones:
@@ -85,6 +85,14 @@ def test_a_name_means_what_it_means_in_the_repository(clones: Clones) -> None:
     for missing in ("nowhere", "HEAD~9", "0" * 40, "--upload-pack=touch hacked"):
         with pytest.raises(NotFound):
             run(mirror.resolve(missing))
+
+
+def test_a_folder_of_a_repository_leads_to_its_top(clones: Clones) -> None:
+    clones.origin.commit("solvers/toy.yaml")
+    folder = clones.origin.folder / "solvers"
+    for work in (check_repository(str(folder), "main"), Mirror(str(folder), clones.folder).fetch()):
+        with pytest.raises(Unreachable, match=f"set `repository: ..`, .*{clones.origin.folder} "):
+            run(work)
 
 
 def test_in_a_checkout_of_ci_the_branches_are_those_of_its_origin(clones: Clones) -> None:

@@ -378,6 +378,11 @@ def test_no_secret_is_in_a_message_or_a_record(
         ({"project": "a/b", "private": ["crush"]}, "crush"),
         ({"project": "a/b", "labels": {"crush": "x"}}, "crush"),
         ({"project": "a/b", "per_day": -1}, "per_day"),
+        ({"project": "solver"}, "OWNER/NAME"),
+        ({"project": "a/b/c"}, "OWNER/NAME"),
+        ({"project": "a/.."}, "OWNER/NAME"),
+        ({"tracker": "gitlab", "project": "solver"}, "GROUP/NAME"),
+        ({"project": "a/b", "private_project": "https://github.com/a/b"}, "private_project"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(given: dict[str, Any], named: str) -> None:

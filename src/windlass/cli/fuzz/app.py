@@ -15,6 +15,7 @@ from windlass.cli.output.consoles import errors
 from windlass.cli.output.escaping import escape
 from windlass.client.settings import data_directory
 from windlass.fuzzing.config.combinations import combination_names
+from windlass.fuzzing.config.coverage_settings import check_coverage_options
 from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.engines.engine import check_engines
 from windlass.fuzzing.errors import InvalidSetting
@@ -22,6 +23,7 @@ from windlass.fuzzing.processes.workspace import default_root
 from windlass.fuzzing.sources.mirror import check_repository
 from windlass.fuzzing.state.open import directory_of, open_pipeline
 from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.trackers.options import issue_options
 
 T = TypeVar("T")
 
@@ -114,6 +116,13 @@ class FuzzContext(NamedTuple):
     work: Path
 
 
+def check_options(solver: Solver) -> None:
+    """Raises if an option that only some run will need does not exist or makes no sense."""
+    check_engines(solver)
+    check_coverage_options(solver)
+    issue_options(solver.issues)
+
+
 @asynccontextmanager
 async def open_context(
     name: str, location: Location, *, dry_run: bool = False, reading: bool = False
@@ -121,7 +130,7 @@ async def open_context(
     """Opens everything that a step needs, and closes it at the end."""
     solver = load_named(name)
     if not reading:
-        check_engines(solver)
+        check_options(solver)
     if dry_run:
         await check_repository(solver.repository, *solver.branch_names)
     url = location.bucket_of(solver)

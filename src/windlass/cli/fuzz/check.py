@@ -10,6 +10,7 @@ from windlass.cli.fuzz.app import (
     DEFAULT_LOCATION,
     Location,
     SolverName,
+    check_options,
     fuzz,
     set_workflow_outputs,
     warn,
@@ -23,7 +24,6 @@ from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.config.solver_file import Solver, load_named
-from windlass.fuzzing.engines.engine import check_engines
 from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.change_check import ChangeCheck, CheckReport
@@ -56,7 +56,7 @@ def check(
     file and the inputs. It reads the bucket if there is one, and writes nothing there.
     """
     described = load_named(solver)
-    check_engines(described)
+    check_options(described)
     output.mkdir(parents=True, exist_ok=True)
     report = asyncio.run(_check(described, location, base, head, budget, output, json))
     set_workflow_outputs(outcome=report.outcome, base=report.base, head=report.head)

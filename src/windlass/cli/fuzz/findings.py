@@ -332,7 +332,7 @@ def _said(verdict: Verdict, finding: Finding) -> str:
 
 def _blamed(finding: Finding) -> str:
     """Names the commit that introduced a bug, or says that it is one of several."""
-    if finding.undated:
+    if finding.last_good is None and finding.origins and finding.origins[-1].cut_short:
         return "not known yet"
     if finding.introduced_by is None or finding.last_good is None:
         return "older"

@@ -11,6 +11,7 @@ from windlass.cli.fuzz.app import (
     FuzzContext,
     Location,
     SolverName,
+    check_options,
     fuzz,
     run_step,
 )
@@ -22,7 +23,6 @@ from windlass.fuzzing.buckets.layout import builds_prefix
 from windlass.fuzzing.config.fleet_schedules import WorkerCommand, schedules_of
 from windlass.fuzzing.config.github_workflows import check_file, plain_check, workflows_of
 from windlass.fuzzing.config.solver_file import find_solver, load_named
-from windlass.fuzzing.engines.engine import check_engines
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.sources.mirror import check_repository
 from windlass.fuzzing.state.open import check_bucket_name
@@ -36,7 +36,7 @@ def init(
 ) -> None:
     """Check the solver file and its bucket, and let builds expire after seven days."""
     described = load_named(solver)
-    check_engines(described)
+    check_options(described)
     asyncio.run(check_repository(described.repository, *described.branch_names))
     url = location.bucket_of(described)
     parts = urlsplit(url)

@@ -1,6 +1,7 @@
 """Makes one build of a commit with the solver's own script and packs the result."""
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,11 @@ from windlass.fuzzing.sources.mirror import Mirror
 from windlass.ports.clock import Clock
 
 LEAST_SPACE: Final = 16 * 1024 * 1024
+
+
+_ERROR: Final = re.compile(
+    r"^.*(?:\berror:|\bfatal:|\bundefined reference\b)", re.IGNORECASE | re.MULTILINE
+)
 
 
 class BuildFailed(Exception):
@@ -65,6 +71,24 @@ class BuildRunner:
     def _environment(self, commit: str, kind: Kind) -> Mapping[str, str]:
         known = {"WINDLASS_FUZZ_COMMIT": commit, "WINDLASS_FUZZ_KIND": kind}
         return {**os.environ, **self.solver.build.env, **known}
+
+
+def errors_in(output: str, limit: int) -> str:
+    """Returns where a build's first error is, and how its output ends, about `limit` characters.
+
+    What follows the first error is mostly its consequences.
+    """
+    output = output.strip()
+    if len(output) <= limit:
+        return output
+    half = limit // 2
+    end = len(output) - half
+    found = _ERROR.search(output, 0, end)
+    if found is None:
+        return output[-limit:]
+    until = min(found.start() + half, end)
+    left = f"\n[{end - until} characters left out]\n" if until < end else ""
+    return f"{output[found.start() : until]}{left}{output[end:]}"
 
 
 def _append(log: Path, text: str) -> None:

@@ -15,12 +15,12 @@ OUTPUT: Final = "fuzz-check"
 SCRIPT: Final = """\
 #!/bin/sh
 # Written by `windlass fuzz workflows --plain`: fuzzes a change before it is merged.
-# Run it in a clone with the whole history, where the change is checked out. Set FUZZ_BASE to the
-# branch or commit that the change goes to{nearest}.
+# Run it in a clone with the whole history, where the change is checked out (GitLab: set GIT_DEPTH
+# to 0). Set FUZZ_BASE to the branch or commit that the change goes to{nearest}.
 # It exits with 1 if the change introduces a bug, and leaves summary.md, report.sarif, result.json
 # and the inputs in {output}/.
 set -eu
-{setup}python3 -m pip install --quiet 'windlass[{extras}]'
+{setup}command -v windlass > /dev/null || python3 -m pip install --quiet 'windlass[{extras}]'
 windlass fuzz check {path} {base} \\
   --budget "${{FUZZ_BUDGET:-{budget}}}" --output {output}
 """
@@ -60,7 +60,8 @@ def check_workflow(
     made = {
         "name": f"fuzz {solver.name}: check",
         "on": {"pull_request": {"branches": [for_github(name) for name in solver.watched]}},
-        "permissions": {"contents": "read", "security-events": "write"},
+        # The last two are for the SARIF file; in private repositories it needs both.
+        "permissions": {"contents": "read", "actions": "read", "security-events": "write"},
         "concurrency": {
             "group": f"fuzz-{solver.name}-check-${{{{ github.ref }}}}",
             "cancel-in-progress": True,

@@ -38,6 +38,11 @@ class CoverageOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         ]
 
 
+def check_coverage_options(solver: Solver) -> None:
+    """Raises if an option does not exist or makes no sense. Not all solvers need a command."""
+    _ = convert_settings(dict(solver.coverage), CoverageOptions, "coverage").timeout_ms
+
+
 def coverage_options(solver: Solver) -> CoverageOptions:
     """Returns the options, with the engine's command as the default."""
     options = convert_settings(dict(solver.coverage), CoverageOptions, "coverage")

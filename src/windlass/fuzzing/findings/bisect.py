@@ -14,7 +14,7 @@ from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.engines.signature import Signature, is_surely_same
 from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
 from windlass.fuzzing.findings.markdown import code
-from windlass.fuzzing.findings.record import OUT_OF_TIME, Finding, KeptInput, Origin
+from windlass.fuzzing.findings.record import LATE, Finding, KeptInput, Origin
 from windlass.fuzzing.sources.harmless import may_break
 from windlass.fuzzing.sources.mirror import LONGEST, Mirror
 from windlass.ports.clock import Clock
@@ -278,7 +278,7 @@ class Bisector:
     def _late(self, search: _Search, question: Question) -> bool:
         if self.clock.now_ms() < question.until_ms:
             return False
-        search.assume(OUT_OF_TIME)
+        search.assume(LATE)
         return True
 
     async def _result(self, search: _Search, question: Question) -> Origin:

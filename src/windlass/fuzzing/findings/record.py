@@ -16,7 +16,6 @@ SHOWN: Final = 20  # how many commits that showed the bug are listed
 SIGNATURES: Final = 50
 OUTPUT: Final = 8_000  # characters of the program's output
 LONGEST_LINE: Final = 500  # characters of a line of long output
-OUT_OF_TIME: Final = "the search ran out of time"
 EXCERPT: Final = 1_000  # an input of at most this many bytes is shown
 
 
@@ -54,6 +53,9 @@ class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     quiet: int = 0
 
 
+LATE: Final = "the search ran out of time"
+
+
 class Origin(msgspec.Struct, kw_only=True, frozen=True):
     """One time that the bug came: the result of one search with one input.
 
@@ -81,6 +83,11 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
     def exact(self) -> bool:
         """Returns whether the search leaves only one commit."""
         return self.last_good is not None and self.suspect_count <= 1
+
+    @property
+    def cut_short(self) -> bool:
+        """Returns whether there was no time to try all builds."""
+        return LATE in self.assumed
 
     @property
     def width(self) -> tuple[bool, int]:
@@ -178,12 +185,6 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     def live(self) -> bool:
         """Returns whether the bug is still there, as far as we know."""
         return self.state in LIVE
-
-    @property
-    def undated(self) -> bool:
-        """Returns whether the search for its origin ran out of time before a good build."""
-        last = self.origins[-1:]
-        return self.last_good is None and any(OUT_OF_TIME in one.assumed for one in last)
 
     @property
     def names(self) -> frozenset[str]:

@@ -2,12 +2,13 @@
 
 import base64
 import shlex
+from collections.abc import Callable
 from typing import Literal
 
 from windlass.domain.values.times import format_moment
 from windlass.fuzzing.buckets.layout import plain_ending
 from windlass.fuzzing.findings.markdown import code, code_block, count_of
-from windlass.fuzzing.findings.record import OUT_OF_TIME, Finding, OnBranch
+from windlass.fuzzing.findings.record import Finding, OnBranch
 
 Where = Literal["bucket", "check", "archive"]
 SHORT = 12
@@ -90,16 +91,20 @@ def _printable(row: bytes) -> str:
 
 def summary(finding: Finding) -> str:
     """Returns a finding in one line."""
-    branches = branches_in_short(finding)
+    branches = branches_in_short(finding, code)
     more = f"; {branches}" if branches else ""
     return f"{finding.key} {finding.state}: {code(finding.title)} ({_origin(finding)}{more})"
 
 
-def branches_in_short(finding: Finding) -> str:
-    """Returns on which of several branches a bug is alive, and on which it is fixed."""
+def branches_in_short(finding: Finding, shown: Callable[[str], str] = str) -> str:
+    """Returns on which of several branches a bug is alive, and on which it is fixed.
+
+    `shown` returns how a name is written: anybody who may push chooses names.
+    """
     parts = []
     for state in ("alive", "unsure", "fixed"):
-        names = [one.name for one in finding.branches if one.watched and one.state == state]
+        fitting = [one for one in finding.branches if one.watched and one.state == state]
+        names = [shown(one.name) for one in fitting]
         if names:
             parts.append(f"{state} on {', '.join(names)}")
     return "; ".join(parts)
@@ -129,8 +134,8 @@ def _origin(finding: Finding) -> str:
     if finding.introduced_by is None:
         return "origin unknown: no build is left to test"
     name = finding.introduced_by[:SHORT]
-    if finding.undated:
-        return f"origin not known yet: {OUT_OF_TIME}; {name} has it"
+    if finding.last_good is None and finding.origins and finding.origins[-1].cut_short:
+        return f"no newer than {name}, the search is not finished"
     if finding.last_good is None:
         return f"as old as the oldest build ({name})"
     if len(finding.suspects) > 1:

@@ -19,7 +19,7 @@ from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.alarms.outbox import repeat_alarms, send_alarm
 from windlass.fuzzing.alarms.sender import alarm_of
 from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, build_log_key
-from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
+from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner, errors_in
 from windlass.fuzzing.config.combinations import Combination, combinations_of, for_coverage
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.processes.runner import tail
@@ -37,7 +37,7 @@ from windlass.fuzzing.state.leases import HeldLease
 from windlass.fuzzing.state.pipeline import Pipeline
 
 LOG_KEPT: Final = 4 * 1024 * 1024
-OUTPUT_CHARS: Final = 2_000  # how much of a log an error shows
+OUTPUT_CHARS: Final = 4_000  # how much of a log an error shows
 
 
 class CannotBuild(WindlassError):
@@ -83,7 +83,7 @@ class Builder:
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         if commit is not None:
             await mirror.fetch()
-            commit = await mirror.require(commit)
+            commit = await mirror.resolve(commit)
             await steps.add(commit)
         taken = await steps.take(self.lease_ms, commit)
         if taken.held is None:
@@ -153,12 +153,13 @@ class Builder:
         log.write_bytes(b"")
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
-        full = await mirror.require(commit)
+        full = await mirror.resolve(commit)
         try:
             await self._make(full, mirror, log, kinds)
         except BuildFailed as error:
             await self._keep_log(full, log, str(error))
-            raise CannotBuild(str(error), tail(log, OUTPUT_CHARS).strip()) from None
+            printed = errors_in(tail(log, LOG_KEPT), OUTPUT_CHARS)
+            raise CannotBuild(str(error), printed) from None
         return mirror
 
     async def make_and_try(self, commit: str, kinds: Sequence[Kind]) -> str:

@@ -5,8 +5,9 @@ and the coverage map from the bucket if there is one, and writes nothing there. 
 makes one: pull requests of strangers see no bucket.
 """
 
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -23,6 +24,7 @@ from windlass.fuzzing.buckets.layout import (
     coverage_key,
 )
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.builds.build_runner import errors_in
 from windlass.fuzzing.config.alarm_settings import AlarmSettings
 from windlass.fuzzing.config.combinations import (
     Combination,
@@ -39,7 +41,8 @@ from windlass.fuzzing.findings.record import Finding, KeptInput, binary_of, exce
 from windlass.fuzzing.findings.report import input_name, render
 from windlass.fuzzing.findings.sarif import Place, place_of, sarif
 from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.roles.builder import Builder, CannotBuild
+from windlass.fuzzing.processes.runner import tail
+from windlass.fuzzing.roles.builder import LOG_KEPT, OUTPUT_CHARS, Builder, CannotBuild
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
 from windlass.fuzzing.roles.coverage import CoverageRole
@@ -55,6 +58,8 @@ from windlass.fuzzing.state.state_file import Runtime
 Age = Literal["new", "old", "flaky"]
 COMPARED: Final = 100  # inputs of a finding, of which some are compared with the base
 MAPPING: Final = 4  # one in so many parts of the budget is added for mapping tests
+BUILD: Final = "== production-"  # begins the log of the build of a combination
+_BUILDS: Final = re.compile(rf"^(?={BUILD})", re.MULTILINE)
 FAILS_TOO: Final = "fails too"
 RESULTS: Final = ("summary.md", "report.sarif", "result.json")
 LARGEST_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
@@ -87,7 +92,7 @@ class CheckReport(msgspec.Struct, kw_only=True):
     """The result of a check; only `passed` lets a change through.
 
     `branch` is the one of several that the change goes to, unless its base was named. `output` is
-    what the change's build printed if it failed, `base_why` says why the base cannot be built.
+    what the change's builds printed that failed, `base_why` says why the base cannot be built.
     """
 
     outcome: Literal["passed", "refused", "unhealthy"]
@@ -140,6 +145,7 @@ class ChangeCheck:
         if unbuilt is not None:
             self.notify(f"the base {base[:12]} cannot be built: {unbuilt.why}")
         broken = await self._build(solver, local, head)
+        printed = self._printed_by((await local.built(head)).failed)
         changed = await mirror.changed_files(base, head)
         report = CheckReport(
             outcome="unhealthy", base=base, head=head, branch=nearest.name if nearest else "",
@@ -149,6 +155,7 @@ class ChangeCheck:
             if any(map(self._is_code, changed)):
                 await self._map_tests(solver, local, head)
             report = await self._fuzz(solver, local, report)
+            report.output = printed if report.outcome == "unhealthy" else ""
         else:
             report.why, report.output = f"it does not build: {broken.why}", broken.output
         await self._write(local, report, [c for c in changed if self._is_code(c)] or changed)
@@ -196,6 +203,15 @@ class ChangeCheck:
         except InvalidInput as error:
             return CannotBuild(error.message, "")
         return None
+
+    def _printed_by(self, failed: Collection[str]) -> str:
+        """Returns what the builds of combinations that failed have printed."""
+        log = self.work / "build.log"
+        if not failed or not log.exists():
+            return ""
+        parts = _BUILDS.split(tail(log, LOG_KEPT))
+        own = [part for part in parts if any(part.startswith(f"{BUILD}{n} ") for n in failed)]
+        return "\n".join(errors_in(part, OUTPUT_CHARS // len(own)) for part in own)
 
     async def _has_all(self, local: Pipeline, commit: str) -> bool:
         """Returns whether there is a build of every combination that can be built."""

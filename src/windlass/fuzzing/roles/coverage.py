@@ -241,7 +241,7 @@ class CoverageRole:
                     "commit with --commit",
                 )
             commit = known[-1]
-        return await mirror.require(commit)
+        return await mirror.resolve(commit)
 
     async def _tests(
         self, mirror: Mirror, commit: str, shard: tuple[int, int], solver: Solver

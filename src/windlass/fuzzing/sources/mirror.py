@@ -78,10 +78,7 @@ class Mirror:
             words = ("clone", "--quiet", "--mirror", "--origin", "origin")
             await _git(None, *words, self._repository, made)
         except GitFailed as error:
-            raise Unreachable(
-                f"cannot reach repository {self._repository} ({error}); check its address and "
-                "this machine's access to it"
-            ) from None
+            raise _unreachable(self._repository, error) from None
         shutil.rmtree(self._folder, ignore_errors=True)
         made.rename(self._folder)
 
@@ -312,16 +309,25 @@ async def check_repository(repository: str, *branches: str) -> None:
     try:
         found = await _git(None, "ls-remote", repository, *wanted)
     except GitFailed as error:
-        raise Unreachable(
-            f"cannot reach repository {repository} ({error}); check its address and this "
-            "machine's access to it"
-        ) from None
+        raise _unreachable(repository, error) from None
     there = {line.partition("\t")[2] for line in found.splitlines()}
     for branch in branches:
         places = [HEADS + branch] if branch == branches[0] else [HEADS + branch, REMOTES + branch]
         if not there.intersection(places):
             field = "branch" if len(branches) == 1 else "branches"
             raise WindlassError(f"repository {repository} has no branch {branch}; change `{field}`")
+
+
+def _unreachable(repository: str, error: GitFailed) -> Unreachable:
+    """Says what to do; a solver file is often in a folder of the repository."""
+    folder = Path(repository)
+    above = folder.parents if folder.is_dir() else ()
+    top = next((one for one in above if (one / ".git").exists()), None)
+    advice = "check its address and this machine's access to it"
+    if top is not None:
+        up = os.path.relpath(top, folder)
+        advice = f"set `repository: {up}`, which is the top folder {top} seen from the solver file"
+    return Unreachable(f"cannot reach repository {repository} ({error}); {advice}")
 
 
 def _place(folder: Path | None) -> list[str]:

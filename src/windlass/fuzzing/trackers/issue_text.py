@@ -61,7 +61,7 @@ def note_of(finding: Finding, solver: str) -> Note:
         text = f"Fixed in {_fixes(finding)}: all kept inputs run fine with it."
         event = f"closed {finding.reopened} {finding.closed_in}"
     elif finding.closed_why:
-        text = f"Closed, as its branches are {finding.closed_why}. Nobody has seen a fix."
+        text = f"Closed: {code(finding.closed_why)}. Nobody has seen a fix."
         event = f"closed {finding.reopened}"
     else:
         text = f"Closed by hand: {code(finding.closed_by)}"
@@ -78,7 +78,7 @@ def branch_note(finding: Finding, solver: str) -> Note:
 
 def _fixes(finding: Finding) -> str:
     """Names the commit that fixed a bug, or that of each branch."""
-    fixes = [f"{one.fixed_in} ({one.name})" for one in finding.branches if _is_fixed(one)]
+    fixes = [f"{one.fixed_in} ({code(one.name)})" for one in finding.branches if _is_fixed(one)]
     return ", ".join(fixes) or str(finding.closed_in)
 
 

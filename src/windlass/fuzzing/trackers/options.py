@@ -1,6 +1,7 @@
 """The options under `issues` in the solver file."""
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
@@ -16,6 +17,8 @@ from windlass.fuzzing.findings.record import Finding
 TrackerName = Literal["github", "gitlab", "webhook"]
 LabelRule = FailureKind | Literal["private"]
 FROM_ENVIRONMENT: Final = "env:"
+_GITHUB: Final = re.compile(r"[\w-][\w.-]*/[\w.-]*[\w-]")
+_GITLAB: Final = re.compile(r"[\w-][\w.-]*(/[\w.-]*[\w-])+")
 ADDRESSES: Final[Mapping[TrackerName, str]] = {
     "github": "https://api.github.com",
     "gitlab": "https://gitlab.com/api/v4",
@@ -97,6 +100,8 @@ def _check(options: IssueOptions) -> None:
         _check_webhook(options)
     elif not options.project:
         raise InvalidSetting("issues", "issues: key project is missing")
+    else:
+        _check_projects(options)
     if options.private and options.tracker == "github" and not options.private_project:
         message = (
             "issues.private: GitHub has no confidential issues; set issues.private_project to a "
@@ -106,6 +111,16 @@ def _check(options: IssueOptions) -> None:
     for name, number in (("per_run", options.per_run), ("per_day", options.per_day)):
         if number < 0:
             raise InvalidInput(f"issues.{name}", "0 or more", number)
+
+
+def _check_projects(options: IssueOptions) -> None:
+    """Checks names; GitLab's groups may be nested."""
+    nested = options.tracker == "gitlab"
+    form, shown = (_GITLAB, "GROUP/NAME") if nested else (_GITHUB, "OWNER/NAME")
+    for field in ("project", "private_project"):
+        name = getattr(options, field)
+        if name and not form.fullmatch(name):
+            raise InvalidInput(f"issues.{field}", shown, name)
 
 
 def _check_webhook(options: IssueOptions) -> None:

@@ -67,7 +67,7 @@ def stats(
     for problem in found.problems:
         warn(f"seeds of the last run: {problem}")
     if not found.runs and not found.series:
-        say("no runs")
+        say(f"no runs of {commit}: expected a hash or a prefix of one" if commit else "no runs")
     for one in found.series:
         _show(one)
     if found.commits:
