@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
 from yarl import URL
@@ -23,6 +23,8 @@ OURS: Final = frozenset({b"host", b"origin"})  # the server has another name tha
 # Answers may take as long as somebody waits for them: streams and long polls.
 PATIENCE: Final = ClientTimeout(total=None, sock_connect=10.0)
 AWAY: Final = b'{"error":{"code":"unreachable","message":"the server of Windlass does not answer"}}'
+ASTRAY: Final = b'{"error":{"code":"not_found","message":"expected a path without . and .. in it"}}'
+DOTS: Final = frozenset({".", ".."})
 
 
 class Proxy:
@@ -38,6 +40,10 @@ class Proxy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes one request on, and its answer back as it comes; ends with either side."""
+        if not DOTS.isdisjoint(unquote(scope["path"]).split("/")):
+            # What is before the server may read such a path as one beside ours.
+            await _send(send, 404, [(b"content-type", b"application/json")], ASTRAY)
+            return
         body = _Body(scope, receive)
         asking = asyncio.ensure_future(self._pass_on(scope, body, send))
         leaving = asyncio.ensure_future(body.until_disconnected())

@@ -135,6 +135,18 @@ def test_no_path_leads_to_another_server(path: str) -> None:
     assert path_and_query(scope).startswith("/")
 
 
+@pytest.mark.parametrize("path", ["/api/%2E%2E/x", "/api/v1/%252E%252e/x", "/api/%2e/v1/jobs"])
+def test_no_path_leads_out_of_the_api(path: str) -> None:
+    async def scenario() -> None:
+        # Nobody answers at this address: what is passed on is answered with 502.
+        async with application("http://127.0.0.1:9") as user:
+            given = httpx.URL(str(user.base_url)).copy_with(raw_path=f"/ops{path}".encode())
+            reply = await user.get(given)
+            assert (reply.status_code, error_of(reply)["code"]) == (404, "not_found")
+
+    run(scenario())
+
+
 def test_the_cookie_is_sent_over_tls_only_where_the_page_is() -> None:
     from windlass.dashboard.proxy import secured
 
