@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.dashboard.conftest import Open
 from tests.dashboard.farm import Farm, running_farm
@@ -48,6 +48,26 @@ def test_a_job_that_is_deleted_while_it_is_shown_offers_nothing_more(
     gone = page.get_by_role("alert").filter(has_text=f"Job {job} does not exist")
     expect(gone.get_by_text("It may have been deleted")).to_be_visible()
     expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+
+
+def test_a_change_between_the_first_look_and_the_stream_is_not_missed(
+    open_page: Open, farm: Farm
+) -> None:
+    job = farm.submit("true", name="soon gone", **SOON)
+    farm.wait(job)
+    page = open_page()
+    deleted: list[int] = []
+
+    def delete_first(route: Route) -> None:
+        if not deleted:
+            expect(page.get_by_role("button", name="Retry")).to_be_visible()
+            deleted.append(farm.http.delete(f"/api/v1/jobs/{job}").status_code)
+        route.continue_()
+
+    page.route(re.compile(r"/api/v1/live\?"), delete_first)
+    show(page, farm, job)
+    expect(page.get_by_role("alert").filter(has_text=f"Job {job} does not exist")).to_be_visible()
+    assert deleted == [200]
 
 
 def test_a_job_is_watched_from_its_acceptance_to_its_end(open_page: Open, farm: Farm) -> None:

@@ -5071,7 +5071,8 @@ export interface components {
          * WhoAmI
          * @description The caller as the server sees it. `namespaces` empty: all.
          *
-         *         `actions` are those it may do somewhere: in its namespaces, or everywhere.
+         *         `actions` are those it may do somewhere: in its namespaces, or everywhere. `at` is the number
+         *         of the newest event: a page that follows changes after it misses none of what it reads next.
          */
         WhoAmI: {
             name: string;
@@ -5079,6 +5080,8 @@ export interface components {
             namespaces: string[];
             /** @default [] */
             actions: string[];
+            /** @default 0 */
+            at: number;
         };
         Error: {
             error: {

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { live } from "../live/stream";
 import { useAsOf } from "../shell/asOf";
 import { answer, api, type Schemas } from "./client";
 
@@ -11,7 +12,11 @@ export function useWho() {
   const past = useAsOf() !== undefined;
   return useQuery({
     queryKey: WHO_KEY,
-    queryFn: ({ signal }) => answer(api.GET("/api/v1/whoami", { signal })),
+    queryFn: async ({ signal }) => {
+      const who = await answer(api.GET("/api/v1/whoami", { signal }));
+      live.goOnFrom(who.at); // What views read after this is not older.
+      return who;
+    },
     staleTime: 60_000,
     select: past ? onlyLooking : undefined,
   });

@@ -60,6 +60,12 @@ class LiveStream {
     return () => this.watchers.delete(watcher);
   };
 
+  /** Takes the number of an event before anything was read; nothing that follows it is missed. */
+  goOnFrom(event: number): void {
+    if (event) this.lastId ||= String(event);
+    else this.isBehind ||= this.lastId === "";
+  }
+
   /** Ends the stream, because nobody is signed in any more. */
   stop(): void {
     clearTimeout(this.timer);

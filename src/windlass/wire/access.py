@@ -59,13 +59,15 @@ class LoginSettings(msgspec.Struct, frozen=True, kw_only=True):
 class WhoAmI(msgspec.Struct, frozen=True, kw_only=True):
     """The caller as the server sees it. `namespaces` empty: all.
 
-    `actions` are those it may do somewhere: in its namespaces, or everywhere.
+    `actions` are those it may do somewhere: in its namespaces, or everywhere. `at` is the number
+    of the newest event: a page that follows changes after it misses none of what it reads next.
     """
 
     name: str
     role: str
     namespaces: tuple[str, ...]
     actions: tuple[str, ...] = ()
+    at: int = 0
 
 
 class SignInWays(msgspec.Struct, frozen=True, kw_only=True):

@@ -156,6 +156,20 @@ def test_a_page_that_comes_back_learns_that_it_missed_something() -> None:
     run(scenario())
 
 
+def test_a_page_misses_nothing_between_its_first_reading_and_its_stream() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            await server.submit()
+            known = (await server.admin.get("/api/v1/whoami")).json()["at"]
+            await server.submit()
+            async with following(server.admin, "jobs", after=known) as page:
+                assert (await page.next())["more"] is True
+                known = (await server.admin.get("/api/v1/whoami")).json()["at"]
+                assert known == int(page.last_id)
+
+    run(scenario())
+
+
 def test_all_pages_together_read_the_log_once_and_none_reads_it_when_no_page_is_open() -> None:
     async def scenario() -> None:
         async with running_server() as server:

@@ -118,11 +118,15 @@ class LiveHub:
         self._after = -1
         self._listeners: set[Listener] = set()
 
+    async def newest(self) -> int:
+        """Returns the number of an event that every later reading knows of, almost the newest."""
+        if self._after >= 0:
+            return self._after
+        return await self._store.read(lambda tx: tx.log.newest())
+
     async def open(self, who: Identity, topics: Topics, after: int, now: int) -> Listener:
         """Adds a page; `after` is the last event that it knows of, 0 for a new page."""
-        if self._after < 0:
-            newest = await self._store.read(lambda tx: tx.log.newest())
-            self._after = max(self._after, newest)
+        self._after = max(self._after, await self.newest())
         listener = Listener(who, topics, self._after, now)
         if 0 < after < self._after:
             listener.add_all()

@@ -44,7 +44,7 @@ async def open_session(call: Call, data: Body[SessionRequest]) -> Complete:
     lifetime_ms = call.services.engine.config.access.session_lifetime_ms
     secret = await call.services.access.open_session(who, lifetime_ms)
     cookie = _session_cookie(call, secret, lifetime_ms // 1000)
-    return Complete(201, encode(_show(who)), headers=NO_STORE, cookies=(cookie,))
+    return Complete(201, encode(await _show(call, who)), headers=NO_STORE, cookies=(cookie,))
 
 
 @routes.post("/auth/links", needs=Action.KNOW_ITSELF, status=201)
@@ -111,7 +111,7 @@ async def logout(call: Call) -> Complete:
 @routes.get("/api/v1/whoami", needs=Action.KNOW_ITSELF)
 async def whoami(call: Call) -> WhoAmI:
     """Returns who the caller is, as this server sees it."""
-    return _show(call.who)
+    return await _show(call, call.who)
 
 
 async def _signs_in(call: Call, data: SessionRequest) -> Identity:
@@ -138,9 +138,14 @@ async def _session(call: Call) -> Identity | None:
     return await call.services.access.identify(secret) if secret else None
 
 
-def _show(who: Identity) -> WhoAmI:
-    actions = tuple(str(action) for action in Action if _offers(who, action))
-    return WhoAmI(name=who.name, role=str(who.role), namespaces=who.namespaces, actions=actions)
+async def _show(call: Call, who: Identity) -> WhoAmI:
+    return WhoAmI(
+        name=who.name,
+        role=str(who.role),
+        namespaces=who.namespaces,
+        actions=tuple(str(action) for action in Action if _offers(who, action)),
+        at=await call.services.live.newest(),
+    )
 
 
 def _offers(who: Identity, action: Action) -> bool:
