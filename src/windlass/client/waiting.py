@@ -20,6 +20,7 @@ from windlass.wire.jobs import Job, WaitRequest
 R = TypeVar("R")
 
 PART: Final = 5_000  # jobs of one request
+MOST_ORIGINS: Final = 20  # aborted jobs of one call whose origin is asked for, one by one
 
 Until = Literal["any", "all", "failure"]
 
@@ -91,13 +92,15 @@ async def gather_async(
     """Does what `gather` does, for async code."""
     until: Until = "all" if return_exceptions else "failure"
     results: dict[int, Any] = {}
+    asked = 0
     _check_handles(jobs, AsyncJob, "gather_async")
     async with aclosing(_ended(jobs, wait_seconds(timeout), until)) as ends:
         async for job, end in ends:
             if end.state == "completed":
                 results[id(job)] = await job.value_of(end)
                 continue
-            failed = await job.failure_of(end)
+            asked += end.state == "aborted"
+            failed = JobFailed(end) if asked > MOST_ORIGINS else await job.failure_of(end)
             if not return_exceptions:
                 raise failed
             results[id(job)] = failed
