@@ -20,6 +20,12 @@ def test_the_widest_columns_are_narrowed_first_and_alike() -> None:
     assert fit([STATE, COMMAND, REASON], 80) == {"state": 9, "command": 33, "reason": 34}
 
 
+def test_a_huge_value_is_narrowed_in_few_steps() -> None:
+    huge = Column("args", 10**9, 12)
+    assert fit([STATE, huge, COMMAND], 80) == {"state": 9, "args": 33, "command": 34}
+    assert fit([huge], 10_000) == {"args": 10_000}
+
+
 def test_a_column_is_left_out_only_if_the_others_cannot_be_narrowed() -> None:
     columns = [STATE, COMMAND, REASON, PRIORITY]
     assert fit(columns, 63, ["priority"]).keys() == {"state", "command", "reason", "priority"}

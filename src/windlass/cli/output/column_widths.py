@@ -42,10 +42,13 @@ def _narrow(widths: dict[str, int], least: dict[str, int], room: int) -> None:
         if not narrowing:
             return
         widest = max(widths[name] for name in narrowing)
-        for name in narrowing:
-            if excess > 0 and widths[name] == widest:
-                widths[name] -= 1
-                excess -= 1
+        group = [name for name in narrowing if widths[name] == widest]
+        lower = [widths[name] for name in narrowing if widths[name] < widest]
+        floor = max([*lower, *(least[name] for name in group)])
+        step = max(1, min(widest - floor, excess // len(group)))
+        for name in group[: max(1, excess // step)]:
+            widths[name] -= step
+            excess -= step
 
 
 def _total(widths: Sequence[int]) -> int:

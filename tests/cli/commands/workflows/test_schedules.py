@@ -40,7 +40,7 @@ def test_what_is_wrong_is_said_with_its_own_exit_code(up: Program, tmp_path: Pat
     bad.write_text("name: bad\njobs:\n  one: {rum: ['true']}\n")
     jobs = '[{"task": "shell", "args": {"argv": ["true"]}}]'
     for words, code, said in (
-        (("templates", "apply", "t", str(tmp_path / "none.yaml")), 2, "to be readable"),
+        (("templates", "apply", "t", str(tmp_path / "none.yaml")), 2, "readable: No such file"),
         (("templates", "apply", "t", str(bad)), 2, "rum"),
         (("templates", "apply", "a@b", str(good)), 2, "without @"),
         (("templates", "show", "unknown"), 4, "unknown"),
