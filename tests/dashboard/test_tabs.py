@@ -37,7 +37,9 @@ def test_more_tabs_than_connections_all_load_and_follow(open_page: Open, farm: F
     farm.http.post(f"/api/v1/jobs/{never}/cancel")
 
 
-def test_a_tab_that_is_closed_leaves_its_stream_to_another(open_page: Open, farm: Farm) -> None:
+def test_a_tab_without_a_stream_knows_when_the_server_is_away_and_gets_the_next_one_free(
+    open_page: Open, farm: Farm
+) -> None:
     first = open_page()
     tabs = [first, *(first.context.new_page() for _ in range(STREAMS))]
     for tab in tabs:
@@ -46,6 +48,11 @@ def test_a_tab_that_is_closed_leaves_its_stream_to_another(open_page: Open, farm
         mark(tab)
     waiting = tabs.pop()
     assert mark(waiting) == "every 5 s"
+    waiting.route("**/api/**", lambda route: route.abort())
+    away = waiting.get_by_role("alert").filter(has_text="what you see may be old")
+    expect(away).to_be_visible()
+    waiting.unroute("**/api/**")
+    expect(away).to_have_count(0)
     first.close()
     expect(waiting.get_by_role("banner").get_by_text("live", exact=True)).to_be_visible()
 

@@ -24,6 +24,11 @@ export function Connection() {
     if (live !== "connecting") setCut(live === "lost"); // A try that has begun is no news.
   }, [live]);
   useEffect(() => {
+    if (live !== "slow") return; // Without a stream nothing else tells that the server is away.
+    const timer = setInterval(() => void client.refetchQueries({ queryKey: WHO_KEY }), ASK_MS);
+    return () => clearInterval(timer);
+  }, [client, live]);
+  useEffect(() => {
     if (!isLost) {
       // What failed or changed in the meantime is asked for again.
       if (wasLost.current) void client.invalidateQueries();

@@ -219,6 +219,37 @@ def test_several_workers_are_told_in_the_plural() -> None:
     run(scenario())
 
 
+class _Every:
+    """Stands for a flag that every job has: it takes three lost workers to earn the real one."""
+
+    def __rand__(self, flags: int) -> int:
+        return 1
+
+
+def test_quarantined_jobs_lead_to_themselves_and_are_retried_in_the_namespace_that_is_shown(
+    monkeypatch: Any,
+) -> None:
+    monkeypatch.setattr(attention, "QUARANTINED", _Every())
+
+    async def scenario() -> None:
+        async with counting_server() as server:
+            worker = await server.worker("w", slots=2)
+            jobs = [await server.submit(job(namespace=name)) for name in ("team", "other")]
+            await worker.sync(want=2)
+            failed = (Finished(one, 1, "failed", 1) for one in jobs)
+            await worker.sync(finished=tuple(failed))
+            (item,) = (await get(server.admin, ATTENTION, namespace="team"))["items"]
+            assert (item["count"], item["link"]) == (1, "jobs?dead=true&namespace=team")
+            listed = await get(server.admin, "/api/v1/jobs", dead="true", namespace="team")
+            assert [one["id"] for one in listed["jobs"]] == jobs[:1]
+            done = await server.admin.post(item["help"]["path"], json=item["help"]["body"])
+            assert done.json()["applied"] == 1
+            (other,) = (await get(server.admin, ATTENTION))["items"]
+            assert (other["count"], other["link"]) == (1, "jobs?dead=true")
+
+    run(scenario())
+
+
 def test_attention_shows_only_what_the_caller_sees() -> None:
     async def scenario() -> None:
         async with counting_server() as server:
