@@ -77,6 +77,23 @@ def test_a_code_and_the_command_to_paste_enrol_a_worker(open_page: Open, farm: F
     expect(operator.get_by_role("button", name="Enrol a worker")).to_have_count(0)
 
 
+def test_of_very_many_queues_the_paused_and_the_deepest_are_shown(
+    open_page: Open, farm: Farm
+) -> None:
+    some = farm.http.get("/api/v1/queues").json()["queues"][0]
+    many = [{**some, "name": f"q{n}", "depth": n, "paused": n == 7} for n in range(5_000)]
+    page = open_page()
+    page.route("**/api/v1/queues", lambda route: route.fulfill(json={"queues": many}))
+    page.goto(f"{farm.address}/queues")
+    expect(page.get_by_text("200 of 5,000 queues")).to_be_visible()
+    rows = page.get_by_role("table", name="Queues").get_by_role("rowheader")
+    expect(rows).to_have_count(200)
+    expect(rows.nth(0)).to_contain_text("q7")
+    expect(rows.nth(1)).to_contain_text("q4999")
+    page.get_by_label("Name").fill("q123")
+    expect(rows).to_have_count(11)
+
+
 def test_queues_are_paused_limited_and_resumed(open_page: Open, farm: Farm) -> None:
     farm.submit("true", queue="paused-one")
     page = visit(open_page(), farm, "/queues?name=paused")

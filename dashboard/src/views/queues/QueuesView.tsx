@@ -4,6 +4,7 @@ import { useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useMay } from "../../api/who";
 import { useLiveQueries } from "../../live/useLive";
+import { useSlowLive } from "../../live/useSlowLive";
 import { Button } from "../../ui/Button";
 import { ConfirmDialog } from "../../ui/Dialog";
 import { Empty } from "../../ui/Empty";
@@ -22,6 +23,8 @@ import { queuesRoute } from "./route";
 
 type Queue = Schemas["QueueInfo"];
 
+const MOST_SHOWN = 200; // Rows of the table; whoever submits jobs may name any number of queues.
+
 /** The queues: how many jobs wait in each, what runs, and what limits them. */
 export function QueuesView() {
   const search = queuesRoute.useSearch();
@@ -30,7 +33,10 @@ export function QueuesView() {
     queryKey: ["queues"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/queues", { signal })),
   });
-  useLiveQueries(["queues", "jobs"], ["queues"]);
+  const topics = ["queues", "jobs"];
+  const many = (found.data?.queues.length ?? 0) > MOST_SHOWN;
+  useLiveQueries(many ? [] : topics, ["queues"]);
+  useSlowLive(many ? topics : [], ["queues"]);
   const wanted = (search.name ?? "").toLowerCase();
   const queues = found.data?.queues.filter((one) => one.name.toLowerCase().includes(wanted));
   return (
@@ -51,9 +57,22 @@ export function QueuesView() {
       {queues?.length === 0 && (
         <Empty title="No queue">A queue is there once a job has named it.</Empty>
       )}
-      {queues && queues.length > 0 && <QueueTable queues={queues} />}
+      {queues && queues.length > MOST_SHOWN && (
+        <p role="status">
+          {`${MOST_SHOWN} of ${count(queues.length)} queues: the paused ones, and those in which `}
+          most jobs wait. A part of a name finds the others.
+        </p>
+      )}
+      {queues && queues.length > 0 && <QueueTable queues={fewest(queues)} />}
     </Page>
   );
+}
+
+/** Returns as many queues as a page can show: the paused ones first, then the deepest. */
+function fewest(queues: readonly Queue[]): readonly Queue[] {
+  if (queues.length <= MOST_SHOWN) return queues;
+  const weight = (queue: Queue) => (queue.paused ? Number.MAX_SAFE_INTEGER : queue.depth);
+  return [...queues].sort((a, b) => weight(b) - weight(a)).slice(0, MOST_SHOWN);
 }
 
 /** Of queues without a limit the overview knows how many run, as long as it lists them. */
