@@ -109,6 +109,20 @@ def test_a_code_and_the_command_to_paste_enrol_a_worker(open_page: Open, farm: F
     expect(operator.get_by_role("button", name="Enrol a worker")).to_have_count(0)
 
 
+def test_very_many_queues_stay_usable(open_page: Open, farm: Farm) -> None:
+    some = farm.http.get("/api/v1/queues").json()["queues"][0]
+    many = [{**some, "name": f"q{n}", "depth": n} for n in range(5_000)]
+    page = open_page()
+    page.route("**/api/v1/queues", lambda route: route.fulfill(json={"queues": many}))
+    page.goto(f"{farm.address}/queues?sort=-depth")
+    table = page.get_by_role("table", name="Queues")
+    expect(table.get_by_role("link", name="q4999", exact=True)).to_be_visible()
+    assert table.get_by_role("row").count() < 200  # The others are drawn when they come in sight.
+    page.get_by_label("Name").fill("q123")
+    expect(table.get_by_role("link", name="q123", exact=True)).to_be_visible()
+    expect(table.get_by_role("link", name="q4999", exact=True)).to_have_count(0)
+
+
 def test_queues_are_paused_limited_and_resumed(open_page: Open, farm: Farm) -> None:
     farm.submit("true", queue="paused-one")
     page = visit(open_page(), farm, "/queues?name=paused")

@@ -5,6 +5,7 @@ import { useMemo, useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
 import { useMay } from "../../api/who";
 import { useLiveQueries } from "../../live/useLive";
+import { useSlowLive } from "../../live/useSlowLive";
 import { Button, IconButton } from "../../ui/Button";
 import { DataTable, type Sorting } from "../../ui/DataTable";
 import { ConfirmDialog } from "../../ui/Dialog";
@@ -26,6 +27,9 @@ import styles from "./Queues.module.css";
 import { type QueuesSearch, queuesRoute, SORTS } from "./route";
 
 type Queue = Schemas["QueueInfo"];
+
+const TOPICS = ["queues", "jobs"];
+const MANY = 200; // Whoever submits jobs may name any number of queues.
 
 const ACTIONS = {
   id: "actions",
@@ -132,7 +136,9 @@ export function QueuesView() {
     queryKey: ["queues"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/queues", { signal })),
   });
-  useLiveQueries(["queues", "jobs"], ["queues"]);
+  const isMany = (found.data?.queues.length ?? 0) > MANY;
+  useLiveQueries(isMany ? [] : TOPICS, ["queues"]);
+  useSlowLive(isMany ? TOPICS : [], ["queues"]);
   const queues = useMemo(() => chosen(found.data?.queues, search), [found.data, search]);
   const change = (next: Partial<QueuesSearch>) =>
     void navigate({ search: (before) => ({ ...before, ...next }), replace: true });
