@@ -17,7 +17,7 @@ from windlass.fuzzing.config.finding_settings import ALWAYS
 from windlass.fuzzing.engines.engine import Verdict
 from windlass.fuzzing.findings.bisect import Bisector, Question
 from windlass.fuzzing.findings.judge import Judge, tries_for
-from windlass.fuzzing.findings.record import Origin, excerpt_of, shorten
+from windlass.fuzzing.findings.record import LATE, Origin, excerpt_of, shorten
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.findings.sightings import mark_closed, release, seen_again, with_origin
 from windlass.fuzzing.findings.store import FindingStore
@@ -110,6 +110,10 @@ def test_a_report_says_where_it_came_from_and_how_to_see_it() -> None:
     assert "## Input\n\n````\n```\nlimit 0\n````\n" in shown
     ancient = render(a_finding(last_good=None), "scripted", "x")
     assert "as old as the oldest build" in ancient
+    cut = Origin(first_bad="c" * 40, last_good=None, subject="", assumed=[LATE])
+    hasty = render(a_finding(last_good=None, origins=[cut]), "scripted", "x")
+    assert "no newer than cccccccccccc, the search is not finished" in hasty
+    assert "oldest build" not in hasty
 
 
 def test_the_part_of_long_output_that_says_what_went_wrong_is_kept() -> None:
