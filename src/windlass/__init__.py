@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from windlass import contrib as contrib
+    from windlass import dashboard as dashboard
     from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
     from windlass.client.builder import AsyncWorkflowBlock
     from windlass.client.errors import JobFailed, RemoteTraceback, ResultTimeout, WorkflowFailed
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
         WindlassError,
     )
     from windlass.front import AsyncClient, Client, default_client, set_default_client
-    from windlass.tasks.current import Canceled, current
+    from windlass.tasks.current import Canceled, Current, current
     from windlass.tasks.named import NamedTask, named
     from windlass.tasks.outcomes import Abort, Retry
     from windlass.tasks.steps import (
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
         submit_many_in,
         submit_many_in_async,
     )
+    from windlass.wire.jobs import Job
+    from windlass.wire.steps import Question
 
     __version__: str
 
@@ -76,7 +80,7 @@ _NAMES = {
         "WindlassError",
     ),
     "windlass.front": ("AsyncClient", "Client", "default_client", "set_default_client"),
-    "windlass.tasks.current": ("Canceled", "current"),
+    "windlass.tasks.current": ("Canceled", "Current", "current"),
     "windlass.tasks.named": ("NamedTask", "named"),
     "windlass.tasks.outcomes": ("Abort", "Retry"),
     "windlass.tasks.steps": (
@@ -88,7 +92,10 @@ _NAMES = {
     "windlass.transactions.submitting": (
         "submit_in", "submit_in_async", "submit_many_in", "submit_many_in_async",
     ),
+    "windlass.wire.jobs": ("Job",),
+    "windlass.wire.steps": ("Question",),
 }  # fmt: skip
+_PACKAGES = ("contrib", "dashboard")  # `windlass.dashboard.app()` needs no import of its own
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
@@ -101,15 +108,18 @@ __all__ = [
     "Canceled",
     "Client",
     "Conflict",
+    "Current",
     "ExceptionInfo",
     "InvalidInput",
     "InvalidTransition",
+    "Job",
     "JobFailed",
     "JobHandle",
     "JobSpec",
     "NamedTask",
     "NotFound",
     "Overloaded",
+    "Question",
     "RemoteTraceback",
     "ResultTimeout",
     "Retry",
@@ -162,6 +172,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_MODULES[name]), name)
         if _MODULES[name].startswith("windlass.tasks."):
             _register_default()
+    elif name in _PACKAGES:
+        value = import_module(f"windlass.{name}")
     else:
         raise AttributeError(f"module 'windlass' has no attribute {name!r}")
     globals()[name] = value
@@ -176,4 +188,4 @@ def _register_default() -> None:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_PACKAGES, "__version__"])

@@ -50,11 +50,17 @@ def test_an_embedded_client_loads_no_web_server() -> None:
     assert not {"uvicorn", "prometheus_client", "windlass.server"} & set(names)
 
 
+def test_the_dashboard_needs_no_import_of_its_own_and_loads_no_server() -> None:
+    names = loaded_by("import windlass\nwindlass.dashboard.app()")
+    assert "windlass.dashboard.page" in names
+    assert not {"uvicorn", "windlass.server", "aiohttp"} & set(names)
+
+
 def test_every_public_name_is_found_and_listed() -> None:
     assert set(windlass.__all__) == set(windlass._MODULES)
     for name in windlass.__all__:
         assert getattr(windlass, name).__name__ == name
-    assert dir(windlass) == sorted([*windlass.__all__, "__version__"])
+    assert dir(windlass) == sorted([*windlass.__all__, "contrib", "dashboard", "__version__"])
     assert windlass.__version__
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         windlass.nothing  # noqa: B018 - asking for it is the test
