@@ -138,6 +138,9 @@ def test_other_sizes_are_refused_by_the_name_of_their_field(value: object) -> No
     ("size", "text"),
     [
         (4 * 1024**3, "4GiB"),
+        (4000 * 1024**3, "4000GiB"),
+        (1500 * 1024**2, "1500MiB"),
+        (9999 * 10**6, "9999MB"),
         (512 * 1024**2, "512MiB"),
         (3 * 1024**3 // 2, "1.5GiB"),
         (10**9, "1GB"),
