@@ -1,6 +1,5 @@
 """Makes one build of a commit with the solver's own script and packs the result."""
 
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from windlass.fuzzing.buckets.layout import Kind
 from windlass.fuzzing.builds.archive import BuildMetadata, pack
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.processes.disk_space import DiskFull, report_disk_full
+from windlass.fuzzing.processes.environment import inherited_environment
 from windlass.fuzzing.processes.runner import Limits, run
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.ports.clock import Clock
@@ -70,7 +70,7 @@ class BuildRunner:
 
     def _environment(self, commit: str, kind: Kind) -> Mapping[str, str]:
         known = {"WINDLASS_FUZZ_COMMIT": commit, "WINDLASS_FUZZ_KIND": kind}
-        return {**os.environ, **self.solver.build.env, **known}
+        return {**inherited_environment(), **self.solver.build.env, **known}
 
 
 def errors_in(output: str, limit: int) -> str:

@@ -5,7 +5,6 @@ thousand.
 """
 
 import asyncio
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Final
 from windlass.fuzzing.coverage.reach import Reach
 from windlass.fuzzing.coverage.reports import lcov_names, reach_by_gcov, reach_by_lcov
 from windlass.fuzzing.coverage.tools import POOLED, CoverageTools
+from windlass.fuzzing.processes.environment import inherited_environment
 from windlass.fuzzing.processes.runner import Limits, run
 
 PROBES: Final = 5  # a build whose first inputs write no counts will never write any
@@ -70,7 +70,7 @@ class Collector:
         limits = replace(self.limits, timeout_ms=min(left, self.limits.timeout_ms))
         folder = self.folder / f"run-{number}"
         folder.mkdir(parents=True)
-        env = {**os.environ, **self.tools.variables(self.folder, POOLED)}
+        env = {**inherited_environment(), **self.tools.variables(self.folder, POOLED)}
         try:
             ended = await run(
                 argv, cwd=folder, log=folder / "log", limits=limits, clock=self.tools.clock,

@@ -1,7 +1,6 @@
 """Runs each test alone under the coverage build and collects the functions it reached."""
 
 import asyncio
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
 from windlass.fuzzing.coverage.reports import llvm_names, reached_by_gcov, reached_by_llvm
 from windlass.fuzzing.coverage.tools import CoverageBuild, CoverageTools
+from windlass.fuzzing.processes.environment import inherited_environment
 from windlass.fuzzing.processes.runner import Limits, run
 from windlass.ports.clock import Clock
 
@@ -68,7 +68,7 @@ class Mapper:
         folder.mkdir(parents=True)
         tools = CoverageTools(self.build, self.clock)
         try:
-            env = {**os.environ, **tools.variables(folder)}
+            env = {**inherited_environment(), **tools.variables(folder)}
             ended = await run(
                 test.argv, cwd=folder, log=folder / "log", limits=self.limits, clock=self.clock,
                 env=env,

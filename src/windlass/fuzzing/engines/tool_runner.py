@@ -1,7 +1,6 @@
 """Runs an engine's programs within limits, in folders of its own."""
 
 import asyncio
-import os
 import shutil
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from windlass.fuzzing.engines.engine import Target
 from windlass.fuzzing.engines.sanitizers import with_stacks
+from windlass.fuzzing.processes.environment import inherited_environment
 from windlass.fuzzing.processes.runner import ExitStatus, Limits, head_and_tail, run, tail
 
 OUTPUT_EVERY_MS: Final = 1_000
@@ -53,7 +53,7 @@ class ToolRunner:
         """
         folder = self.folder("run")
         log = folder / "log"
-        env = {**os.environ, **(variables or {}), **self._target.variables}
+        env = {**inherited_environment(), **(variables or {}), **self._target.variables}
         clock = self._target.clock
         last = clock.now_ms()
 
@@ -77,7 +77,9 @@ class ToolRunner:
         """Runs a target once, with its error output apart from the rest."""
         folder = self.folder("run")
         log, errors = folder / "log", folder / "errors"
-        env = with_stacks({**os.environ, **(variables or {}), **self._target.variables})
+        env = with_stacks(
+            {**inherited_environment(), **(variables or {}), **self._target.variables}
+        )
         try:
             ended = await run(
                 argv, cwd=folder, log=log, errors=errors, limits=limits,

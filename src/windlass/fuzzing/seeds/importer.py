@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.buckets.bucket import Bucket, Listed
 from windlass.fuzzing.config.seed_settings import SeedSettings
+from windlass.fuzzing.processes.environment import inherited_environment
 from windlass.fuzzing.processes.runner import Limits, run, tail
 from windlass.fuzzing.seeds.archives import read_archive
 from windlass.fuzzing.seeds.dictionaries import (
@@ -192,7 +193,8 @@ class SeedImporter:
         most = self.settings.size_bytes
         limits = Limits(self.settings.timeout_ms, memory=self.memory, file_size=most)
         ended = await run(
-            argv, cwd=self.sources, log=log, limits=limits, clock=self.clock, env=dict(os.environ),
+            argv, cwd=self.sources, log=log, limits=limits, clock=self.clock,
+            env=inherited_environment(),
             on_poll=lambda: _check_room(made, limits_of(self.settings)),
         )  # fmt: skip
         if not ended.ok:

@@ -1,0 +1,21 @@
+"""The environment of programs that come from a repository: builds, targets, generators of seeds.
+
+Who can push a commit, or open a pull request, decides what they do.
+"""
+
+import os
+import re
+from typing import Final
+
+_CREDENTIAL: Final = re.compile(
+    r"(?:.*_)?(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|APIKEY"
+    r"|(?:API|ACCESS|PRIVATE|SIGNING)_KEY)(?:_.*)?"
+    # Ours, those of the bucket, and files with which a step of GitHub Actions changes later ones.
+    r"|(?:WINDLASS|AWS|ACTIONS)_.*|GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)",
+    re.IGNORECASE,
+)
+
+
+def inherited_environment() -> dict[str, str]:
+    """Returns our environment without what looks like a credential."""
+    return {name: value for name, value in os.environ.items() if not _CREDENTIAL.fullmatch(name)}
