@@ -120,6 +120,7 @@ def test_runners_are_prepared_as_the_solvers_file_says(project: Project) -> None
     }
     builder, fuzzer = read["builder"], read["fuzzer"]
     assert builder["env"]["LICENCE"] == "${{ secrets.LICENCE }}"
+    assert builder["env"]["WINDLASS_FUZZ_PASS_ENV"] == "LICENCE"  # builds get it, whatever its name
     assert "LICENCE" not in fuzzer["env"]
     assert fuzzer["permissions"] == {"contents": "read", "issues": "write"}
     assert builder["permissions"] == {"contents": "read"}

@@ -30,6 +30,12 @@ def test_what_looks_like_a_credential_is_not_inherited() -> None:
     assert {name: given[name] for name in SHOWN} == {name: f"value-of-{name}" for name in SHOWN}
 
 
+def test_a_credential_that_builds_need_is_passed_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINDLASS_FUZZ_PASS_ENV", "SMTP_PASSWORD, GH_TOKEN")
+    given = inherited_environment()
+    assert set(HIDDEN) & set(given) == {"SMTP_PASSWORD", "GH_TOKEN"}
+
+
 def test_a_build_does_not_see_our_credentials(tmp_path: Path) -> None:
     world = World(tmp_path)
     commit = world.commit("curious", build_sh=PRINTS)

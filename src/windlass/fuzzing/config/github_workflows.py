@@ -13,6 +13,7 @@ from windlass.fuzzing.config.check_workflow import check_script, check_workflow
 from windlass.fuzzing.config.combinations import combinations_of
 from windlass.fuzzing.config.fleet_schedules import timeout_ms
 from windlass.fuzzing.config.solver_file import ROLES, Role, Solver
+from windlass.fuzzing.processes.environment import PASSED
 
 MINUTE_MS: Final = 60_000
 HOSTED_MS: Final = 345 * MINUTE_MS  # of the 360 minutes that GitHub's runners give a job
@@ -93,6 +94,8 @@ class _Writer:
         }
         place = self._solver.role_settings(role)
         secrets = {name: f"${{{{ secrets.{name} }}}}" for name in place.secrets}
+        if secrets:
+            env[PASSED] = ",".join(secrets)
         return env | dict(place.env) | secrets
 
     def _permissions(self, role: Role) -> dict[str, str]:

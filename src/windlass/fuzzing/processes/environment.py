@@ -14,8 +14,14 @@ _CREDENTIAL: Final = re.compile(
     r"|(?:WINDLASS|AWS|ACTIONS)_.*|GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)",
     re.IGNORECASE,
 )
+PASSED: Final = "WINDLASS_FUZZ_PASS_ENV"  # names of variables that builds and targets need
 
 
 def inherited_environment() -> dict[str, str]:
-    """Returns our environment without what looks like a credential."""
-    return {name: value for name, value in os.environ.items() if not _CREDENTIAL.fullmatch(name)}
+    """Returns our environment without what looks like a credential, unless it is passed by name."""
+    passed = {name.strip() for name in os.environ.get(PASSED, "").split(",")}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in passed or not _CREDENTIAL.fullmatch(name)
+    }
