@@ -15,7 +15,11 @@ export function ChartCard(props: { label: string; beside?: ReactNode; children: 
         <h2>{props.label}</h2>
         {props.beside && <span className={styles.beside}>{props.beside}</span>}
       </div>
-      <Suspense fallback={<div className={styles.place} />}>{props.children}</Suspense>
+      <Suspense
+        fallback={<div className={styles.place} role="status" aria-label="Loading the chart" />}
+      >
+        {props.children}
+      </Suspense>
     </Card>
   );
 }
