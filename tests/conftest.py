@@ -43,12 +43,15 @@ sys.dont_write_bytecode = False
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+LOG_SETTINGS = structlog.get_config()
+
+
 @pytest.fixture(autouse=True)
 def log_settings() -> Iterator[None]:
-    """What a test sets for the log ends with it."""
-    kept = structlog.get_config()
+    """What a test, or a fixture of its module, sets for the log ends with it."""
+    structlog.configure(**LOG_SETTINGS)
     yield
-    structlog.configure(**kept)
+    structlog.configure(**LOG_SETTINGS)
 
 
 @pytest.fixture(scope="session")

@@ -102,6 +102,7 @@ def test_a_client_in_a_job_is_answered_with_what_jobs_use(
 ) -> None:
     monkeypatch.setenv("WINDLASS_DATA", str(tmp_path))
     monkeypatch.delenv("WINDLASS_SERVER", raising=False)
+    monkeypatch.delenv("WINDLASS_JOB", raising=False)
     with pytest.raises(windlass.Unreachable, match="start one with `windlass up`"):
         windlass.Client().jobs()
     monkeypatch.setenv("WINDLASS_JOB", "7")
@@ -115,7 +116,7 @@ def test_a_client_in_a_job_is_answered_with_what_jobs_use(
 def test_jobs_are_given_by_id_or_handle_and_in_lists(client: windlass.Client) -> None:
     jobs = client.submit_many(add.options(delay="1h").job(n, 1) for n in range(3))
     assert [one.applied for one in client.cancel([jobs[0], jobs[1].id]).jobs] == [True, True]
-    assert client.explain(jobs[2]).summary == client.explain(jobs[2].id).summary
+    assert client.explain(jobs[2]).job == client.explain(jobs[2].id).job == jobs[2].id
     assert [one.applied for one in client.delete(jobs[:2]).jobs] == [True, True]
     either: Any = client
     with pytest.raises(windlass.InvalidInput, match=r"jobs to be a list of ids or handles of jo"):

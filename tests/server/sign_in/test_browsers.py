@@ -45,6 +45,7 @@ def test_a_person_signs_in_and_has_the_rights_of_the_first_group_in_the_map(
             assert "Secure" not in cookie  # this server has no TLS
             who = (await browser.get(f"{server.address}/api/v1/whoami")).json()
             actions = set(who.pop("actions"))
+            assert who.pop("at") > 0
             assert who == {"name": "oidc:alice", "role": "operator", "namespaces": ["farm"]}
             assert {"change-all-jobs", "read-jobs"} <= actions
             assert not actions & {"manage-tokens", "manage-queues", "sync", "sign-in"}

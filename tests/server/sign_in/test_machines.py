@@ -39,6 +39,7 @@ def test_a_token_of_a_known_issuer_has_the_rights_of_its_claims(setting: Setting
             actions = who.pop("actions")
             assert "submit-jobs" in actions
             assert "change-all-jobs" not in actions
+            assert who.pop("at") > 0
             assert who == {
                 "name": "jwt:repo:org/repo", "role": "submitter", "namespaces": ["ci"]
             }  # fmt: skip

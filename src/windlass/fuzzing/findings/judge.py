@@ -23,17 +23,22 @@ Slow = ("timeout", "hang")
 
 
 class Observation(NamedTuple):
-    """How one run went; `why` says what is unclear."""
+    """How one run went; `why` says what is unclear, `stopped` that a limit ended it."""
 
     outcome: Outcome
     signature: Signature | None = None
     output: str = ""
     why: str = ""
     refused: bool = False
+    stopped: bool = False
 
 
 class Reproduction(NamedTuple):
-    """How often an input failed, and under which signatures; the last failure, if any."""
+    """How often an input failed, and under which signatures; the last failure, if any.
+
+    `tried` leaves out runs that were stopped by a limit: on a busy machine that happens to inputs
+    which fail every time, and they would look flaky.
+    """
 
     shown: int
     tried: int
@@ -92,14 +97,14 @@ class Judge:
         signatures: dict[str, Signature] = {}
         last: Observation | None = None
         unclear, refused = "", False
-        for _ in range(tries):
-            if tried and late():
+        for number in range(tries):
+            if number and late():
                 unclear = unclear or "could not run often enough in the time"
                 break
             deep = looked < LOOKED and all(one.source == "output" for one in signatures.values())
             deep = deep and not hang and not any(one.kind in Slow for one in signatures.values())
             seen = await self.look(path, deep=deep, slow=slow)
-            tried += 1
+            tried += not seen.stopped
             if seen.outcome == "unclear":
                 unclear, refused = seen.why, seen.refused
             if seen.outcome == "fails" and seen.signature is not None:
@@ -138,7 +143,7 @@ class Judge:
     def _limit(self, kind: FailureKind, title: str, verdict: Verdict) -> Observation:
         wanted = kind in self.kinds or (kind in Slow and any(k in self.kinds for k in Slow))
         if not wanted:
-            return Observation("unclear", output=verdict.output, why=title)
+            return Observation("unclear", output=verdict.output, why=title, stopped=True)
         return Observation("fails", Signature(kind, title), verdict.output)
 
 
