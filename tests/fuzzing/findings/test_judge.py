@@ -13,7 +13,7 @@ BUG = Verdict("bug", "in f", source="stack")
 
 
 class Answers:
-    """An engine that gives these verdicts, one after the other."""
+    """An engine that gives these verdicts in turn."""
 
     def __init__(self, *verdicts: Verdict) -> None:
         self._verdicts = list(verdicts)

@@ -118,7 +118,7 @@ HISTORIES = (
         (Expected("SIGSEGV", "closed", ("bug",), None, exact=False, gone="fix"),),
     ),
     History(
-        "a crash is one, also if the input that the program prints speaks of memory",
+        "a crash is one, also if the input that the program prints mentions memory",
         {"good": FINE, "bug": SAYS_MEMORY},
         (Step("bug", ("X: out of memory",), 1),),
         (Expected("SIGABRT", since=("bug",), good="good", kind="crash"),),
