@@ -1,6 +1,7 @@
 """SQLite: the application's file is the queue's file, and another process runs the jobs."""
 
 import asyncio
+import contextlib
 import sqlite3
 import subprocess
 import sys
@@ -117,6 +118,39 @@ def test_a_job_runs_if_and_only_if_its_transaction_commits(file: Path, way: Way)
     assert result_of(file, kept) == "3"
     # The number was given up with the transaction: the next one took it.
     assert kept == gone
+
+
+def test_others_that_write_meanwhile_do_not_lock_a_transaction_out(file: Path) -> None:
+    other = apsw.Connection(str(file))  # without a timeout: refused while the file is locked
+    written: list[str] = []
+
+    def write_between(_cursor: apsw.Cursor, statement: str, _values: object) -> bool:
+        with contextlib.suppress(apsw.BusyError):
+            other.execute(INSERT.format(f"between {len(written)}"))
+            written.append(statement)
+        return True
+
+    mine = apsw.Connection(str(file))
+    mine.set_busy_timeout(30_000)
+    with mine:  # a transaction that is not IMMEDIATE
+        mine.exec_trace = write_between
+        job = add.submit_in(mine, 1, b=2)
+        mine.exec_trace = None
+        mine.execute(INSERT.format("of the transaction"))
+    assert job.id > 0
+    assert written, "the other connection never wrote: the test shows nothing"
+
+
+def test_a_transaction_that_read_too_early_says_how_to_begin_it(file: Path) -> None:
+    other = apsw.Connection(str(file))
+    other.set_busy_timeout(30_000)
+    mine = apsw.Connection(str(file))
+    with mine:
+        mine.execute("SELECT count(*) FROM orders").fetchall()
+        other.execute(INSERT.format("meanwhile"))
+        with pytest.raises(apsw.BusyError) as refused:
+            add.submit_in(mine, 1, b=2)
+    assert "BEGIN IMMEDIATE" in "".join(refused.value.__notes__)
 
 
 def test_what_the_file_does_not_know_is_refused_in_the_transaction(file: Path) -> None:

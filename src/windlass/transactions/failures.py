@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError, causes_of
+from windlass.transactions.statements import no_store
 
 OTHER_VERSION: Final = "WL001"  # raised by functions/submit_request.sql
 INVALID: Final = "WL002"
@@ -13,17 +14,33 @@ NO_SCHEMA: Final = "3F000"
 NO_FUNCTION: Final = "42883"
 NOT_ALLOWED: Final = "42501"
 
+NO_TABLE: Final = re.compile(r"no such (table: sequences|column: value)\b")  # of SQLite
+BUSY_SNAPSHOT: Final = 517  # of SQLite: this transaction read, then another one wrote
+BEGIN_IMMEDIATE: Final = (
+    "The transaction read before it wrote, and another one wrote in between: begin it with BEGIN "
+    "IMMEDIATE, or run it again."
+)
+
 UPGRADE: Final = "run `windlass db upgrade --store postgresql://…` with the role of the servers"
 
 _EXPECTED: Final = re.compile(r"expected (?P<field>\S+) to be (?P<expected>.*), got (?P<got>.*)")
 
 
 def explain_failure(error: Exception) -> WindlassError | None:
-    """Returns the error to raise instead, or None for one that is not about jobs."""
+    """Returns the error to raise instead, or None for one that is not about jobs.
+
+    One that needs advice gets it as a note.
+    """
     for cause in _all_causes(error):
         state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
         if state is not None:
             return _explain(str(state), _first_line(cause))
+        if NO_TABLE.search(str(cause)):
+            return no_store()
+        code = getattr(cause, "sqlite_errorcode", None) or getattr(cause, "extendedresult", None)
+        if code == BUSY_SNAPSHOT:
+            error.add_note(BEGIN_IMMEDIATE)
+            return None
     return None
 
 

@@ -22,7 +22,8 @@ SUBMIT = (
     "CAST(CAST(:facts AS text) AS json))"
 )
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('inbox', 'sequences')"
-FILES = "SELECT name, file FROM pragma_database_list"
+FILES = "PRAGMA database_list"  # unlike SELECT, it does not begin to read
+LOCK = "UPDATE sequences SET value = value WHERE FALSE"
 TAKE = (
     "INSERT INTO sequences (name, value) VALUES (:name, :count) ON CONFLICT (name) "
     "DO UPDATE SET value = value + excluded.value RETURNING value"
@@ -65,16 +66,17 @@ def on_postgres(request: Request) -> Plan:
 
 
 def on_sqlite(request: Request, same_library: bool) -> Plan:
-    """Takes ids and writes a row, after the checks that need the file."""
+    """Takes ids and writes a row, after the checks that need the file.
+
+    It locks the file before it reads: SQLite lets no transaction write that read before another
+    one wrote.
+    """
     if not same_library:
         files = yield Statement(FILES)
         _refuse_same_process(files)
+    yield Statement(LOCK)
     if len((yield Statement(TABLES))) != 2:
-        raise Conflict(
-            "schema_missing",
-            "this file is no Windlass store of this version: let `windlass up` or "
-            "`windlass.Client.embedded(file)` create or upgrade it, then add your own tables",
-        )
+        raise no_store()
     for one in request.facts.jobs:
         found = yield Statement(JOB, {"id": one.id, "own": _own(one)})
         _check(one, "the id of an existing job", found)
@@ -92,6 +94,15 @@ def on_sqlite(request: Request, same_library: bool) -> Plan:
     values = {"id": number, "jobs": jobs, "by": SUBMITTER, "body": request.body}
     yield Statement(PUT, values)
     return taken
+
+
+def no_store() -> Conflict:
+    """Returns the error for a file without our tables."""
+    return Conflict(
+        "schema_missing",
+        "this file is no Windlass store of this version: let `windlass up` or "
+        "`windlass.Client.embedded(file)` create or upgrade it, then add your own tables",
+    )
 
 
 def _own(reference: Reference) -> str:
@@ -120,7 +131,7 @@ def _refuse_same_process(files: Rows) -> None:
     Locks of a file belong to a process: two copies would not see those of each other, and could
     write at the same time.
     """
-    for name, file in files:
+    for _, name, file in files:
         if name == "main" and file and is_open_here(Path(file)):
             raise Conflict(
                 "same_process",

@@ -33,7 +33,7 @@ def test_200_jobs_of_a_tenth_of_a_second_need_four_workers_for_five_seconds() ->
     found = verdict(PoolNow(pool()), target(200, 100))
     assert (found.start, found.work_ms, found.latency_ms) == (4, 20_000, NEVER)
     assert found.after_ms == 5_000
-    assert found.reason == "estimated latency (no worker can run it) is over the target of 5 s"
+    assert found.reason == "no worker can run 200 queued jobs"
 
 
 def test_what_runs_counts_with_what_is_left_of_it() -> None:
@@ -97,6 +97,29 @@ def test_each_limit_is_named() -> None:
         found = verdict(one, much)
         assert found.reason == reason
         assert found.start < found.wanted
+
+
+def test_what_makes_it_want_workers_is_named_if_all_its_work_together_is_in_time() -> None:
+    hosts = [Host(1, workers=9)]
+    easy = target(1, 1_000, hosts=[1])
+    known = PoolNow(pool(), known=True)
+    reasons = {
+        "no worker can run 1 queued job": [easy, target(1, 1_000)],
+        "estimated latency of 8 queued jobs (8 s) is over the target of 5 s": [
+            easy, target(8, 1_000, hosts=[2])
+        ],
+        "other jobs keep the workers busy that could run its jobs": [
+            Target("f", 0, 0, 9, 9 * 600_000, {1: 1}, {}), easy
+        ],
+    }  # fmt: skip
+    for reason, targets in reasons.items():
+        found = verdict(known, *targets, hosts=[*hosts, Host(2)])
+        assert 0 <= found.latency_ms <= 5_000
+        assert (found.reason, found.start) == (reason, found.wanted)
+        assert found.wanted
+    unsure = target(5, 1_000)._replace(pools={}, guesses=frozenset({"p"}))
+    first = "it might run the queued jobs: its first worker will show"
+    assert verdict(PoolNow(pool()), unsure).reason == first
 
 
 def test_those_that_leave_still_take_their_place() -> None:

@@ -31,6 +31,10 @@ class Target(NamedTuple):
     def work_ms(self) -> int:
         return self.queued_ms + self.running_ms
 
+    def places(self, workers: Mapping[int, int]) -> int:
+        """Returns how many of its jobs run at once on so many workers of each host."""
+        return sum(room * workers.get(host, 0) for host, room in self.hosts.items())
+
     def needed(self, target_ms: int) -> int:
         """Returns how many thousandths of places bring its latency under `target_ms`."""
         wanted = -(-self.work_ms * MILLI // target_ms)

@@ -113,7 +113,7 @@ def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], n
     start, limit = _limited(one, wanted, now)
     latency = latency_ms(scale.work, scale.reach)
     after = latency_ms(scale.work, scale.reach + start * scale.worker)
-    reason = limit or _reason(one, wanted, latency, mine, behind)
+    reason = limit or _reason(one, wanted, latency, mine, hosts, behind)
     return Verdict(
         pool.name, start, wanted, work, jobs, scale.slots(work), latency, after,
         pool.target_latency_ms, reason, one.serving,
@@ -132,8 +132,7 @@ def _behind(one: PoolNow, mine: Sequence[Target], hosts: Sequence[Host]) -> Behi
     counts = {host.id: host.workers for host in hosts}
     useful = longest = 0
     for target in mine:
-        places = sum(room * counts.get(host, 0) for host, room in target.hosts.items())
-        homeless = target.queued - max(places - target.running, 0)
+        homeless = target.queued - max(target.places(counts) - target.running, 0)
         if homeless > 0 and target.waited_ms > one.pool.target_latency_ms:
             useful += -(-homeless // target.pools[one.pool.name])
             longest = max(longest, target.waited_ms)
@@ -225,7 +224,14 @@ def is_spent(one: PoolNow) -> bool:
     return bool(limit) and one.used_ms + (one.serving + one.leaving) * one.ending_ms >= limit
 
 
-def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target], behind: Behind) -> str:
+def _reason(
+    one: PoolNow,
+    wanted: int,
+    latency: int,
+    mine: Sequence[Target],
+    hosts: Sequence[Host],
+    behind: Behind,
+) -> str:
     pool = one.pool
     target = readable_duration(pool.target_latency_ms)
     if wanted and wanted == pool.min_workers - one.serving:
@@ -233,12 +239,42 @@ def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target], beh
     if wanted and wanted == behind.wanted and 0 <= latency <= pool.target_latency_ms:
         waited = readable_duration(behind.waited_ms)
         return f"jobs have waited for {waited}, over the target of {target}"
+    if latency > pool.target_latency_ms and wanted:
+        return f"estimated latency ({readable_duration(latency)}) is over the target of {target}"
     if wanted:
-        shown = "no worker can run it" if latency == NEVER else f"{readable_duration(latency)}"
-        return f"estimated latency ({shown}) is over the target of {target}"
+        return _lacking(pool, mine, hosts)
     if not any(target.queued for target in mine):
         return "no queued job could run on it"
     return f"estimated latency ({readable_duration(latency)}) is within the target of {target}"
+
+
+def _lacking(pool: Pool, mine: Sequence[Target], hosts: Sequence[Host]) -> str:
+    """Returns why workers are wanted although all its work together would be done in time."""
+    counts = {host.id: host.workers for host in hosts}
+    impossible = late = worst = 0
+    for target in mine:
+        if not target.queued:
+            continue
+        places = target.places(counts)
+        latency = latency_ms(target.work_ms, places)
+        if not places:
+            impossible += target.queued
+        elif latency > pool.target_latency_ms:
+            late += target.queued
+            worst = max(worst, latency)
+    limit = readable_duration(pool.target_latency_ms)
+    if impossible:
+        return f"no worker can run {_jobs(impossible)}"
+    if late:
+        shown = readable_duration(worst)
+        return f"estimated latency of {_jobs(late)} ({shown}) is over the target of {limit}"
+    if any(target.queued for target in mine):
+        return "other jobs keep the workers busy that could run its jobs"
+    return "it might run the queued jobs: its first worker will show"
+
+
+def _jobs(count: int) -> str:
+    return "1 queued job" if count == 1 else f"{count} queued jobs"
 
 
 class Member(NamedTuple):
