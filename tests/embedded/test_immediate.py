@@ -4,11 +4,16 @@ import asyncio
 import os
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import windlass
 from tests.embedded import functions
+from windlass.domain.values.errors import Conflict
+from windlass.embedded import node
+from windlass.wiring.direct_agents import own_agent
+from windlass.worker.agent.agent import Agent
 
 SEEN: list[tuple[str, int]] = []
 
@@ -47,6 +52,32 @@ def test_a_function_has_run_here_when_it_is_submitted(client: windlass.Client) -
     assert job.info().state == "completed"
     assert job.result() == os.getpid()
     assert note_async.submit("async").result() == "async"
+
+
+def test_a_worker_that_starts_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = iter([Conflict("late", "the first start fails, and is tried again after a pause")])
+
+    def start_late(*args: Any) -> Agent:
+        for failure in failures:
+            raise failure
+        return own_agent(*args)
+
+    monkeypatch.setattr(node, "own_agent", start_late)
+    SEEN.clear()
+    with windlass.Client.embedded(":memory:", immediate=True) as late:
+        job = late.submit(note, "late")
+        assert [text for text, _ in SEEN] == ["late"]
+        assert job.info().state == "completed"
+
+
+def test_a_job_that_is_held_back_does_not_hold_up_its_submission(client: windlass.Client) -> None:
+    SEEN.clear()
+    client.queues.pause("batch")
+    job = note.options(queue="batch").submit("held")
+    assert (job.info().state, SEEN) == ("queued", [])
+    client.queues.resume("batch")
+    job.result(timeout=60)
+    assert [text for text, _ in SEEN] == ["held"]
 
 
 def test_errors_and_retries_are_as_usual(client: windlass.Client) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import uvloop
 
 from windlass.client.blocking.loop_thread import LoopThread
+from windlass.domain.matching.workers import may_claim
 from windlass.domain.values.times import parse_moment
 from windlass.embedded.service import EngineService
 from windlass.executors.python.messages import Done, Failed
@@ -22,8 +23,10 @@ from windlass.wire.jobs import Job, SubmitReply, SubmitRequest, WaitRequest
 T = TypeVar("T")
 
 LOOK_AGAIN_S: Final = 0.05
-# How long a submission waits for a job that no worker takes: it needs something, or is paused.
-UNTAKEN_S: Final = 0.5
+# How long a submission waits for a job that is not taken: since something is in its way, such as
+# a paused queue, or although nothing is. The worker starts with the first call.
+HINDERED_S: Final = 0.5
+UNTAKEN_S: Final = 30.0
 AT_WORK: Final = frozenset({"assigned", "running", "canceling", "timed_out"})
 
 Work = Callable[[], Done | Failed]
@@ -115,10 +118,24 @@ class ImmediateService(EngineService):
             active = [job for job in jobs if job.state in AT_WORK or await self._is_ready(job)]
             if any(job.state in AT_WORK for job in active):
                 taken_at = loop.time()
-            if not active or loop.time() - taken_at > UNTAKEN_S:
+            if not active:
+                return
+            waited = loop.time() - taken_at
+            if waited > UNTAKEN_S or (waited > HINDERED_S and await self._all_hindered(active)):
                 return
             open_ids = [job.id for job in active]
             await self.wait_some(WaitRequest(ids=open_ids, timeout=LOOK_AGAIN_S))
+
+    async def _all_hindered(self, jobs: list[Job]) -> bool:
+        """Returns whether each of the jobs waits for something that the worker cannot change."""
+        engine = (await self._api()).engine
+        workers = await engine.store.read(lambda tx: tx.workers.all())
+        if not any(may_claim(worker.status) for worker in workers):
+            return False  # It is still starting.
+        for job in jobs:
+            if not (await engine.explain.job(job.id)).waiting_for:
+                return False
+        return True
 
     async def _is_ready(self, job: Job) -> bool:
         if job.state != "queued":
