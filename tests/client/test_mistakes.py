@@ -1,7 +1,8 @@
 """Mistakes of people who come from other queues, or mistype: the message says what to write."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,11 +51,33 @@ class Shop:
 shop: Any = Shop()
 
 
+def count() -> Iterator[int]:
+    yield 1
+
+
+async def count_later() -> AsyncIterator[int]:
+    yield 1
+
+
+@windlass.task
+def written_as_text(left: "Number", /, *, by: "int" = 1) -> int:
+    return left + by
+
+
+Number = int
+written: Any = written_as_text
+
+
+@windlass.task
+def awkward(self: int, cls: int, args: int, kwargs: int, task: int) -> list[int]:
+    return [self, cls, args, kwargs, task]
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (add.submit, "missing a required argument: 'left'; it takes left: int, right:"),
-        (lambda: add.submit(1, 2, 3), "takes; too many positional arguments; it takes left"),
+        (add.submit, "missing a required argument: 'left'; it takes (left: int, right:"),
+        (lambda: add.submit(1, 2, 3), "takes; too many positional arguments; it takes (left"),
         (lambda: add.submit(1, 2, retries=3), "go into `options`: .options(retries=…).submit(…)"),
         (lambda: add.options(countdown=3), "unknown job option countdown; did you mean delay?"),
         (lambda: add.options(max_retries=3), "; did you mean retries?"),
@@ -63,6 +86,19 @@ shop: Any = Shop()
             lambda: task("mail"),
             "task to be a function; options have names: @windlass.task(name=…, ",
         ),
+        (
+            lambda: task(partial(print, 1)),
+            "a function with a name of its own, got functools.partial",
+        ),
+        (lambda: task(Shop), "a name of its own, got <class"),
+        (lambda: task(count), "got a generator: <function count"),
+        (lambda: task(count_later), "; return a list, or submit a job for each value"),
+        (lambda: task(queue="other")(add), "is no task yet, got <task"),
+        (
+            lambda: add.submit(1, 2, rihgt=2),
+            "; got an unexpected keyword argument 'rihgt'; it takes (",
+        ),
+        (written.submit, "it takes (left: Number, /, *, by: int = 1)"),
         (lambda: task(task_id="a"), "unknown job option task_id"),
         (lambda: add.options(timeout="5 minuets"), "expected timeout to be a duration such as"),
         (lambda: add.options(unblock="maybe"), "unblock to be one of auto, manual, got maybe"),
@@ -86,6 +122,15 @@ def test_a_mistake_is_answered_with_what_to_write(
     with pytest.raises(windlass.WindlassError) as refused:
         call()
     assert said in str(refused.value)
+
+
+def test_parameters_may_have_any_name(client: windlass.Client) -> None:
+    given = {"self": 1, "cls": 2, "args": 3, "kwargs": 4, "task": 5}
+    named: Any = awkward
+    assert named(**given) == [1, 2, 3, 4, 5]
+    assert named.submit(**given).result() == [1, 2, 3, 4, 5]
+    assert client.submit(named, **given).result() == [1, 2, 3, 4, 5]
+    assert windlass.named("shell").job(self=1, argv=["true"]).args == {"self": 1, "argv": ["true"]}
 
 
 def test_a_function_at_the_prompt_or_in_a_notebook_is_answered_with_where_to_put_it(
