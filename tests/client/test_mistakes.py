@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -69,6 +70,11 @@ written: Any = written_as_text
 
 
 @windlass.task
+def complain(length: int) -> None:
+    raise ValueError("x" * length)
+
+
+@windlass.task
 def awkward(self: int, cls: int, args: int, kwargs: int, task: int) -> list[int]:
     return [self, cls, args, kwargs, task]
 
@@ -122,6 +128,32 @@ def test_a_mistake_is_answered_with_what_to_write(
     with pytest.raises(windlass.WindlassError) as refused:
         call()
     assert said in str(refused.value)
+
+
+def test_a_misspelt_option_of_a_workflow_is_answered_with_the_right_one(
+    client: windlass.Client,
+) -> None:
+    misspelt: dict[str, Any] = {"kee": "k"}
+    with pytest.raises(windlass.UnknownName, match=r"workflow option kee; did you mean key\?"):
+        client.workflow("w", **misspelt)
+
+
+def test_durations_of_workflows_and_events_are_those_of_jobs(client: windlass.Client) -> None:
+    hour = timedelta(hours=1)
+    with client.workflow("w", key="k", key_for=hour) as first:
+        first.submit(functions.add, 1, 2)
+    first.complete(timeout=60)
+    with client.workflow("w", key="k", key_for=hour) as second:
+        second.submit(functions.add, 1, 2)
+    assert second.id == first.id
+    assert [event.kind for event in client.events(since=hour, last=1)]
+
+
+def test_a_failure_is_shown_in_short(client: windlass.Client) -> None:
+    with pytest.raises(windlass.JobFailed) as failed:
+        client.submit(complain, 5_000).result(timeout=60)
+    assert len(str(failed.value)) > 1_000
+    assert len(repr(failed.value)) < 300
 
 
 def test_parameters_may_have_any_name(client: windlass.Client) -> None:

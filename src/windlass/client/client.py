@@ -5,10 +5,11 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -20,6 +21,7 @@ from windlass.client.builder import (
     ids_of,
     new_workflow,
     request_for,
+    seconds_of,
     submission,
 )
 from windlass.client.handles import AsyncJob
@@ -34,6 +36,7 @@ from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName, Unreachable
+from windlass.domain.values.quantities import DurationLike
 from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.handles import Kept
 from windlass.tasks.local_files import UploadedFile
@@ -56,6 +59,7 @@ from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply,
 from windlass.wire.system import EventInfo
 
 if TYPE_CHECKING:  # loaded when they are first used, which most programs never do
+    from windlass.client.option_types import EventFilters, JobFilters, WorkflowOptions
     from windlass.client.resources.asynchronous import (
         AsyncQueues,
         AsyncSchedules,
@@ -175,7 +179,9 @@ class AsyncClient(Kept):
     @overload
     def workflow(self, workflow: int, /) -> AsyncWorkflow: ...
     @overload
-    def workflow(self, workflow: str, /, **options: Any) -> AsyncWorkflowBlock: ...
+    def workflow(
+        self, workflow: str, /, **options: Unpack["WorkflowOptions"]
+    ) -> AsyncWorkflowBlock: ...
 
     def workflow(self, workflow: int | str, /, **options: Any) -> AsyncWorkflow:
         """Returns a workflow by its id, or by name a new one for an `async with` block.
@@ -194,7 +200,7 @@ class AsyncClient(Kept):
         *,
         priority: int | str | None = None,
         key: str | None = None,
-        key_for: float | str | None = None,
+        key_for: DurationLike | None = None,
         namespace: str | None = None,
     ) -> AsyncWorkflow:
         """Starts a workflow from a template, `name` or `name@version`."""
@@ -203,7 +209,7 @@ class AsyncClient(Kept):
             parameters=dict(parameters or {}),
             priority=priority,
             key=key,
-            key_for=key_for,
+            key_for=seconds_of(key_for),
             version=version,
         )
         reply = await self.planning.start_template(name, request, namespace)
@@ -252,21 +258,26 @@ class AsyncClient(Kept):
         return AsyncPools(self.transport)
 
     def events(
-        self, *, follow: bool = False, last: int | None = None, **filters: Any
+        self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]
     ) -> AsyncIterator[EventInfo]:
         """Yields the event log, and with `follow` new events for ever.
 
         `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`,
         `job` and `worker`; `last` yields only so many of those that match.
         """
-        return self.service.fleet.events({"follow": follow, "last": last, **filters})
+        query: dict[str, Any] = {"follow": follow, "last": last, **filters}
+        if isinstance(since := query.get("since"), timedelta):
+            query["since"] = f"{round(since.total_seconds() * 1000)}ms"
+        return self.service.fleet.events(query)
 
     @property
     def planning(self) -> Planning:
         """Templates and schedules: put, look at, pause, run, remove."""
         return self.service.planning
 
-    async def jobs(self, limit: int = 100, *, estimates: bool = False, **filters: Any) -> list[Job]:
+    async def jobs(
+        self, limit: int = 100, *, estimates: bool = False, **filters: Unpack["JobFilters"]
+    ) -> list[Job]:
         """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…).
 
         With `estimates` each says when it is expected to start and end, and what such jobs took.

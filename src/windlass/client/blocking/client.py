@@ -3,7 +3,7 @@
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 from weakref import finalize
 
 from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
@@ -30,6 +30,12 @@ if TYPE_CHECKING:  # loaded when they are first used, which most programs never 
         Templates,
         Tokens,
         Workers,
+    )
+    from windlass.client.option_types import (
+        EventFilters,
+        JobFilters,
+        StartOptions,
+        WorkflowOptions,
     )
 
 P = ParamSpec("P")
@@ -109,7 +115,7 @@ class Client(Kept):
     @overload
     def workflow(self, workflow: int, /) -> WorkflowHandle: ...
     @overload
-    def workflow(self, workflow: str, /, **options: Any) -> Workflow: ...
+    def workflow(self, workflow: str, /, **options: Unpack["WorkflowOptions"]) -> Workflow: ...
 
     def workflow(self, workflow: int | str, /, **options: Any) -> WorkflowHandle:
         """Returns a workflow by its id, or by name a new one for a `with` block.
@@ -122,9 +128,15 @@ class Client(Kept):
         return Workflow(self, self._client.workflow(workflow, **options))
 
     def start_template(
-        self, template: str, parameters: Mapping[str, Any] | None = None, **options: Any
+        self,
+        template: str,
+        parameters: Mapping[str, Any] | None = None,
+        **options: Unpack["StartOptions"],
     ) -> WorkflowHandle:
-        """Starts a workflow from a template; `options` are `priority`, `key`, `namespace`."""
+        """Starts a workflow from a template, `name` or `name@version`.
+
+        `options` are `priority`, `key`, `key_for` and `namespace`.
+        """
         made = self.run(self._client.start_template(template, parameters, **options))
         return WorkflowHandle(self, made)
 
@@ -171,14 +183,16 @@ class Client(Kept):
         return Pools(self, self._client.pools)
 
     def events(
-        self, *, follow: bool = False, last: int | None = None, **filters: Any
+        self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]
     ) -> Iterator[EventInfo]:
         """Yields the event log, and with `follow` new events for ever; see `AsyncClient`."""
         events = self._client.events(follow=follow, last=last, **filters)
         while (event := self.run(next_of(events))) is not None:
             yield event
 
-    def jobs(self, limit: int = 100, *, estimates: bool = False, **filters: Any) -> list[Job]:
+    def jobs(
+        self, limit: int = 100, *, estimates: bool = False, **filters: Unpack["JobFilters"]
+    ) -> list[Job]:
         """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…).
 
         With `estimates` each says when it is expected to start and end, and what such jobs took.
