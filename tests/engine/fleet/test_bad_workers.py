@@ -47,6 +47,15 @@ async def test_what_functions_raise_about_services_and_their_own_needs_is_no_evi
     assert await status(rig, agent) is WorkerStatus.ONLINE
 
 
+async def test_jobs_that_pass_limits_of_their_own_are_no_evidence(rig: Rig) -> None:
+    agent = await rig.agent()
+    for n in range(6):
+        await rig.submit(args=n)
+        job = await agent.take_one()
+        await agent.finish(job, "failed", failure="resource", own_limit=True)
+    assert await status(rig, agent) is WorkerStatus.ONLINE
+
+
 async def test_a_full_disk_is_evidence_also_if_a_function_meets_it(rig: Rig) -> None:
     agent = await rig.agent()
     await fail_jobs(rig, agent, 5, FailureClass.RESOURCE, Raised(("OSError", "Exception")))

@@ -340,10 +340,13 @@ def _blames_worker(item: Finished, failure: FailureClass) -> bool:
     """Returns True for failures that too many of drain a worker.
 
     A function that raises a connection error tells about the service it called, and one that
-    raises a MemoryError about what it asked for. A full disk is the worker's own.
+    raises a MemoryError about what it asked for, as a job does that passes its own limit. A full
+    disk is the worker's own.
     """
-    if failure not in INFRASTRUCTURE or item.raised is None:
-        return failure in INFRASTRUCTURE
+    if failure not in INFRASTRUCTURE or item.own_limit:
+        return False
+    if item.raised is None:
+        return True
     return failure is FailureClass.RESOURCE and "MemoryError" not in item.raised.names
 
 
