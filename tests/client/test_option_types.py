@@ -3,11 +3,19 @@
 from inspect import signature
 
 import windlass
-from windlass.client.option_types import EventFilters, JobFilters, StartOptions, WorkflowOptions
+from windlass.client.option_types import (
+    EventFilters,
+    JobFilters,
+    StartOptions,
+    WorkflowFilters,
+    WorkflowOptions,
+)
 from windlass.server.routes.events import follow_events
+from windlass.server.routes.workflows.workflows import list_workflows
 from windlass.tasks.option_types import CallOptions, TaskOptions
 from windlass.tasks.task import OF_CALLS, OF_FUNCTIONS
 from windlass.wire.jobs import JOB_FILTERS, NewWorkflow
+from windlass.wire.workflows import WORKFLOW_FILTERS
 
 
 def test_every_option_has_a_type_and_no_other_is_told() -> None:
@@ -17,6 +25,9 @@ def test_every_option_has_a_type_and_no_other_is_told() -> None:
 
 def test_every_filter_and_option_of_clients_has_a_type_and_no_other_is_told() -> None:
     assert set(JobFilters.__annotations__) == set(JOB_FILTERS)
+    assert set(WorkflowFilters.__annotations__) == set(WORKFLOW_FILTERS)
+    asked = set(signature(list_workflows).parameters) - {"call", "after", "limit"}
+    assert set(WORKFLOW_FILTERS) == asked
     fields = set(NewWorkflow.__struct_fields__) - {"name", "template"}
     assert set(WorkflowOptions.__annotations__) == fields
     start = signature(windlass.AsyncClient.start_template).parameters

@@ -187,6 +187,14 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         return reference.id
 
 
+def check_filters(given: Iterable[str], known: Sequence[str]) -> None:
+    """Raises `UnknownName` for a filter that a list does not have."""
+    for name in given:
+        if name not in known:
+            listed = f"one of {', '.join(known)}"
+            raise UnknownName("filter", name, listed, did_you_mean(name, known))
+
+
 def new_workflow(name: str, options: Mapping[str, Any]) -> NewWorkflow:
     """Returns the workflow that these options describe."""
     known = set(NewWorkflow.__struct_fields__) - {"name", "template"}

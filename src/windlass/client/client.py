@@ -15,6 +15,7 @@ import msgspec
 
 from windlass.client.builder import (
     AsyncWorkflowBlock,
+    check_filters,
     checked_jobs,
     dump_model,
     id_of,
@@ -35,9 +36,8 @@ from windlass.client.values.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName, Unreachable
+from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
 from windlass.domain.values.quantities import DurationLike
-from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.handles import Kept
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.single import about_one
@@ -57,9 +57,15 @@ from windlass.wire.jobs import (
 from windlass.wire.schedules import StartRequest
 from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
 from windlass.wire.system import EventInfo
+from windlass.wire.workflows import WORKFLOW_FILTERS, Workflow
 
 if TYPE_CHECKING:  # loaded when they are first used, which most programs never do
-    from windlass.client.option_types import EventFilters, JobFilters, WorkflowOptions
+    from windlass.client.option_types import (
+        EventFilters,
+        JobFilters,
+        WorkflowFilters,
+        WorkflowOptions,
+    )
     from windlass.client.resources.asynchronous import (
         AsyncQueues,
         AsyncSchedules,
@@ -282,10 +288,7 @@ class AsyncClient(Kept):
 
         With `estimates` each says when it is expected to start and end, and what such jobs took.
         """
-        for name in filters:
-            if name not in JOB_FILTERS:
-                listed = f"one of {', '.join(JOB_FILTERS)}"
-                raise UnknownName("filter", name, listed, did_you_mean(name, JOB_FILTERS))
+        check_filters(filters, JOB_FILTERS)
         found: list[Job] = []
         after: str | None = None
         while len(found) < limit:
@@ -294,6 +297,22 @@ class AsyncClient(Kept):
                 query["estimates"] = "true"
             page = await self.service.jobs(query)
             found += page.jobs
+            after = page.next
+            if after is None:
+                break
+        return found
+
+    async def workflows(
+        self, limit: int = 100, **filters: Unpack["WorkflowFilters"]
+    ) -> list[Workflow]:
+        """Returns the newest workflows that pass the filters (`state`, `name`, `label`, `key`…)."""
+        check_filters(filters, WORKFLOW_FILTERS)
+        found: list[Workflow] = []
+        after: str | None = None
+        while len(found) < limit:
+            query = {**filters, "limit": min(limit - len(found), 1_000), "after": after}
+            page = await self.service.workflows(query)
+            found += page.workflows
             after = page.next
             if after is None:
                 break

@@ -58,6 +58,17 @@ class JobFilters(TypedDict, total=False):
     sort: str | None
 
 
+class WorkflowFilters(TypedDict, total=False):
+    """Filters of `client.workflows(...)`."""
+
+    state: Texts
+    name: str | None
+    namespace: str | None
+    label: Texts
+    key: str | None
+    text: str | None
+
+
 class EventFilters(TypedDict, total=False):
     """Filters of `client.events(...)`."""
 

@@ -21,6 +21,7 @@ from windlass.wire.bulk import Action, BulkReply
 from windlass.wire.jobs import CancelReply, DeleteReply, Job, Where
 from windlass.wire.steps import AnswerReply, Question, SendReply
 from windlass.wire.system import EventInfo
+from windlass.wire.workflows import Workflow as WorkflowInfo
 
 if TYPE_CHECKING:  # loaded when they are first used, which most programs never do
     from windlass.client.blocking.resources import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:  # loaded when they are first used, which most programs never 
         EventFilters,
         JobFilters,
         StartOptions,
+        WorkflowFilters,
         WorkflowOptions,
     )
 
@@ -198,6 +200,12 @@ class Client(Kept):
         With `estimates` each says when it is expected to start and end, and what such jobs took.
         """
         return self.run(self._client.jobs(limit, estimates=estimates, **filters))
+
+    def workflows(
+        self, limit: int = 100, **filters: Unpack["WorkflowFilters"]
+    ) -> list[WorkflowInfo]:
+        """Returns the newest workflows that pass the filters (`state`, `name`, `label`, `key`…)."""
+        return self.run(self._client.workflows(limit, **filters))
 
     def explain(self, job: int | JobHandle[Any]) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""
