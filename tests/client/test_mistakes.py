@@ -75,6 +75,13 @@ def complain(length: int) -> None:
 
 
 @windlass.task
+def end_by(how: str) -> None:
+    if how == "exit":
+        sys.exit(3)
+    raise windlass.Abort("no") if how == "abort" else ValueError("no")
+
+
+@windlass.task
 def awkward(self: int, cls: int, args: int, kwargs: int, task: int) -> list[int]:
     return [self, cls, args, kwargs, task]
 
@@ -154,6 +161,15 @@ def test_a_failure_is_shown_in_short(client: windlass.Client) -> None:
         client.submit(complain, 5_000).result(timeout=60)
     assert len(str(failed.value)) > 1_000
     assert len(repr(failed.value)) < 300
+
+
+def test_the_traceback_of_a_failure_begins_in_the_function(client: windlass.Client) -> None:
+    for how in ("exit", "abort", "raise"):
+        with pytest.raises(windlass.JobFailed) as failed:
+            client.submit(end_by, how).result(timeout=60)
+        traceback = str(failed.value.traceback)
+        assert traceback.count("  File ") == 1
+        assert "in end_by" in traceback
 
 
 def test_parameters_may_have_any_name(client: windlass.Client) -> None:
