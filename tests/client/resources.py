@@ -21,6 +21,7 @@ def use_all(client: windlass.Client) -> None:
     with pytest.raises(windlass.NotFound, match="worker nobody"):
         client.workers.disable("nobody")
     use_queues(client)
+    use_workflows(client)
     use_plans(client)
     delete_jobs(client)
 
@@ -42,7 +43,23 @@ def use_queues(client: windlass.Client) -> None:
     (last,) = client.events(job=waiting.id, last=1)
     assert last.to == "completed"
     with pytest.raises(windlass.InvalidInput, match=r"unknown query parameter jobs"):
-        list(client.events(jobs=1))
+        list(client.events(jobs=1))  # type: ignore[call-arg]
+
+
+def use_workflows(client: windlass.Client) -> None:
+    made = []
+    for name in ("early", "late"):
+        with client.workflow(name, labels={"kind": name}, key=f"{name} key") as workflow:
+            workflow.submit("shell", argv=["true"])
+        made.append(workflow.id)
+    early, late = made
+    newest = client.workflows(limit=2)
+    assert [(found.id, found.name) for found in newest] == [(late, "late"), (early, "early")]
+    for filters in ({"name": "early"}, {"label": "kind=early"}, {"key": "early key"}):
+        assert [found.id for found in client.workflows(**filters)] == [early]  # type: ignore[arg-type]
+    assert client.workflows(name="early", state=["canceled", "canceling"]) == []
+    with pytest.raises(windlass.UnknownName, match=r"unknown filter lable; did you mean label\?"):
+        client.workflows(lable="a=b")  # type: ignore[call-arg]
 
 
 def use_plans(client: windlass.Client) -> None:

@@ -1,7 +1,9 @@
 """Mistakes of people who come from other queues, or mistype: the message says what to write."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,11 +52,45 @@ class Shop:
 shop: Any = Shop()
 
 
+def count() -> Iterator[int]:
+    yield 1
+
+
+async def count_later() -> AsyncIterator[int]:
+    yield 1
+
+
+@windlass.task
+def written_as_text(left: "Number", /, *, by: "int" = 1) -> int:
+    return left + by
+
+
+Number = int
+written: Any = written_as_text
+
+
+@windlass.task
+def complain(length: int) -> None:
+    raise ValueError("x" * length)
+
+
+@windlass.task
+def end_by(how: str) -> None:
+    if how == "exit":
+        sys.exit(3)
+    raise windlass.Abort("no") if how == "abort" else ValueError("no")
+
+
+@windlass.task
+def awkward(self: int, cls: int, args: int, kwargs: int, task: int) -> list[int]:
+    return [self, cls, args, kwargs, task]
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (add.submit, "missing a required argument: 'left'; it takes left: int, right:"),
-        (lambda: add.submit(1, 2, 3), "takes; too many positional arguments; it takes left"),
+        (add.submit, "missing a required argument: 'left'; it takes (left: int, right:"),
+        (lambda: add.submit(1, 2, 3), "takes; too many positional arguments; it takes (left"),
         (lambda: add.submit(1, 2, retries=3), "go into `options`: .options(retries=…).submit(…)"),
         (lambda: add.options(countdown=3), "unknown job option countdown; did you mean delay?"),
         (lambda: add.options(max_retries=3), "; did you mean retries?"),
@@ -63,6 +99,19 @@ shop: Any = Shop()
             lambda: task("mail"),
             "task to be a function; options have names: @windlass.task(name=…, ",
         ),
+        (
+            lambda: task(partial(print, 1)),
+            "a function with a name of its own, got functools.partial",
+        ),
+        (lambda: task(Shop), "a name of its own, got <class"),
+        (lambda: task(count), "got a generator: <function count"),
+        (lambda: task(count_later), "; return a list, or submit a job for each value"),
+        (lambda: task(queue="other")(add), "is no task yet, got <task"),
+        (
+            lambda: add.submit(1, 2, rihgt=2),
+            "; got an unexpected keyword argument 'rihgt'; it takes (",
+        ),
+        (written.submit, "it takes (left: Number, /, *, by: int = 1)"),
         (lambda: task(task_id="a"), "unknown job option task_id"),
         (lambda: add.options(timeout="5 minuets"), "expected timeout to be a duration such as"),
         (lambda: add.options(unblock="maybe"), "unblock to be one of auto, manual, got maybe"),
@@ -86,6 +135,50 @@ def test_a_mistake_is_answered_with_what_to_write(
     with pytest.raises(windlass.WindlassError) as refused:
         call()
     assert said in str(refused.value)
+
+
+def test_a_misspelt_option_of_a_workflow_is_answered_with_the_right_one(
+    client: windlass.Client,
+) -> None:
+    misspelt: dict[str, Any] = {"kee": "k"}
+    with pytest.raises(windlass.UnknownName, match=r"workflow option kee; did you mean key\?"):
+        client.workflow("w", **misspelt)
+
+
+def test_durations_of_workflows_and_events_are_those_of_jobs(client: windlass.Client) -> None:
+    hour = timedelta(hours=1)
+    with client.workflow("w", key="k", key_for=hour) as first:
+        first.submit(functions.add, 1, 2)
+    first.complete(timeout=60)
+    with client.workflow("w", key="k", key_for=hour) as second:
+        second.submit(functions.add, 1, 2)
+    assert second.id == first.id
+    assert [event.kind for event in client.events(since=hour, last=1)]
+
+
+def test_a_failure_is_shown_in_short(client: windlass.Client) -> None:
+    with pytest.raises(windlass.JobFailed) as failed:
+        client.submit(complain, 5_000).result(timeout=60)
+    assert len(str(failed.value)) > 1_000
+    assert len(repr(failed.value)) < 300
+
+
+def test_the_traceback_of_a_failure_begins_in_the_function(client: windlass.Client) -> None:
+    for how in ("exit", "abort", "raise"):
+        with pytest.raises(windlass.JobFailed) as failed:
+            client.submit(end_by, how).result(timeout=60)
+        traceback = str(failed.value.traceback)
+        assert traceback.count("  File ") == 1
+        assert "in end_by" in traceback
+
+
+def test_parameters_may_have_any_name(client: windlass.Client) -> None:
+    given = {"self": 1, "cls": 2, "args": 3, "kwargs": 4, "task": 5}
+    named: Any = awkward
+    assert named(**given) == [1, 2, 3, 4, 5]
+    assert named.submit(**given).result() == [1, 2, 3, 4, 5]
+    assert client.submit(named, **given).result() == [1, 2, 3, 4, 5]
+    assert windlass.named("shell").job(self=1, argv=["true"]).args == {"self": 1, "argv": ["true"]}
 
 
 def test_a_function_at_the_prompt_or_in_a_notebook_is_answered_with_where_to_put_it(

@@ -34,11 +34,10 @@ NOTHING = JobSpec(task="shell", args={"argv": ["true"]})
 class Installation:
     """A server as a process of its own, which can be killed and started on the same port."""
 
-    def __init__(self, place: Path, stack: ExitStack) -> None:
+    def __init__(self, place: Path, stack: ExitStack, store: str | None = None) -> None:
         self.program = Program(place / "data")
-        self._place = (
-            "--store", f"sqlite://{place}/windlass.db", "--blobs", f"file://{place}/blobs",
-        )  # fmt: skip
+        used = store or f"sqlite://{place}/windlass.db"
+        self._place = ("--store", used, "--blobs", f"file://{place}/blobs")
         self._stack = stack
         self.address = ""
 

@@ -178,9 +178,14 @@ def test_children_secrets_and_workflows(windlass: Any) -> None:
 
 def test_timeouts_pass_in_virtual_time(windlass: Any) -> None:
     CURRENT[:] = [windlass]
-    job = slow.options(timeout="5m", retries=0).submit(1)
-    with pytest.raises(w.JobFailed, match=r"[Tt]imed out|timeout"):
-        job.result()
+    for timeout in ("5m", "599s"):
+        job = slow.options(timeout=timeout).submit(1)
+        with pytest.raises(w.JobFailed, match="Timed out after") as failed:
+            job.result()
+        failure = failed.value.job.failure
+        assert failure is not None
+        assert failure.kind == "timeout"
+    assert slow.options(timeout="10m").submit(1).result() == "late"
 
 
 def test_what_nobody_offers_waits(windlass: Any) -> None:

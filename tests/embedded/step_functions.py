@@ -191,3 +191,43 @@ def waits_for_a_moment() -> list[object]:
     except windlass.WindlassError as error:
         return [type(error).__name__, isinstance(error, TimeoutError)]
     return []
+
+
+@windlass.task
+def double(value: int) -> int:
+    return 2 * value
+
+
+def begin(value: int) -> windlass.JobHandle[int]:
+    return double.submit(value)
+
+
+@windlass.task
+def children_in_steps() -> int:
+    """Submits each child once, also if it runs again, and another one that takes their results."""
+    one = windlass.step("one", begin, 1)
+    more = windlass.step("more", double.map, [2, 3])
+    windlass.sleep("10ms")
+    return windlass.step("all", lambda: added.submit([one, *more]).id)
+
+
+@windlass.task
+async def children_in_async_steps() -> int:
+    one = await windlass.step_async("one", double.submit_async, 1)
+    await windlass.sleep_async("10ms")
+    return (await added.submit_async([one])).id
+
+
+@windlass.task
+def added(values: list[Any]) -> int:
+    return sum(values)
+
+
+@windlass.task
+def returns_its_child() -> int:
+    return double.submit(1).output
+
+
+@windlass.task
+def returns_its_children() -> Any:
+    return {"all": [*double.map([1, 2])]}

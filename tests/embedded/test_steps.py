@@ -190,3 +190,20 @@ def test_heartbeats_put_off_the_idle_timeout(client: windlass.Client) -> None:
 
 def test_waits_take_a_timedelta_and_end_with_an_error_of_ours(client: windlass.Client) -> None:
     assert client.submit(functions.waits_for_a_moment).result(PATIENCE) == ["WaitTimeout", True]
+
+
+def test_steps_keep_handles_of_jobs_that_they_submitted(client: windlass.Client) -> None:
+    summed = client.submit(functions.children_in_steps).result(PATIENCE)
+    assert client.job(summed).result(PATIENCE) == 2 * (1 + 2 + 3)
+    doubled = client.jobs(text="step_functions:double")
+    assert sorted(job.args["args"] for job in doubled) == [[1], [2], [3]]
+    alone = client.submit(functions.children_in_async_steps).result(PATIENCE)
+    assert client.job(alone).result(PATIENCE) == 2
+
+
+@pytest.mark.parametrize("function", [functions.returns_its_child, functions.returns_its_children])
+def test_a_handle_of_a_job_is_no_result(
+    client: windlass.Client, function: windlass.Task[[], Any]
+) -> None:
+    with pytest.raises(windlass.JobFailed, match=r"to be a value, got the handle of job \d+; retu"):
+        client.submit(function).result(PATIENCE)

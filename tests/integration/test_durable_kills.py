@@ -4,11 +4,15 @@ import os
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import windlass
 from tests.client.test_restart import Installation
 from tests.support.running import run
 from tests.support.waiting import until
+from windlass.wiring.stores import upgrade_store
 
 PATIENCE = 60
 CODE = """
@@ -33,16 +37,21 @@ def order(path: str) -> list[str]:
         windlass.step("third", held, path, "third"),
         windlass.step("last", note, path, "last"),
     ]
+
+@windlass.task
+def paid(path: str) -> object:
+    windlass.step("before", note, path, "before")
+    return windlass.wait_for("paid", timeout="1h")
 """
 
 
 class Scene:
     """A server and a worker with one job, whose second and third step end when they may."""
 
-    def __init__(self, place: Path, stack: ExitStack) -> None:
+    def __init__(self, place: Path, stack: ExitStack, store: str | None = None) -> None:
         (place / "ordering.py").write_text(CODE)
         self.path = place / "ran"
-        self.installed = Installation(place, stack)
+        self.installed = Installation(place, stack, store)
         paths = os.pathsep.join([str(place), os.environ.get("PYTHONPATH", ""), "src"])
         self.installed.program.environment |= {"PYTHONPATH": paths}
         self.installed.start()
@@ -50,8 +59,11 @@ class Scene:
         self._state = str(place / "state")
         self._stack = stack
         self.worker = self.start_worker()
-        call = {"function": "ordering:order", "args": [str(self.path)]}
-        self.job = self.client.submit(windlass.JobSpec(task="python", args=call))
+        self.job = self.submit("order")
+
+    def submit(self, function: str) -> windlass.JobHandle[Any]:
+        call = {"function": f"ordering:{function}", "args": [str(self.path)]}
+        return self.client.submit(windlass.JobSpec(task="python", args=call))
 
     def start_worker(self) -> "subprocess.Popen[str]":
         words = ("worker", "--name", "w", "--slots", "1", "--state", self._state)
@@ -72,11 +84,21 @@ class Scene:
         return self.path.read_text().split()
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest) -> str | None:
+    """The address of a store that is ready for a server; None is a file of the server's own."""
+    if request.param == "sqlite":
+        return None
+    address: str = request.getfixturevalue("postgres_dsn")
+    run(upgrade_store(address))
+    return address
+
+
 def test_a_step_outlives_a_killed_server_and_runs_again_after_a_killed_worker(
-    tmp_path: Path,
+    tmp_path: Path, store: str | None
 ) -> None:
     with ExitStack() as stack:
-        scene = Scene(tmp_path, stack)
+        scene = Scene(tmp_path, stack, store)
         scene.is_inside("second")
         scene.installed.kill()
         scene.let_end("second")  # while there is no server to store it
@@ -94,3 +116,33 @@ def test_a_step_outlives_a_killed_server_and_runs_again_after_a_killed_worker(
         assert steps == [
             ("first", "done", 1), ("second", "done", 1), ("third", "done", 2), ("last", "done", 2),
         ]  # fmt: skip
+
+
+def test_server_and_worker_may_be_killed_together_within_a_step_and_while_a_job_waits(
+    tmp_path: Path, store: str | None
+) -> None:
+    with ExitStack() as stack:
+        scene = Scene(tmp_path, stack, store)
+        scene.is_inside("second")
+        waiting = scene.submit("paid")
+        scene.worker.kill()
+        scene.installed.kill()
+        scene.worker.wait()
+        scene.installed.start()
+        scene.start_worker()
+        scene.is_inside("second", 2)
+        for step in ("second", "third"):
+            scene.let_end(step)
+        assert scene.job.result(timeout=PATIENCE) == ["first", "second", "third", "last"]
+
+        async def is_suspended() -> bool:
+            return waiting.info().state == "suspended"
+
+        run(until("the other job waits", is_suspended, PATIENCE))
+        scene.installed.kill()
+        scene.installed.start()
+        scene.client.send("paid", {"amount": 3})
+        assert waiting.result(timeout=PATIENCE) == {"amount": 3}
+        ran = scene.ran()
+        assert [ran.count(step) for step in ("first", "second", "third", "last")] == [1, 2, 1, 1]
+        assert ran.count("before") == 1

@@ -3271,7 +3271,8 @@ export interface components {
          *         `failure` names the class; without it, the text of `message` decides. A `misfit` means that
          *         the arguments were refused before the job ran: such a job is rejected. `raised` describes
          *         the exception that ended a function. `suspended`: its function waits for what it has asked
-         *         the server for.
+         *         the server for. `own_limit`: the job passed a limit of its own, which tells nothing about the
+         *         worker.
          */
         Finished: {
             job: number;
@@ -3293,6 +3294,8 @@ export interface components {
             misfit: boolean;
             /** @default null */
             raised: components["schemas"]["Raised"] | null;
+            /** @default false */
+            own_limit: boolean;
         };
         /**
          * Raised

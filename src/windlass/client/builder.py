@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, ParamSpec, Protocol, Self, TypeVar, overload
 
@@ -12,7 +13,9 @@ from windlass.client.service import Service
 from windlass.client.values.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName
+from windlass.domain.values.quantities import DurationLike
+from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.handles import reference_of
 from windlass.tasks.named import named
 from windlass.tasks.submitting import Submits, with_ids
@@ -184,13 +187,27 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         return reference.id
 
 
+def check_filters(given: Iterable[str], known: Sequence[str]) -> None:
+    """Raises `UnknownName` for a filter that a list does not have."""
+    for name in given:
+        if name not in known:
+            listed = f"one of {', '.join(known)}"
+            raise UnknownName("filter", name, listed, did_you_mean(name, known))
+
+
 def new_workflow(name: str, options: Mapping[str, Any]) -> NewWorkflow:
     """Returns the workflow that these options describe."""
     known = set(NewWorkflow.__struct_fields__) - {"name", "template"}
     unknown = sorted(options.keys() - known)
     if unknown:
-        raise InvalidInput("workflow", f"described by {', '.join(sorted(known))}", unknown[0])
-    return NewWorkflow(name=name, **options)
+        listed, found = ", ".join(sorted(known)), did_you_mean(unknown[0], sorted(known))
+        raise UnknownName("workflow option", unknown[0], f"one of {listed}", found)
+    return NewWorkflow(name=name, **{**options, "key_for": seconds_of(options.get("key_for"))})
+
+
+def seconds_of(duration: DurationLike | None) -> float | str | None:
+    """Returns a duration as it travels: a `timedelta` in seconds, others as they are."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
 
 def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:

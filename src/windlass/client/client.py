@@ -5,21 +5,24 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import msgspec
 
 from windlass.client.builder import (
     AsyncWorkflowBlock,
+    check_filters,
     checked_jobs,
     dump_model,
     id_of,
     ids_of,
     new_workflow,
     request_for,
+    seconds_of,
     submission,
 )
 from windlass.client.handles import AsyncJob
@@ -33,8 +36,8 @@ from windlass.client.values.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName, Unreachable
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
+from windlass.domain.values.quantities import DurationLike
 from windlass.tasks.handles import Kept
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.single import about_one
@@ -54,8 +57,15 @@ from windlass.wire.jobs import (
 from windlass.wire.schedules import StartRequest
 from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
 from windlass.wire.system import EventInfo
+from windlass.wire.workflows import WORKFLOW_FILTERS, Workflow
 
 if TYPE_CHECKING:  # loaded when they are first used, which most programs never do
+    from windlass.client.option_types import (
+        EventFilters,
+        JobFilters,
+        WorkflowFilters,
+        WorkflowOptions,
+    )
     from windlass.client.resources.asynchronous import (
         AsyncQueues,
         AsyncSchedules,
@@ -175,7 +185,9 @@ class AsyncClient(Kept):
     @overload
     def workflow(self, workflow: int, /) -> AsyncWorkflow: ...
     @overload
-    def workflow(self, workflow: str, /, **options: Any) -> AsyncWorkflowBlock: ...
+    def workflow(
+        self, workflow: str, /, **options: Unpack["WorkflowOptions"]
+    ) -> AsyncWorkflowBlock: ...
 
     def workflow(self, workflow: int | str, /, **options: Any) -> AsyncWorkflow:
         """Returns a workflow by its id, or by name a new one for an `async with` block.
@@ -194,7 +206,7 @@ class AsyncClient(Kept):
         *,
         priority: int | str | None = None,
         key: str | None = None,
-        key_for: float | str | None = None,
+        key_for: DurationLike | None = None,
         namespace: str | None = None,
     ) -> AsyncWorkflow:
         """Starts a workflow from a template, `name` or `name@version`."""
@@ -203,7 +215,7 @@ class AsyncClient(Kept):
             parameters=dict(parameters or {}),
             priority=priority,
             key=key,
-            key_for=key_for,
+            key_for=seconds_of(key_for),
             version=version,
         )
         reply = await self.planning.start_template(name, request, namespace)
@@ -252,29 +264,31 @@ class AsyncClient(Kept):
         return AsyncPools(self.transport)
 
     def events(
-        self, *, follow: bool = False, last: int | None = None, **filters: Any
+        self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]
     ) -> AsyncIterator[EventInfo]:
         """Yields the event log, and with `follow` new events for ever.
 
         `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`,
         `job` and `worker`; `last` yields only so many of those that match.
         """
-        return self.service.fleet.events({"follow": follow, "last": last, **filters})
+        query: dict[str, Any] = {"follow": follow, "last": last, **filters}
+        if isinstance(since := query.get("since"), timedelta):
+            query["since"] = f"{round(since.total_seconds() * 1000)}ms"
+        return self.service.fleet.events(query)
 
     @property
     def planning(self) -> Planning:
         """Templates and schedules: put, look at, pause, run, remove."""
         return self.service.planning
 
-    async def jobs(self, limit: int = 100, *, estimates: bool = False, **filters: Any) -> list[Job]:
+    async def jobs(
+        self, limit: int = 100, *, estimates: bool = False, **filters: Unpack["JobFilters"]
+    ) -> list[Job]:
         """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…).
 
         With `estimates` each says when it is expected to start and end, and what such jobs took.
         """
-        for name in filters:
-            if name not in JOB_FILTERS:
-                listed = f"one of {', '.join(JOB_FILTERS)}"
-                raise UnknownName("filter", name, listed, did_you_mean(name, JOB_FILTERS))
+        check_filters(filters, JOB_FILTERS)
         found: list[Job] = []
         after: str | None = None
         while len(found) < limit:
@@ -283,6 +297,22 @@ class AsyncClient(Kept):
                 query["estimates"] = "true"
             page = await self.service.jobs(query)
             found += page.jobs
+            after = page.next
+            if after is None:
+                break
+        return found
+
+    async def workflows(
+        self, limit: int = 100, **filters: Unpack["WorkflowFilters"]
+    ) -> list[Workflow]:
+        """Returns the newest workflows that pass the filters (`state`, `name`, `label`, `key`…)."""
+        check_filters(filters, WORKFLOW_FILTERS)
+        found: list[Workflow] = []
+        after: str | None = None
+        while len(found) < limit:
+            query = {**filters, "limit": min(limit - len(found), 1_000), "after": after}
+            page = await self.service.workflows(query)
+            found += page.workflows
             after = page.next
             if after is None:
                 break

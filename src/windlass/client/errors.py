@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from windlass.domain.lifecycle.failures import ExceptionInfo
-from windlass.domain.values.errors import WaitTimeout, WindlassError
+from windlass.domain.values.errors import WaitTimeout, WindlassError, shorten
 from windlass.wire.jobs import Job
 from windlass.wire.workflows import Workflow
 
 MOST_NAMED = 5  # jobs in one message
+LONGEST = 200  # characters of an exception in `repr`
 
 
 class RemoteTraceback(Exception):
@@ -122,4 +123,4 @@ def _named(job: Job) -> str:
 
 def _in_short(exception: ExceptionInfo) -> str:
     line = exception.message.partition("\n")[0]
-    return f"{exception.type}: {line}" if line else exception.type
+    return f"{exception.type}: {shorten(line, LONGEST)}" if line else exception.type

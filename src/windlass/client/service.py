@@ -52,6 +52,7 @@ from windlass.wire.workflows import (
     RetriedWorkflow,
     RetryWorkflow,
     Workflow,
+    WorkflowList,
 )
 
 T = TypeVar("T")
@@ -125,6 +126,10 @@ class Service(Protocol):
 
     async def time_spent(self, job: int) -> TimeSpent:
         """Returns where a job's time went."""
+        ...
+
+    async def workflows(self, query: Mapping[str, Any]) -> WorkflowList:
+        """Returns a page of workflows; `query` has the filters, `after` and `limit`."""
         ...
 
     async def workflow(self, workflow: int) -> Workflow: ...
@@ -283,6 +288,9 @@ class HttpService:
 
     async def time_spent(self, job: int) -> TimeSpent:
         return await self._repeat("GET", f"/api/v1/jobs/{job}/time", TimeSpent)
+
+    async def workflows(self, query: Mapping[str, Any]) -> WorkflowList:
+        return await self._repeat("GET", "/api/v1/workflows", WorkflowList, **query)
 
     async def workflow(self, workflow: int) -> Workflow:
         return await self._repeat("GET", f"/api/v1/workflows/{workflow}", Workflow)

@@ -13,7 +13,7 @@ import msgspec
 from windlass.api.events import moment_since
 from windlass.api.jobs import Jobs
 from windlass.api.lists.orders import parse_place, parse_sort
-from windlass.api.parse import job_filter
+from windlass.api.parse import job_filter, workflow_filter
 from windlass.api.queries import Queries
 from windlass.api.rights import Rights
 from windlass.api.schedules.planning import EnginePlanning
@@ -50,7 +50,14 @@ from windlass.wire.jobs import (
     Where,
 )
 from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
-from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow
+from windlass.wire.workflows import (
+    WORKFLOW_FILTERS,
+    WORKFLOW_LISTS,
+    CanceledWorkflow,
+    RetriedWorkflow,
+    Workflow,
+    WorkflowList,
+)
 from windlass.wiring.backend import Backend
 
 LISTS = ("state", "label", "failure")
@@ -141,6 +148,15 @@ class EngineService:
 
     async def time_spent(self, job: int) -> TimeSpent:
         return await (await self._api()).engine.explain.time_spent(job)
+
+    async def workflows(self, query: Mapping[str, Any]) -> WorkflowList:
+        wanted = {name: query.get(name) for name in WORKFLOW_FILTERS}
+        for name in WORKFLOW_LISTS:
+            if isinstance(wanted[name], str):
+                wanted[name] = [wanted[name]]
+        asked = workflow_filter(self._who, **wanted)
+        after, limit = int(query.get("after") or 0), int(query.get("limit", 100))
+        return await (await self._api()).workflows.workflows(asked, after, limit)
 
     async def workflow(self, workflow: int) -> Workflow:
         return await (await self._api()).workflows.workflow(workflow, self._who)

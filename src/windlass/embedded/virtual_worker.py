@@ -13,6 +13,7 @@ from windlass.domain.matching.functions import function_key
 from windlass.domain.tasks.function import read_call
 from windlass.domain.tasks.python import read_args
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import readable_duration
 from windlass.embedded.in_caller import answer_to, run_async
 from windlass.embedded.virtual_attempt import Place, VirtualAttempt
 from windlass.engine.engine import Engine
@@ -100,6 +101,7 @@ class VirtualWorker:
         spec = read_spec(assignment.spec)
         secrets = {name: self.secrets[name] for name in spec.secrets if name in self.secrets}
         holder = Holder(self._worker, self._incarnation, *key)
+        began = self._place.clock.now_ms()
         with TemporaryDirectory(prefix="windlass-") as folder:
             attempt = VirtualAttempt(self._place, holder, Path(folder), secrets)
             try:
@@ -109,7 +111,8 @@ class VirtualWorker:
                     result = self._execute(assignment, spec, attempt)
             except InvalidInput as error:
                 result = result_of(error, ran=False)
-            result = self._run(attempt.end(result))
+            took_ms = self._place.clock.now_ms() - began
+            result = self._run(attempt.end(_in_time(result, assignment.timeout_ms, took_ms)))
         if result.unable:
             return Released(*key, reason=result.message, unable=True)
         return finished(key, result, attempt.mask)
@@ -146,6 +149,14 @@ class VirtualWorker:
         if isinstance(report, Failed):
             return failed_result(job, report)
         return done_result(report if isinstance(report, Done) else Done(1))
+
+
+def _in_time(result: Result, timeout_ms: int | None, took_ms: int) -> Result:
+    """Returns the result, unless a worker would have stopped the job before."""
+    if timeout_ms is None or took_ms <= timeout_ms:
+        return result
+    message = f"Timed out after {readable_duration(timeout_ms)}"
+    return Result(outcome="timed_out", message=message)
 
 
 def _call(

@@ -30,7 +30,7 @@ from windlass.engine.due_jobs import DueJobs, now_of
 from windlass.engine.jobs.dependents import CHUNK
 from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.jobs.unique_keys import Duplicate
-from windlass.engine.submit.submission import Submitted, WorkflowSpec
+from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
 from windlass.engine.sync.stacks import StackRequests
 from windlass.engine.transaction.background import BackgroundTasks
@@ -202,9 +202,9 @@ class Engine:
         """Returns the jobs ready to be written at `now`, or raises `InvalidInput`."""
         return self._submissions.validate(jobs, now)
 
-    async def answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
-        """Returns the open workflow with a key and the jobs it was submitted with."""
-        return await self._submissions.answer_duplicate(found, jobs)
+    async def answer_duplicate(self, found: Duplicate, submission: Submission) -> Submitted:
+        """Returns the workflow that has a key and the jobs it was submitted with."""
+        return await self._submissions.answer_duplicate(found, submission)
 
     # Reading
 

@@ -19,7 +19,15 @@ def over_limit(end: Exit) -> Result | None:
     }.get("memory" if end.out_of_memory else end.over)
     if message is None or end.code == 0:
         return None
-    return Result(outcome="failed", failure="resource", exit_code=end.code, message=message)
+    return Result(
+        outcome="failed", failure="resource", exit_code=end.code, message=message,
+        own_limit=is_own(end),
+    )  # fmt: skip
+
+
+def is_own(end: Exit) -> bool:
+    """Returns whether what a program passed was its own limit, not what the machine has."""
+    return not end.out_of_memory or (end.limits or NO_LIMITS).memory_bytes > 0
 
 
 def hint(end: Exit) -> str:

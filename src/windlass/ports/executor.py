@@ -19,7 +19,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     `misfit`: the arguments do not fit, and nothing was run. Raising `InvalidInput` before any
     process was started means the same. `unable`: this worker cannot run such jobs, others may;
-    with `back_off`, not at once.
+    with `back_off`, not at once. `own_limit`: it passed a limit of its own.
     """
 
     outcome: Outcome = "completed"
@@ -33,6 +33,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     leaves_files: bool = False  # the result names files of the scratch directory
     unable: bool = False
     back_off: bool = False
+    own_limit: bool = False
 
     def leaves_more(self, limit: int) -> bool:
         """Returns whether parts of it must be kept as artifacts: files, or more than `limit`."""

@@ -1,6 +1,9 @@
 """Handles of jobs: among arguments they stand for results, and they stay in their process."""
 
-from typing import Any, NoReturn, Self
+import itertools
+from typing import Any, Final, NoReturn, Self
+
+REFERRED: Final = itertools.count()  # how many stood for results so far: most values hold none
 
 
 def reference_of(value: Any) -> int | str | None:

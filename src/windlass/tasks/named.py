@@ -29,7 +29,7 @@ class NamedTask(Submits[..., Any]):
         fields = canonical_options(dict(options), OF_CALLS)
         return type(self)(msgspec.structs.replace(self._job, **fields))
 
-    def job(self, *args: Any, **kwargs: Any) -> JobSpec:
+    def job(self, /, *args: Any, **kwargs: Any) -> JobSpec:
         """Returns the job that runs this task with these arguments."""
         if args:
             hint = "a function itself takes them by position, a task by its name does not"

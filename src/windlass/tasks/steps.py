@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
 
 import msgspec
 
+from windlass.domain.tasks.references import RESULT, replaced
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
@@ -21,6 +22,7 @@ from windlass.domain.values.errors import (
 from windlass.domain.values.quantities import DurationLike, parse_duration_ms
 from windlass.tasks.current import Answer, Canceled, Current, current, find_current
 from windlass.tasks.local_files import LocalFile
+from windlass.tasks.submitting import ChildJob
 from windlass.tasks.task import Task
 from windlass.wire.steps import StepReply, StepRequest
 
@@ -247,14 +249,16 @@ def _ms(field: str, duration: DurationLike) -> int:
 def _store(key: str, function: Callable[..., Any], value: Any) -> StepRequest:
     codec = _codec_of(function)
     if codec is not None:
-        value = codec.encode_result(value)
+        value = codec.encode_result(value, handles=True)
     return StepRequest(do="store", key=key, value=_json(f"result of step {key}", value))
 
 
 def _result(function: Callable[..., Any], reply: StepReply) -> Any:
-    """Returns the stored value as the function is annotated."""
+    """Returns the stored value as the function is annotated, with handles of the job's children."""
     codec = _codec_of(function)
-    return reply.value if codec is None else codec.decode_result(reply.value)
+    if codec is None:
+        return reply.value
+    return codec.decode_result(replaced(reply.value, RESULT, ChildJob))
 
 
 def _codec_of(function: Callable[..., Any]) -> "CallCodec | None":

@@ -150,18 +150,18 @@ class _AsyncChildren:
 class Submits(Generic[P, R_co]):
     """What can be called as a job."""
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """Returns the job of a call, not submitted."""
         raise NotImplementedError
 
-    def submit(self, *args: P.args, **kwargs: P.kwargs) -> "JobHandle[R_co]":
+    def submit(self, /, *args: P.args, **kwargs: P.kwargs) -> "JobHandle[R_co]":
         """Submits a call with the default client; inside a job, as a child of that job."""
         job = self.job(*args, **kwargs)
         with about_one(job):
             (made,) = default_submitter().submit_many([job])
         return cast("JobHandle[R_co]", made)
 
-    async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> "AsyncJob[R_co]":
+    async def submit_async(self, /, *args: P.args, **kwargs: P.kwargs) -> "AsyncJob[R_co]":
         """Does the same in async code, in any event loop."""
         job = self.job(*args, **kwargs)
         with about_one(job):

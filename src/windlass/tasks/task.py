@@ -51,7 +51,7 @@ class Task(Submits[P, R_co]):
         self._version = version
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
         result: R_co = self._function(*args, **kwargs)
         return result
 
@@ -100,7 +100,7 @@ class Task(Submits[P, R_co]):
                 vars(made)[known] = vars(self)[known]
         return made
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
         """Returns the job that calls this function with these arguments."""
         before = next(MADE)
         if self._job.task != PYTHON:
@@ -136,7 +136,7 @@ class Task(Submits[P, R_co]):
             return self.signature.bind(*args, **kwargs)
         except TypeError as error:
             expected = f"arguments that {self.path} takes"
-            why = f"{str(error).removeprefix('got ')}; {self._advice(kwargs)}"
+            why = f"{error}; {self._advice(kwargs)}"
             raise InvalidInput("args", expected, NOT_KNOWN, why) from None
 
     def _advice(self, kwargs: Mapping[str, Any]) -> str:
@@ -147,8 +147,17 @@ class Task(Submits[P, R_co]):
                 return f"options of a job go into `options`: .options({name}=…).submit(…)"
         if next(iter(parameters), None) in ("self", "cls"):
             return "jobs call no methods: put @staticmethod above @windlass.task"
-        listed = ", ".join(map(str, parameters.values()))
-        return f"it takes {shorten(listed, LONGEST) if listed else 'none'}"
+        return f"it takes {shorten(self._listed(), LONGEST) if parameters else 'none'}"
+
+    def _listed(self) -> str:
+        """Returns the parameters as people write them: `(a: int, /, b: int = 0)`."""
+        plain = [
+            parameter.replace(annotation=_Written(parameter.annotation))
+            if isinstance(parameter.annotation, str)
+            else parameter
+            for parameter in self.signature.parameters.values()
+        ]
+        return str(inspect.Signature(plain))
 
     def __repr__(self) -> str:
         return f"<task {self._function.__module__}:{self._function.__qualname__}>"
@@ -164,11 +173,20 @@ class Task(Submits[P, R_co]):
         return _unpickled, (self._function.__module__, self._function.__qualname__, self._job)
 
 
+class _Written(str):
+    """An annotation that is text, shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class AsyncTask(Task[P, R_co]):
     """An async function that workers may run. Calling it returns its coroutine."""
 
     def __call__(  # type: ignore[override]
-        self, *args: P.args, **kwargs: P.kwargs
+        self, /, *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, R_co]:
         result: Coroutine[Any, Any, R_co] = self._function(*args, **kwargs)
         return result
@@ -188,14 +206,31 @@ class _Decorator:
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
     def __call__(self, function: Callable[P, Any], /) -> Task[P, Any]:
-        if not callable(function):
-            expected = "a function; options have names: @windlass.task(name=…, queue=…)"
-            raise InvalidInput("task", expected, repr(function))
+        _check_function(function)
         kind = AsyncTask if inspect.iscoroutinefunction(function) else Task
         made: Task[P, Any] = kind(function, self._job, self._version)
         if self._name != PYTHON:
             _register(self._name, made)
         return made
+
+
+def _check_function(function: object) -> None:
+    """Raises `InvalidInput` for what no worker could call by its name, or has no single result."""
+    shown = repr(function)
+    if not callable(function):
+        expected = "a function; options have names: @windlass.task(name=…, queue=…)"
+        raise InvalidInput("task", expected, shown)
+    if isinstance(function, Task):
+        hint = "for other options use `.options(…)`"
+        raise InvalidInput("task", "a function that is no task yet", shown, hint)
+    if isinstance(function, type) or not hasattr(function, "__qualname__"):
+        hint = "define one with `def` that calls it"
+        raise InvalidInput("task", "a function with a name of its own", shown, hint)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        hint = "return a list, or submit a job for each value"
+        raise InvalidInput(
+            "task", "a function that returns its result", f"a generator: {shown}", hint
+        )
 
 
 @overload

@@ -27,7 +27,8 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     `failure` names the class; without it, the text of `message` decides. A `misfit` means that
     the arguments were refused before the job ran: such a job is rejected. `raised` describes
     the exception that ended a function. `suspended`: its function waits for what it has asked
-    the server for.
+    the server for. `own_limit`: the job passed a limit of its own, which tells nothing about the
+    worker.
     """
 
     job: int
@@ -39,6 +40,7 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     result: Any = None
     misfit: bool = False
     raised: Raised | None = None
+    own_limit: bool = False
 
 
 class Released(msgspec.Struct, frozen=True, gc=False):

@@ -1,6 +1,6 @@
 """Messages about workflows, version 1."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -34,6 +34,10 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True):
     supersedes: int | None
     reason: str | None
     outputs: dict[str, Any] = {}  # those known so far; empty in lists
+
+
+WORKFLOW_LISTS: Final = ("state", "label")  # filters that take several values
+WORKFLOW_FILTERS: Final = (*WORKFLOW_LISTS, "name", "namespace", "key", "text")
 
 
 class WorkflowList(msgspec.Struct, frozen=True):

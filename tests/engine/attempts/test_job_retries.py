@@ -32,6 +32,23 @@ async def test_retries_are_more_tries_after_any_failure(rig: Rig, failure: Failu
     assert (await rig.record(job)).reason == "it broke: retries exhausted (2 of 2)"
 
 
+@pytest.mark.parametrize(
+    ("retries", "retry_on", "most"),
+    [(5, (), 5), (5, ("worker_lost",), 5), (5, ("network",), 3), (1, (), 3)],
+)
+async def test_lost_processes_are_retried_as_often_as_asked_and_at_least_as_often_as_without(
+    memory_rig: Rig, retries: int, retry_on: tuple[str, ...], most: int
+) -> None:
+    rig = memory_rig
+    job = await rig.submit(retries=retries, retry_on=retry_on)
+    agent = await rig.agent()
+    for _ in range(most):
+        assert await fails(rig, agent, FailureClass.WORKER_LOST) == "retrying"
+        await rig.advance(5 * MINUTE)
+    assert await fails(rig, agent, FailureClass.WORKER_LOST) == "failed"
+    assert str((await rig.record(job)).reason).endswith(f"exhausted ({most} of {most})")
+
+
 async def test_retry_on_narrows_and_no_retry_on_forbids(memory_rig: Rig) -> None:
     rig = memory_rig
     agent = await rig.agent()

@@ -124,8 +124,10 @@ async def test_lost_and_failed_attempts_count_apart(rig: Rig) -> None:
 
 
 async def test_lost_attempts_have_their_own_limit(rig: Rig) -> None:
-    job = await rig.submit(retries=100)
-    await fail(rig, await rig.agent(), FailureClass.WORKER_LOST, times=4)
+    job = await rig.submit(retries=1)
+    agent = await rig.agent()
+    await fail(rig, agent, FailureClass.EXECUTION)
+    await fail(rig, agent, FailureClass.WORKER_LOST, times=4)
     assert await rig.state(job) == "failed"
     assert (await rig.record(job)).reason == "retries after lost workers exhausted (3 of 3)"
 

@@ -76,7 +76,7 @@ async def test_a_key_with_the_same_body_names_the_same_job(rig: Rig) -> None:
 async def test_a_key_with_another_body_is_a_conflict(rig: Rig) -> None:
     job = await rig.submit(key="k", args=1)
     with pytest.raises(
-        Conflict, match=f"is used by job {job}, which was submitted with a different body"
+        Conflict, match=f"is used by job {job}, which was submitted with other arguments"
     ) as refused:
         await rig.submit(key="k", args=2)
     assert refused.value.code == "key_conflict"
@@ -94,7 +94,7 @@ async def test_a_key_twice_in_one_submission_makes_one_job(rig: Rig) -> None:
 
 
 async def test_a_key_twice_in_one_submission_with_two_bodies_is_a_conflict(rig: Rig) -> None:
-    with pytest.raises(Conflict, match="a different body"):
+    with pytest.raises(Conflict, match="of another job of this submission"):
         await rig.submit_all({"key": "k", "args": 1}, {"key": "k", "args": 2})
 
 

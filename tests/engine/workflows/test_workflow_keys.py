@@ -1,5 +1,7 @@
 """Workflows with keys, priorities and fail_fast, and jobs that join them later."""
 
+from typing import Any
+
 import pytest
 
 from tests.engine.support.flows import finish_all, row_of, state_of, submit_flow
@@ -46,9 +48,41 @@ async def test_a_submission_said_again_is_answered_even_after_the_end(rig: Rig) 
 
 async def test_a_key_with_more_jobs_than_it_has_is_refused(rig: Rig) -> None:
     await submit_flow(rig, {}, key="k")
-    with pytest.raises(Conflict, match="the same jobs") as refused:
+    with pytest.raises(Conflict, match="which was submitted with other jobs or options") as refused:
         await submit_flow(rig, {}, {"args": 1}, key="k")
     assert refused.value.code == "key_conflict"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "options"),
+    [
+        (({"args": 2}, {}), {}),
+        (({"args": 1},), {}),
+        (({"args": 1}, {"priority": 3}), {}),
+        (({"args": 1}, {}), {"priority": 3}),
+        (({"args": 1}, {}), {"details": Details(labels={"a": "b"})}),
+    ],
+)
+async def test_a_key_with_other_jobs_or_options_is_a_conflict_as_for_jobs(
+    rig: Rig, jobs: tuple[dict[str, Any], ...], options: dict[str, Any]
+) -> None:
+    first = await submit_flow(rig, {"args": 1}, {}, key="k")
+    with pytest.raises(Conflict, match=r"workflow\.key 'k' is used by workflow \d+, which"):
+        await submit_flow(rig, *jobs, key="k", **options)
+    again = await submit_flow(rig, {"args": 1}, {}, key="k")
+    assert (again.workflow, again.ids) == (first.workflow, first.ids)
+
+
+async def test_a_key_is_that_of_the_work_whoever_submits_it(rig: Rig) -> None:
+    ann, bob = ({"submitted_by": who, "key": "j"} for who in ("ann", "bob"))
+    assert await rig.submit(**ann) == await rig.submit(**bob)
+    flows = [
+        await submit_flow(
+            rig, {"submitted_by": who, "delay": 60}, key="k", details=Details(submitted_by=who)
+        )
+        for who in ("ann", "bob")
+    ]
+    assert flows[0].workflow == flows[1].workflow
 
 
 async def test_its_priority_is_the_base_of_jobs_that_have_none(rig: Rig) -> None:

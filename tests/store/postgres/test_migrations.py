@@ -141,6 +141,17 @@ def test_an_unprepared_database_is_refused_by_name_of_the_way_out(postgres_dsn: 
     run(check())
 
 
+def test_an_old_postgresql_is_refused_before_anything_is_made(postgres_dsn: str) -> None:
+    async def check() -> None:
+        connection = await open_connection(postgres_dsn)
+        with pytest.raises(Conflict, match=r"this is PostgreSQL \d+, Windlass needs version 99 or"):
+            await migrate.upgrade(connection, oldest=99)
+        assert await migrate.applied(connection) == 0
+        await connection.close()
+
+    run(check())
+
+
 def test_a_newer_database_is_refused(postgres_dsn: str, open_store: OpenStore) -> None:
     async def check() -> None:
         async with open_store():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Required, TypedDict
 
 import pytest
 
@@ -61,3 +61,32 @@ def test_durations_arrive_from_every_form_that_the_command_line_takes() -> None:
     codec = CallCodec(mixed)
     for form in ("15m", 900, 900.0, "PT900S"):
         assert codec.decode([], {"only": form})[1] == {"only": timedelta(minutes=15)}
+
+
+class Whole(TypedDict):
+    name: str
+    since: NotRequired[date]
+    until: Annotated[NotRequired[date], "exclusive"]
+
+
+class Partial(Whole, total=False):
+    size: Required[int]
+    color: str
+
+
+def takes_dicts(whole: Whole, partial: Partial) -> None:
+    """Has annotations that Python keeps as text, in its own parameters and in its types."""
+
+
+def test_keys_of_typed_dicts_are_required_as_they_say_also_in_annotations_that_are_text() -> None:
+    codec = CallCodec(takes_dicts)
+    day = date(2026, 1, 31)
+    for given in (
+        [{"name": "a"}, {"name": "b", "size": 1}],
+        [{"name": "a", "since": day, "until": day}, {"name": "b", "size": 1, "color": "red"}],
+    ):
+        assert codec.decode(*codec.encode(given, {})) == (given, {})
+    with pytest.raises(InvalidInput, match="whole to be Whole, got a dict without the key name"):
+        codec.encode([{"since": day}], {})
+    with pytest.raises(InvalidInput, match="Partial, got a dict without the key size"):
+        codec.encode([{"name": "a"}, {"name": "b"}], {})

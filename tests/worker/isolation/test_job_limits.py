@@ -11,6 +11,7 @@ from tests.support.unprivileged import open_python, skip_reason
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.job.forms import JobLimits
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.ports.executor import Limits
 from windlass.worker.attempt.limits import combined
 
@@ -60,6 +61,19 @@ def test_a_job_over_a_limit_fails_and_names_it(tmp_path: Path, mode: str) -> Non
                 assert re.search(message, record.message or ""), (limits, record.message)
                 if "exit code" not in (record.message or ""):
                     assert FAILURE_BY_CODE[record.failure] == "resource"
+
+    play(tmp_path, scene)
+
+
+def test_jobs_over_their_own_limits_do_not_drain_their_worker(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(slots=5):
+            jobs = [await _submit(rig, FILES + WAIT, {"disk": "10MB"}) for _ in range(5)]
+            for job in jobs:
+                record = await rig.ended(job)
+                assert FAILURE_BY_CODE[record.failure] == "resource"
+            (worker,) = await rig.engine.store.read(lambda tx: tx.workers.all())
+            assert WorkerStatus(worker.status) is WorkerStatus.ONLINE
 
     play(tmp_path, scene)
 

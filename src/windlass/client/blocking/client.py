@@ -3,7 +3,7 @@
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 from weakref import finalize
 
 from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
@@ -21,6 +21,7 @@ from windlass.wire.bulk import Action, BulkReply
 from windlass.wire.jobs import CancelReply, DeleteReply, Job, Where
 from windlass.wire.steps import AnswerReply, Question, SendReply
 from windlass.wire.system import EventInfo
+from windlass.wire.workflows import Workflow as WorkflowInfo
 
 if TYPE_CHECKING:  # loaded when they are first used, which most programs never do
     from windlass.client.blocking.resources import (
@@ -30,6 +31,13 @@ if TYPE_CHECKING:  # loaded when they are first used, which most programs never 
         Templates,
         Tokens,
         Workers,
+    )
+    from windlass.client.option_types import (
+        EventFilters,
+        JobFilters,
+        StartOptions,
+        WorkflowFilters,
+        WorkflowOptions,
     )
 
 P = ParamSpec("P")
@@ -109,7 +117,7 @@ class Client(Kept):
     @overload
     def workflow(self, workflow: int, /) -> WorkflowHandle: ...
     @overload
-    def workflow(self, workflow: str, /, **options: Any) -> Workflow: ...
+    def workflow(self, workflow: str, /, **options: Unpack["WorkflowOptions"]) -> Workflow: ...
 
     def workflow(self, workflow: int | str, /, **options: Any) -> WorkflowHandle:
         """Returns a workflow by its id, or by name a new one for a `with` block.
@@ -122,9 +130,15 @@ class Client(Kept):
         return Workflow(self, self._client.workflow(workflow, **options))
 
     def start_template(
-        self, template: str, parameters: Mapping[str, Any] | None = None, **options: Any
+        self,
+        template: str,
+        parameters: Mapping[str, Any] | None = None,
+        **options: Unpack["StartOptions"],
     ) -> WorkflowHandle:
-        """Starts a workflow from a template; `options` are `priority`, `key`, `namespace`."""
+        """Starts a workflow from a template, `name` or `name@version`.
+
+        `options` are `priority`, `key`, `key_for` and `namespace`.
+        """
         made = self.run(self._client.start_template(template, parameters, **options))
         return WorkflowHandle(self, made)
 
@@ -171,19 +185,27 @@ class Client(Kept):
         return Pools(self, self._client.pools)
 
     def events(
-        self, *, follow: bool = False, last: int | None = None, **filters: Any
+        self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]
     ) -> Iterator[EventInfo]:
         """Yields the event log, and with `follow` new events for ever; see `AsyncClient`."""
         events = self._client.events(follow=follow, last=last, **filters)
         while (event := self.run(next_of(events))) is not None:
             yield event
 
-    def jobs(self, limit: int = 100, *, estimates: bool = False, **filters: Any) -> list[Job]:
+    def jobs(
+        self, limit: int = 100, *, estimates: bool = False, **filters: Unpack["JobFilters"]
+    ) -> list[Job]:
         """Returns the newest jobs that pass the filters (`state`, `queue`, `label`…).
 
         With `estimates` each says when it is expected to start and end, and what such jobs took.
         """
         return self.run(self._client.jobs(limit, estimates=estimates, **filters))
+
+    def workflows(
+        self, limit: int = 100, **filters: Unpack["WorkflowFilters"]
+    ) -> list[WorkflowInfo]:
+        """Returns the newest workflows that pass the filters (`state`, `name`, `label`, `key`…)."""
+        return self.run(self._client.workflows(limit, **filters))
 
     def explain(self, job: int | JobHandle[Any]) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""

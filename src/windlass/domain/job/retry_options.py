@@ -55,10 +55,15 @@ def _is_exception(name: str) -> bool:
 
 
 def policy_of(policy: RetryPolicy, spec: JobSpec) -> RetryPolicy:
-    """Returns the policy with what the job itself says about retries and backoff."""
+    """Returns the policy with what the job itself says about retries and backoff.
+
+    Lost workers stay counted apart, and are retried at least as often as other failures.
+    """
     changes: dict[str, Any] = {}
     if spec.retries is not None:
         changes["max_retries"] = spec.retries
+        if not spec.retry_on or FailureClass.WORKER_LOST in spec.retry_on:
+            changes["max_lost"] = max(policy.max_lost, spec.retries)
     own = spec.backoff
     if own is not None:
         initial, most = milliseconds(own.initial), milliseconds(own.max)

@@ -341,11 +341,13 @@ class Validator:
 
 
 def digest_of(spec: JobSpec) -> str:
-    """Returns a digest of the spec, by which a repeated one is recognised."""
-    lasting = spec
-    if spec.key_for is not None or spec.trace is not None:
-        lasting = replace(spec, key_for=None, trace=None)
-    return hashlib.sha256(encode_spec(lasting)).hexdigest()[:32]
+    """Returns a digest of the spec, by which a repeated one is recognised, whoever submits it."""
+    return hashlib.sha256(lasting_body(spec)).hexdigest()[:32]
+
+
+def lasting_body(spec: JobSpec) -> bytes:
+    """Returns what the spec says about the job itself, as JSON: not who submits it, nor when."""
+    return encode_spec(replace(spec, key_for=None, trace=None, submitted_by=None))
 
 
 def _alone(spec: JobSpec) -> JobSpec:

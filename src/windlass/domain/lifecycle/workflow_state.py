@@ -92,6 +92,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     supersedes: int | None = None
     outputs: dict[str, Any] = {}  # references to results of its jobs, by id
     key_for: float | str | None = None  # how long it has its key; None: until it ends
+    digest: str | None = None  # of its jobs and options, if it has a key
 
     @property
     def reacts(self) -> bool:

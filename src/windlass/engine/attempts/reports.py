@@ -331,9 +331,23 @@ def _finish(
         closing.cancel(facts, lease, _clean(item.message) or "Canceled on the worker")
         return
     failure = _failure_of(item, lease)
-    if failure.failure in INFRASTRUCTURE:
+    if _blames_worker(item, failure.failure):
         outcome.troubles.append((lease.worker, lease.job))
     closing.fail(facts, lease, failure._replace(shared=shared))
+
+
+def _blames_worker(item: Finished, failure: FailureClass) -> bool:
+    """Returns True for failures that too many of drain a worker.
+
+    A function that raises a connection error tells about the service it called, and one that
+    raises a MemoryError about what it asked for, as a job does that passes its own limit. A full
+    disk is the worker's own.
+    """
+    if failure not in INFRASTRUCTURE or item.own_limit:
+        return False
+    if item.raised is None:
+        return True
+    return failure is FailureClass.RESOURCE and "MemoryError" not in item.raised.names
 
 
 def _failure_of(item: Finished, lease: Lease) -> Failure:

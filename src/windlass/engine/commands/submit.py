@@ -11,17 +11,17 @@ from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import check_name
-from windlass.domain.values.quantities import counted
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.due_jobs import now_of
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
-from windlass.engine.jobs.unique_keys import Duplicate
+from windlass.engine.jobs.unique_keys import Duplicate, decode_details
 from windlass.engine.submit.submission import (
     Submission,
     Submitted,
     WorkflowSpec,
     bytes_of,
     check_workflow,
+    with_digest,
 )
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
@@ -102,7 +102,7 @@ class SubmitCommand:
         try:
             return await self._committer.call(self._graphs, submission)
         except Duplicate as found:
-            return await self.answer_duplicate(found, submission.jobs)
+            return await self.answer_duplicate(found, submission)
 
     async def _submit(
         self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None, key: str | None, reopen: bool
@@ -110,6 +110,8 @@ class SubmitCommand:
         # Most jobs need no clock, and the time of a shared store is a question to it.
         now = await self._store.read(now_of) if any(map(counts_from_now, jobs)) else None
         checked = self.validate(jobs, now)
+        if workflow is not None:
+            workflow = with_digest(workflow, jobs)
         submission = Submission(checked, workflow, key, reopen)
         at_once = self._config.capability_grace_ms == 0
         if not is_plain(submission):
@@ -133,20 +135,33 @@ class SubmitCommand:
         if shape in self._catalog.shapes and not self._catalog.paused(shape):
             self._waiting_syncs.wake_early(shape, len(jobs))
 
-    async def answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
-        """Returns the workflow that has this key and the jobs it was submitted with."""
+    async def answer_duplicate(self, found: Duplicate, submission: Submission) -> Submitted:
+        """Returns the workflow that has this key and the jobs it was submitted with.
+
+        Raises `Conflict` if it was submitted with others.
+        """
+        jobs, new = submission.jobs, submission.workflow
         first = await self._store.read(lambda tx: _first_jobs(tx, found.workflow))
-        if len(first) < len(jobs):
+        known = await self._store.read(lambda tx: _digest(tx, found.workflow))
+        asked = None if new is None else new.details.digest
+        if len(first) < len(jobs) or (known is not None and asked is not None and known != asked):
+            key = "" if new is None else f" {new.key!r}"
             raise Conflict(
                 "key_conflict",
-                f"expected the workflow's key to come with the same jobs, workflow "
-                f"{found.workflow} has it and {counted(len(first), 'job')}",
+                f"workflow.key{key} is used by workflow {found.workflow}, which was submitted with "
+                "other jobs or options",
             )
         first = first[: len(jobs)]
         ids = [0] * len(jobs)
         for job, index in zip(first, order_by_dependencies([j.spec for j in jobs]), strict=True):
             ids[index] = job
         return Submitted(tuple(ids), (False,) * len(ids), found.workflow)
+
+
+async def _digest(tx: ReadTx, workflow: int) -> str | None:
+    """Returns the digest of what a workflow was submitted with, if it is known."""
+    about = (await tx.workflows.about([workflow])).get(workflow)
+    return None if about is None else decode_details(about.body).digest
 
 
 async def _first_jobs(tx: ReadTx, workflow: int) -> list[int]:

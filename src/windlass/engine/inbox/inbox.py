@@ -26,7 +26,7 @@ from windlass.engine.fleet.capability import asks_at_once, reject_at_once
 from windlass.engine.inbox.named_jobs import ids_named, with_others
 from windlass.engine.inbox.refused import write_refused
 from windlass.engine.jobs.unique_keys import Duplicate
-from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
+from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec, with_digest
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import News, ReadTx
@@ -136,7 +136,9 @@ class Inbox:
         except WindlassError as error:
             await self._refuse(row, (), error)
             return None
-        return _Checked(row, Submission(jobs, request.workflow, ids=row.jobs))
+        new = request.workflow
+        workflow = None if new is None else with_digest(new, request.jobs)
+        return _Checked(row, Submission(jobs, workflow, ids=row.jobs))
 
     async def _enter_tied(self, one: _Checked) -> None:
         """Writes one row; others share no transaction with it, which would lock in any order."""
@@ -165,7 +167,7 @@ class Inbox:
     async def _answer_duplicate(self, one: _Checked, found: Duplicate) -> None:
         """Lets the jobs of the open workflow with this key stand for those of the row."""
         try:
-            answer = await self._engine.answer_duplicate(found, one.submission.jobs)
+            answer = await self._engine.answer_duplicate(found, one.submission)
         except Conflict as error:
             await self._refuse(one.row, one.submission.jobs, error)
         else:

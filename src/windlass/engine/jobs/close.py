@@ -226,11 +226,11 @@ class Closing:
         policy = self._work.config.retry
         if verdict.counts == "none":
             return {}
-        if verdict.counts == "lost":
-            return {"retry": facts.lost + 1, "of": policy.max_lost}
         if verdict.counts == "returned":
             return {"retry": facts.returned + 1, "of": policy.max_returned}
         own = policy_of(policy, decode_spec(self._specs[facts.id]))
+        if verdict.counts == "lost":
+            return {"retry": facts.lost + 1, "of": own.max_lost}
         return {"retry": facts.failed + 1, "of": own.max_retries}
 
     def _chance(self, policy: RetryPolicy) -> float:

@@ -19,7 +19,7 @@ from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.transaction.unit_of_work import Work
 
 Name: TypeAlias = tuple[str, str]  # namespace and key
-_details = msgspec.json.Decoder(Details).decode
+decode_details = msgspec.json.Decoder(Details).decode
 
 
 class Duplicate(WindlassError):
@@ -127,7 +127,7 @@ async def bound_workflows(work: Work, rows: Mapping[int, WorkflowRow]) -> set[in
     return {
         number
         for number, row in about.items()
-        if bound_until(_details(row.body).key_for, rows[number].created_at) > work.now
+        if bound_until(decode_details(row.body).key_for, rows[number].created_at) > work.now
     }
 
 

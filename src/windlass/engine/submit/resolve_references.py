@@ -50,7 +50,12 @@ async def reserve(work: Work, drafts: Sequence[GraphJob]) -> None:
         namespace = draft.job.shape.namespace
         row = KeyRow(namespace, spec.key, draft.id, draft.job.body_digest or "")
         first = rows.setdefault((namespace, spec.key), row)
-        _same_body(first, row, draft)
+        if first.digest != row.digest:
+            raise Conflict(
+                "key_conflict",
+                f"jobs[{draft.index}].key {spec.key!r} is that of another job of this submission, "
+                "with other arguments or options",
+            )
         draft.known = first.job if first is not row else 0
     if not rows:
         return
@@ -70,7 +75,7 @@ def _same_body(found: KeyRow, row: KeyRow, draft: GraphJob) -> None:
         raise Conflict(
             "key_conflict",
             f"jobs[{draft.index}].key {draft.job.spec.key!r} is used by job {found.job}, "
-            "which was submitted with a different body",
+            "which was submitted with other arguments or options",
         )
 
 

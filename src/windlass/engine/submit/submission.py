@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from windlass.domain.job.job import encode_spec
-from windlass.domain.job.validation import ValidatedJob, check_workflow_options
+from windlass.domain.job.job import JobSpec, encode_spec
+from windlass.domain.job.validation import ValidatedJob, check_workflow_options, lasting_body
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.records import KeyRow, Spans
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
@@ -51,6 +52,19 @@ def check_workflow(spec: WorkflowSpec, most_bytes: int) -> None:
         raise InvalidInput("workflow", limit, f"{len(body)} bytes")
     if b"\\u0000" in body:
         raise InvalidInput("workflow", "described without NUL characters", "a NUL character")
+
+
+def with_digest(spec: WorkflowSpec, jobs: Sequence[JobSpec]) -> WorkflowSpec:
+    """Returns a workflow with a key so that the same one is recognised, whoever submits it."""
+    if spec.key is None:
+        return spec
+    plain = replace(spec.details, submitted_by=None, key_for=None, digest=None)
+    digest = hashlib.sha256(msgspec.json.encode(replace(spec, details=plain)))
+    for job in jobs:
+        body = lasting_body(job)
+        digest.update(b"%d:" % len(body))
+        digest.update(body)
+    return replace(spec, details=replace(spec.details, digest=digest.hexdigest()[:32]))
 
 
 class Submission(NamedTuple):

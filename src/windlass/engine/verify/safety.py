@@ -142,7 +142,7 @@ def retry_check(config: Config) -> MoveCheck:
         most = policy.max_retries if own is None else own
         for name, count, limit in (
             ("failed", job.failed, most),
-            ("lost", job.lost, policy.max_lost),
+            ("lost", job.lost, max(policy.max_lost, own or 0)),
             ("returned", job.returned, policy.max_returned),
         ):
             if count > limit:

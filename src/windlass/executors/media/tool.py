@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.tasks.media_failures import judge
 from windlass.domain.tasks.sources import Source, check_source, scheme_of
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.limits import over_limit
+from windlass.executors.limits import is_own, over_limit
 from windlass.ports.executor import Exit, JobContext, Process, Result
 
 READ: Final = 65_536
@@ -115,7 +117,8 @@ def failed(tool: str, end: Exit, stderr: str) -> Result:
     if passed is not None and not end.out_of_memory:
         return passed
     if end.out_of_memory:
-        return _failed(FailureClass.RESOURCE, f"{tool} ran out of memory", end)
+        ran_out = _failed(FailureClass.RESOURCE, f"{tool} ran out of memory", end)
+        return replace(ran_out, own_limit=is_own(end))
     if end.signal is not None:
         lost = end.signal in _KILLED
         failure = FailureClass.WORKER_LOST if lost else FailureClass.EXECUTION

@@ -170,6 +170,9 @@ def raised(call: Call, error: BaseException) -> Failed:
         return Failed(call.seq, SUSPENDED, str(error))
     if isinstance(error, Canceled):
         return Failed(call.seq, FailureClass.CANCELED, "stopped")
+    own = error.__traceback__
+    inside = own is not None and own.tb_next is not None
+    error = error.with_traceback(own.tb_next if own is not None else None)  # without our caller
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         message = f"{call.function} called sys.exit({error.code!r})"
@@ -179,9 +182,7 @@ def raised(call: Call, error: BaseException) -> Failed:
         )
     if isinstance(error, Retry | Abort):
         return _decided(call, error)
-    own = error.__traceback__
-    inside = own is not None and own.tb_next is not None
-    traceback.print_exception(error.with_traceback(own.tb_next if own is not None else None))
+    traceback.print_exception(error)
     if isinstance(error, TypeError) and not inside:
         return _misfit(call, f"expected arguments that {call.function} takes: {error}")
     return Failed(call.seq, failure_of(error), describe(error), raised=told(error))

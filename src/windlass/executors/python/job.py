@@ -11,7 +11,7 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.executors.limits import over_limit
+from windlass.executors.limits import is_own, over_limit
 from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
     Alive,
@@ -197,4 +197,7 @@ def died_result(end: Exit, alone: bool) -> Result:
         failure = FailureClass.WORKER_LOST
     else:
         failure = FailureClass.EXECUTION
-    return Result(outcome="failed", failure=failure, message=message, exit_code=end.code)
+    return Result(
+        outcome="failed", failure=failure, message=message, exit_code=end.code,
+        own_limit=end.out_of_memory and is_own(end),
+    )  # fmt: skip

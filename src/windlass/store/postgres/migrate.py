@@ -21,6 +21,7 @@ from windlass.store.sql import read_sql
 PACKAGE: Final = "windlass.store.postgres"
 FUNCTIONS: Final = f"{PACKAGE}.functions"
 STEPS: Final = load_steps(f"{PACKAGE}.migrations")
+OLDEST: Final = 15  # version of PostgreSQL
 
 
 def check(found: int, address: str, steps: tuple[Step, ...] = STEPS) -> None:
@@ -45,8 +46,19 @@ async def applied(connection: "asyncpg.Connection[Any]") -> int:
     return int(await connection.fetchval(QUERIES["schema_version"]))
 
 
-async def upgrade(connection: "asyncpg.Connection[Any]", steps: tuple[Step, ...] = STEPS) -> None:
-    """Applies what is missing, all or nothing; a database without tables gets the whole schema."""
+async def upgrade(
+    connection: "asyncpg.Connection[Any]", steps: tuple[Step, ...] = STEPS, oldest: int = OLDEST
+) -> None:
+    """Applies what is missing, all or nothing; a database without tables gets the whole schema.
+
+    Raises `Conflict` for a version of PostgreSQL before `oldest`.
+    """
+    found = connection.get_server_version()
+    if found.major < oldest:
+        message = (
+            f"this is PostgreSQL {found.major}, Windlass needs version {oldest} or a newer one"
+        )
+        raise Conflict("postgres_too_old", message)
     async with connection.transaction():
         await connection.execute(QUERIES["lock_migrations"])
         await connection.execute(QUERIES["create_schema"])

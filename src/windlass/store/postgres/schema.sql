@@ -78,9 +78,10 @@ CREATE TABLE attempts (
 CREATE TABLE dependents (
     job bigint NOT NULL,
     chunk integer NOT NULL,
-    edges bigint[] STORAGE EXTERNAL NOT NULL,
+    edges bigint[] NOT NULL,
     PRIMARY KEY (job, chunk)
 );
+ALTER TABLE dependents ALTER COLUMN edges SET STORAGE EXTERNAL; -- before 16, not in CREATE TABLE
 
 CREATE TABLE keys (
     namespace text COLLATE "C" NOT NULL,

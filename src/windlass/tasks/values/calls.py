@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from windlass.domain.tasks.references import RESULT, references_in
 from windlass.domain.values.errors import InvalidInput
+from windlass.tasks.handles import REFERRED
 from windlass.tasks.values.codec import Codec, Misfit
 from windlass.tasks.values.compile import codec_for, resolved
 from windlass.tasks.values.containers import PLAIN
@@ -83,14 +85,27 @@ class CallCodec:
         except Misfit as misfit:
             raise _refusal(f"args.{misfit.where}", misfit) from None
 
-    def encode_result(self, value: Any) -> Any:
-        """Returns a result as plain JSON; raises `InvalidInput`."""
+    def encode_result(self, value: Any, *, handles: bool = False) -> Any:
+        """Returns a result as plain JSON; raises `InvalidInput`, also for handles of jobs.
+
+        With `handles`, these become references, as among arguments.
+        """
+        before = next(REFERRED)
         try:
-            return self.result.encode(value)
+            encoded = self.result.encode(value)
         except Misfit as misfit:
             raise _refusal(self._result_name(misfit), misfit) from None
         except RecursionError:
             raise _refusal(self._result_name(TOO_DEEP), TOO_DEEP) from None
+        if not handles and next(REFERRED) - before > 1:
+            self._refuse_handles(encoded)
+        return encoded
+
+    def _refuse_handles(self, encoded: Any) -> None:
+        for job in references_in(encoded, RESULT):
+            hint = "return its id, or pass the handle to the job that needs the result"
+            result = self._result_name(Misfit("", ""))
+            raise InvalidInput(result, "a value", f"the handle of job {job}", hint)
 
     def decode_result(self, json: Any) -> Any:
         """Returns a result as annotated; raises `InvalidInput`."""

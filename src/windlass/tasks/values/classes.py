@@ -126,7 +126,7 @@ class ClassCodec(Codec):
         for field, codec in self._fields:
             if field.key not in left:
                 if field.required:
-                    raise Misfit(self.name, f"none with the field {field.key}")
+                    raise Misfit(self.name, f"an object without the field {field.key}")
                 continue
             try:
                 value = codec.decode(left.pop(field.key))
@@ -137,7 +137,7 @@ class ClassCodec(Codec):
             else:
                 arguments[field.argument] = value
         if left:
-            raise Misfit(self.name, f"one with the field {next(iter(left))}")
+            raise Misfit(self.name, f"an object with the field {next(iter(left))}")
         return self._made(arguments, later)
 
     def _made(self, arguments: Mapping[str, Any], later: Mapping[str, Any]) -> Any:
@@ -225,12 +225,12 @@ class TypedDictCodec(Codec):
     def _each(self, items: dict[Any, Any], action: Callable[[Codec, Any], Any]) -> dict[str, Any]:
         missing = self._required - items.keys()
         if missing:
-            raise Misfit(self.name, f"none with the key {min(missing)}")
+            raise Misfit(self.name, f"a dict without the key {min(missing)}")
         done: dict[str, Any] = {}
         for key, item in items.items():
             codec = self._fields.get(key)
             if codec is None:
-                raise Misfit(self.name, f"one with the key {key!r}")
+                raise Misfit(self.name, f"a dict with the key {key!r}")
             try:
                 done[key] = action(codec, item)
             except Misfit as misfit:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from windlass.domain.tasks.references import LITERAL, RESERVED, RESULT
 from windlass.domain.values.errors import shorten
-from windlass.tasks.handles import reference_of
+from windlass.tasks.handles import REFERRED, reference_of
 
 TYPE: Final = "$type"  # with VALUE: which member of a union a value is
 VALUE: Final = "$value"
@@ -54,6 +54,7 @@ class Codec:
         reference = reference_of(value)
         if reference is None:
             raise Misfit(self.name, described(value), advice(value, self.name))
+        next(REFERRED)
         return {RESULT: reference}
 
     def reject(self, json: Any) -> Misfit:

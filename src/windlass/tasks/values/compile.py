@@ -66,6 +66,8 @@ class UnsupportedCodec(Codec):
         return Misfit("of a type that can travel", self.name, hint)
 
     def decode(self, json: Any) -> Any:
+        if reference_of(json) is not None:  # of a step that returned handles
+            return json
         raise self.reject(json)
 
 
@@ -158,7 +160,7 @@ def _make_class(kind: Any, name: str, variables: Variables) -> Codec:
     if issubclass(kind, enum.Enum):
         return EnumCodec(kind)
     if typing.is_typeddict(kind):
-        return TypedDictCodec(name, kind.__required_keys__, _fields_of(kind, variables))
+        return TypedDictCodec(name, _required_keys(kind), _fields_of(kind, variables))
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         codecs = _fields_of(kind, variables)()
         items = [codecs.get(field, PLAIN) for field in kind._fields]
@@ -170,6 +172,26 @@ def _make_class(kind: Any, name: str, variables: Variables) -> Codec:
     if layout is None:
         return UnsupportedCodec(kind)
     return ClassCodec(kind, layout, name, _fields_of(kind, variables))
+
+
+def _required_keys(kind: Any) -> frozenset[str]:
+    """Returns the keys that a `TypedDict` must have.
+
+    Python itself does not see `Required` and `NotRequired` in annotations that are text.
+    """
+    required = set(kind.__required_keys__)
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except Exception:  # Evaluating text can raise anything.
+        return frozenset(required)
+    for name, hint in hints.items():
+        while typing.get_origin(hint) is typing.Annotated:
+            hint = typing.get_args(hint)[0]
+        if typing.get_origin(hint) is typing.NotRequired:
+            required.discard(name)
+        elif typing.get_origin(hint) is typing.Required:
+            required.add(name)
+    return frozenset(required)
 
 
 def _fields_of(kind: Any, variables: Variables) -> Callable[[], Mapping[str, Codec]]:

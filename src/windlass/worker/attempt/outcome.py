@@ -53,4 +53,7 @@ def finished(key: Key, result: Result, mask: Mask | None) -> Finished:
     raised = result.raised
     if mask is not None and raised is not None:
         raised = raised.changed(mask.text)
-    return Finished(*key, outcome, result.exit_code, failure, message, value, result.misfit, raised)
+    return Finished(
+        *key, outcome, result.exit_code, failure, message, value, result.misfit, raised,
+        result.own_limit,
+    )  # fmt: skip

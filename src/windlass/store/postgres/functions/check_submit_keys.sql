@@ -18,7 +18,7 @@ BEGIN
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'WL003', MESSAGE = format(
-            '%s %L is used by job %s, which was submitted with a different body',
+            '%s %L is used by job %s, which was submitted with other arguments',
             taken.field, taken.key, taken.id);
     END IF;
 END $$;
