@@ -129,7 +129,7 @@ def _watch(at: Connection, filters: Mapping[str, Any], limit: int, columns: str 
         show_live(client, lambda room: table_of(client.jobs(limit, **given), shown, room, layout))
 
 
-@jobs.command(name="delete")
+@jobs.command(name="delete", usage="Usage: windlass jobs delete [OPTIONS] IDS...")
 def delete_jobs(*ids: int, at: Connection = HERE, json: Json = False) -> None:
     """Delete ended jobs with their logs and artifacts.
 
