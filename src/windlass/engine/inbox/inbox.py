@@ -4,7 +4,7 @@ A row leaves `inbox` in the transaction that writes its jobs. What is refused be
 rejected ones, whose reason says why, so that nobody waits for a job that never comes.
 """
 
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -128,7 +128,7 @@ class Inbox:
             moved += len(rows)
         return moved
 
-    async def _check(self, row: InboxRow, together: Set[int]) -> _Checked | None:
+    async def _check(self, row: InboxRow, together: frozenset[int]) -> _Checked | None:
         """Returns what the row submits; refuses it and returns None if that is invalid."""
         try:
             request = await self._read(row)

@@ -5,7 +5,7 @@ A key belongs to the job or workflow that took it while that is open, and longer
 that make repeated submissions exact are others (`engine/submit/submission.py`).
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -33,7 +33,7 @@ class Duplicate(WindlassError):
 
 
 async def take_keys(
-    work: Work, rows: Mapping[Name, KeyRow], beside: Set[int] = frozenset()
+    work: Work, rows: Mapping[Name, KeyRow], beside: frozenset[int] = frozenset()
 ) -> dict[Name, KeyRow]:
     """Gives these keys to their jobs unless others have them; returns who has them now.
 
@@ -50,7 +50,7 @@ async def _free(
     work: Work,
     rows: Mapping[Name, KeyRow],
     standing: Mapping[Name, KeyRow],
-    beside: Set[int] = frozenset(),
+    beside: frozenset[int] = frozenset(),
 ) -> list[Name]:
     """Returns the keys whose jobs do not need them any more, in order."""
     kept = {name: row.job for name, row in standing.items() if row.job not in beside}

@@ -1,6 +1,6 @@
 """Resolves the references of submitted jobs: names to ids, keys to jobs, and edges."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -39,7 +39,7 @@ def _more_than_named(drafts: Sequence[GraphJob]) -> list[GraphJob]:
     return [draft for draft in drafts if not draft.job.template.only_named]
 
 
-async def reserve(work: Work, drafts: Sequence[GraphJob], beside: Set[int]) -> None:
+async def reserve(work: Work, drafts: Sequence[GraphJob], beside: frozenset[int]) -> None:
     """Claims the keys of these jobs, and finds those that are already used."""
     rows: dict[tuple[str, str], KeyRow] = {}
     tied = _more_than_named(drafts)

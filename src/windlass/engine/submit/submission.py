@@ -6,7 +6,7 @@ prefix that no job's own key can have, since those are printable.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -69,7 +69,7 @@ class Submission(NamedTuple):
     reopen: bool = False
     origins: Mapping[int, int] | None = None  # id → index of the job
     ids: Sequence[int] = ()
-    beside: Set[int] = frozenset()
+    beside: frozenset[int] = frozenset()
 
 
 class Submitted(NamedTuple):
