@@ -83,8 +83,14 @@ class Parcel(BaseModel):
 
 
 @app.post("/orders/{number}/packed", status_code=202)
-async def packed(number: int, parcel: Parcel, windlass: ClientDep) -> dict[str, int]:
-    """Tells the order's job that the warehouse has packed it."""
+async def packed(
+    number: int, parcel: Parcel, connection: Transaction, windlass: ClientDep
+) -> dict[str, int]:
+    """Tells the order's job that the warehouse has packed it.
+
+    A signal waits for jobs to come, so one for an order that nobody has placed must not be sent.
+    """
+    await find_order(connection, number)
     sent = await windlass.send(f"packed {number}", {"parcel": parcel.parcel})
     return {"signal": sent.id}
 
@@ -92,10 +98,16 @@ async def packed(number: int, parcel: Parcel, windlass: ClientDep) -> dict[str, 
 @app.get("/orders/{number}")
 async def show(number: int, connection: Transaction, windlass: ClientDep) -> Order:
     """Shows an order and what became of its job."""
+    state, job = await find_order(connection, number)
+    shown = await windlass.job(job).info()
+    return Order(id=number, state=state, job=job, result=shown.result)
+
+
+async def find_order(connection: Connection, number: int) -> tuple[str, int]:
+    """Returns the state and the job of an order, or answers that there is none."""
     cursor = await connection.execute("SELECT state, job FROM orders WHERE id = %s", [number])
     row = await cursor.fetchone()
     if row is None:
         raise HTTPException(404, "no such order")
     state, job = row
-    shown = await windlass.job(job).info()
-    return Order(id=number, state=state, job=job, result=shown.result)
+    return state, job

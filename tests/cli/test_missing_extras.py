@@ -91,13 +91,14 @@ def test_programs_get_an_error_of_windlass(bare: Path) -> None:
     assert "pip install 'windlass[postgres]'" in done.stdout
 
 
-@pytest.mark.parametrize("framework", ["fastapi", "flask", "starlette"])
+@pytest.mark.parametrize("framework", ["django.tasks", "fastapi", "flask", "starlette"])
 def test_a_framework_that_is_not_installed_is_named_with_the_command(
     bare: Path, framework: str
 ) -> None:
     done = run(bare, "-c", f"import windlass.contrib.{framework}")
     said = done.stderr.splitlines()[-1]
-    assert said.endswith(f"pip install 'windlass[{EXTRAS[framework]}]'"), done.stderr
+    extra = EXTRAS[framework.partition(".")[0]]
+    assert said.endswith(f"pip install 'windlass[{extra}]'"), done.stderr
     code = f"try: import windlass.contrib.{framework}\nexcept ImportError: print('none')"
     assert run(bare, "-c", code).stdout == "none\n"
 

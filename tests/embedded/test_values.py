@@ -159,5 +159,5 @@ def test_children_are_arguments_of_each_other(client: windlass.Client) -> None:
 
 def test_a_job_cannot_send_files_of_its_worker(client: windlass.Client, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
-    with pytest.raises(windlass.JobFailed, match="no local files inside a job"):
+    with pytest.raises(windlass.JobFailed, match="without local files inside a job"):
         client.submit(values.sends, str(tmp_path / "a")).result(timeout=60)

@@ -98,6 +98,8 @@ def test_the_django_project_submits_in_its_transactions(environment: dict[str, s
         assert said == f"{made['job']} completed 4\n"
 
         assert "--pass-env" in manage(environment, "windlass_worker", "--", "--help-all")
+        assert "--pass-env" in manage(environment, "windlass_worker", "-v", "1", "--help-all")
+        assert "not Django's" in " ".join(manage(environment, "windlass_worker", "--help").split())
 
         again = app.post("/notes", data={"text": "four"})
         assert again.status_code == 409

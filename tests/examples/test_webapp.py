@@ -50,6 +50,8 @@ def test_an_order_and_its_job_are_committed_together_or_not_at_all() -> None:
         assert "violates check constraint" in said
         assert ended(shop, 1)["result"] == "shipped as P-1"
 
+        assert shop.post("/orders/77/packed", json={"parcel": "P-9"}).status_code == 404
+
         # This one too fails after its job was submitted.
         assert shop.post("/orders", json={"reference": "A-1", "amount": 5}).status_code == 409
 

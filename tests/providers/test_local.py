@@ -93,6 +93,29 @@ def test_the_code_is_in_the_environment_and_the_servers_token_is_not(
     asyncio.run(play())
 
 
+def test_a_worker_imports_what_the_server_can_and_says_what_it_cannot(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "tasks_of_the_shop.py").write_text("import no_such_module_anywhere\n")
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("WINDLASS_IMPORT", "tasks_of_the_shop")
+
+    async def play() -> str | None:
+        made = provider(place / "pools")
+        assert made.last_words(OWNER, "build-1") is None
+        await made.launch(order())
+
+        async def ended() -> bool:
+            return not await made.find(OWNER)
+
+        await until("the worker ends", ended, LIMIT_S)
+        return made.last_words(OWNER, "build-1")
+
+    words = asyncio.run(play())
+    assert words is not None
+    assert words.endswith("got tasks_of_the_shop: No module named 'no_such_module_anywhere'")
+
+
 def test_one_that_does_not_end_is_killed(place: Path) -> None:
     async def play() -> None:
         made = provider(place)

@@ -2186,7 +2186,7 @@ export interface components {
             /** @description Let dependents and the workflow go on if it fails. */
             allow_failure?: boolean;
             /**
-             * @description manual: it waits until an operator accepts it.
+             * @description manual: it waits until an operator approves it.
              * @enum {unknown}
              */
             unblock?: "auto" | "manual";
@@ -2214,21 +2214,21 @@ export interface components {
             apart?: string | null;
             /** @description How many jobs with this key run at the same time; 1 unless given. */
             concurrency?: components["schemas"]["Concurrency"] | null;
-            /** @description How many jobs with this key start in any stretch of that time. */
+            /** @description The most jobs with this key that start within the given time. */
             rate?: components["schemas"]["RateLimit"] | null;
             /** @description Jobs in preempting queues may take its worker; it is queued again. */
             preemptible?: boolean;
             /** @description How many more tries it gets after any failure. Default: 3, after transient failures only. */
             retries?: number | null;
-            /** @description With `retries`, the only failures to retry it after; without, more of them: classes of failures and, for functions, exceptions. */
+            /** @description Which failures to retry it after: with `retries` only these, without it these and transient ones. Classes of failures and, for functions, exceptions. */
             retry_on?: string[];
-            /** @description The failures never to retry it after: classes of failures and, for functions, exceptions. */
+            /** @description Failures that it is never retried after: classes of failures and, for functions, exceptions. */
             no_retry_on?: string[];
-            /** @description How long it waits before a retry: initial, then factor times longer each time, up to max, less up to the fraction jitter of it. */
+            /** @description How long it waits before a retry: initial, then factor times longer each time, up to max; each wait is shortened at random, by up to the fraction jitter. */
             backoff?: components["schemas"]["Backoff"] | null;
             /** @description A key that one job has at a time: submitting it again returns the job that has it, until that has ended. */
             key?: string | null;
-            /** @description How long it has its key, from when it was submitted, even if it ends before. */
+            /** @description How long it keeps its key, counted from its submission, even if it ends earlier. */
             key_for?: number | string | null;
             /** @description The kind of work it is: run times of a kind predict those of its next jobs. Default: its function, or its program and first argument. */
             kind?: string | null;

@@ -58,14 +58,25 @@ COMMANDS: Final[dict[str, Command]] = {
     "jobs": Command(f"{_HERE}.jobs.jobs:jobs", JOBS),
     "show": Command(f"{_HERE}.jobs.jobs:show", JOBS),
     "logs": Command(f"{_HERE}.jobs.logs:logs", JOBS),
-    "artifacts": Command(f"{_HERE}.jobs.jobs:artifacts", JOBS),
-    "cancel": Command(f"{_HERE}.jobs.change:cancel", JOBS),
-    "retry": Command(f"{_HERE}.jobs.change:retry", JOBS),
+    "artifacts": Command(
+        f"{_HERE}.jobs.jobs:artifacts", JOBS, usage="Usage: windlass artifacts [OPTIONS] JOB [NAME]"
+    ),
+    "cancel": Command(
+        f"{_HERE}.jobs.change:cancel", JOBS, usage="Usage: windlass cancel [OPTIONS] [JOBS...]"
+    ),
+    "retry": Command(
+        f"{_HERE}.jobs.change:retry", JOBS, usage="Usage: windlass retry [OPTIONS] [JOB]"
+    ),
     "unblock": Command(f"{_HERE}.jobs.change:unblock", JOBS),
-    "send": Command(f"{_HERE}.jobs.signals:send", JOBS),
+    "send": Command(
+        f"{_HERE}.jobs.signals:send", JOBS, usage="Usage: windlass send [OPTIONS] SIGNAL [PAYLOAD]"
+    ),
     "questions": Command(f"{_HERE}.jobs.signals:questions", JOBS),
     "answer": Command(f"{_HERE}.jobs.signals:answer", JOBS),
-    "prioritize": Command(f"{_HERE}.jobs.change:prioritize", JOBS),
+    "prioritize": Command(
+        f"{_HERE}.jobs.change:prioritize", JOBS,
+        usage="Usage: windlass prioritize --adjustment INT [OPTIONS] [JOB]",
+    ),
     "explain": Command(f"{_HERE}.jobs.explain:explain", JOBS),
     "time": Command(f"{_HERE}.jobs.explain:time_spent", JOBS),
     "stack": Command(f"{_HERE}.jobs.stack:stack", JOBS),

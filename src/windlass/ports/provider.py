@@ -7,7 +7,7 @@ machine.
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from windlass.domain.pools.pools import Pool
 from windlass.domain.values.errors import WindlassError
@@ -88,6 +88,15 @@ class Provider(Protocol):
 
     async def terminate(self, machines: Sequence[Machine]) -> None:
         """Stops these machines; ignores those that have ended. Raises `ProviderFault`."""
+        ...
+
+
+@runtime_checkable
+class KnowsLastWords(Protocol):
+    """A provider that can tell what a worker said before it ended."""
+
+    def last_words(self, owner: Owner, token: str) -> str | None:
+        """Returns the last line that the worker wrote, or None."""
         ...
 
 

@@ -24,12 +24,18 @@ PROC = Path("/proc")
 # The worker must not inherit the server's rights.
 WITHHELD = ("WINDLASS_TOKEN", "WINDLASS_CONFIG")
 STATE = "state"
+LOG = "worker.log"
+LONGEST_WORDS = 500  # bytes of the log that a reason may repeat
 LOOK_MS = 100
 PATIENCE = 15  # asked so many times to end, a worker is killed
 
 
 class LocalProvider:
-    """Starts `windlass worker` with the server's environment plus the order's variables."""
+    """Starts `windlass worker` with the server's environment plus the order's variables.
+
+    It runs in the server's directory, as the workers of `windlass up` do: modules there can be
+    imported.
+    """
 
     settle_ms = 0
 
@@ -51,11 +57,11 @@ class LocalProvider:
         folder = self._folder(order.owner) / order.token
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with (folder / "worker.log").open("ab") as log:
+            with (folder / LOG).open("ab") as log:
                 process = await asyncio.create_subprocess_exec(
                     sys.executable, "-m", *order.command(), "--state", str(folder / STATE),
                     *self._words, env=self._environment(order), stdin=asyncio.subprocess.DEVNULL,
-                    stdout=log, stderr=log, start_new_session=True, cwd=folder,
+                    stdout=log, stderr=log, start_new_session=True,
                 )  # fmt: skip
         except OSError as error:
             raise ProviderFault(f"cannot start a worker in {folder}: {error.strerror}") from None
@@ -74,6 +80,16 @@ class LocalProvider:
                 found.setdefault(token, self._machine(token, pid))
         self._tidy(owner, found)
         return list(found.values())
+
+    def last_words(self, owner: Owner, token: str) -> str | None:
+        """Returns the end of the worker's log."""
+        try:
+            with (self._folder(owner) / token / LOG).open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - LONGEST_WORDS))
+                lines = log.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            return None
+        return lines[-1].removeprefix("windlass: ") if lines else None
 
     async def terminate(self, machines: Sequence[Machine]) -> None:
         """Asks the workers to stop, so that they hand back their jobs; kills those that do not."""

@@ -52,13 +52,13 @@ def with_files(job: JobSpec) -> FilesJob:
     return FilesJob(**msgspec.structs.asdict(job))
 
 
-INSIDE_A_JOB: Final = "no local files inside a job; return them, and pass the job that did"
+INSIDE_A_JOB: Final = "without local files inside a job; return them, and pass the job that did"
 
 
 def refuse_files(jobs: Iterable[JobSpec], expected: str = INSIDE_A_JOB) -> None:
     """Raises `InvalidInput` for local files where no client can upload them, as inside jobs."""
     if any(isinstance(job, FilesJob) for job in jobs):
-        raise InvalidInput("args", expected, "some")
+        raise InvalidInput("args", expected, "a Path")
 
 
 def placed(value: Any, replace: Callable[[LocalFile], Any]) -> Any:

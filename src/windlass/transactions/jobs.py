@@ -5,7 +5,7 @@ class TransactionJob:
     """A job of a transaction that has not committed yet, as far as we know.
 
     Its `id` is final: after the commit, `client.job(job.id)` is a handle on it. If the
-    transaction is rolled back, no job ever has this id.
+    transaction is rolled back, no job has this id on PostgreSQL; on SQLite, a later one may get it.
     """
 
     __slots__ = ("_number",)

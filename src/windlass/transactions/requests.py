@@ -23,7 +23,7 @@ from windlass.wire.reactions import parse_reactions
 
 ANY_NAMESPACE = "*"
 NO_FILES = (
-    "no local files in a transaction, which sends none; upload them first: "
+    "without local files, which a transaction cannot send; upload them first, "
     "`file = client.upload(path)`, and pass `file`"
 )
 SUBMITTER = Identity(0, "", Role.SUBMITTER)

@@ -45,7 +45,8 @@ LEAST = {"name": "p"}
         ({**LEAST, "spot": True}, "spot", "local has no spot machines"),
         ({**LEAST, "server": "host:1"}, "server", "an address"),
         ({**LEAST, "provider": 3}, "provider", "text"),
-        ({**LEAST, "wrokers": 3}, "wrokers", "one of name, provider"),
+        ({**LEAST, "wrokers": 3}, "wrokers", "a field of pools, one of name, provider"),
+        ({**LEAST, "max_worker": 3}, "max_worker", "; did you mean max_workers?"),
         ({**LEAST, "metadata": {"x": "y" * 300_000}}, "options", "at most"),
     ],
 )

@@ -1,10 +1,11 @@
 """What is expected of jobs, from what is ahead of them and what such jobs took."""
 
-from tests.engine.support.rig import MINUTE, Rig
+from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.explain.forecast import Forecast, Span
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter
 from windlass.engine.explain.forecast import Outlook
+from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.history.statistics import SETTLED_MS
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.ports.gateway import Holder
@@ -73,6 +74,16 @@ async def test_a_planned_job_starts_when_it_may(rig: Rig) -> None:
     job = await rig.submit(not_before=rig.now + MINUTE)
     told = (await outlook(rig, job)).forecast
     assert told.start == Span(MINUTE, MINUTE, MINUTE)
+
+
+async def test_no_job_is_expected_to_start_in_the_grace_period_after_a_restore(rig: Rig) -> None:
+    await rig.agent(slots=1)
+    job = await rig.submit()
+    hold_until = (await rig.engine.run(lambda work: begin_epoch(work, "me"))).hold_until
+    await rig.advance(SECOND)
+    left = hold_until - rig.now
+    assert left > 0
+    assert (await outlook(rig, job)).forecast.start == Span(left, left, left)
 
 
 async def test_a_running_job_has_an_end(rig: Rig) -> None:

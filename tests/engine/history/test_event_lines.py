@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.engine.support.cloud import Sky
 from tests.engine.support.rig import SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.event_levels import Level
@@ -76,6 +77,21 @@ async def test_a_removed_worker_keeps_its_name_in_lines_to_come(rig: Rig) -> Non
     await rig.engine.workers.remove(agent.id, force=True)
     await feed.run_once(rig.now)
     assert said[-1].text.startswith("[Health] Worker gone removed")
+
+
+async def test_a_worker_that_a_pool_requests_is_named_once_and_is_no_warning(rig: Rig) -> None:
+    said: list[Line] = []
+    feed = await log_of(rig, said)
+    sky = Sky(rig)
+    await sky.apply()
+    await rig.submit()
+    await sky.round()
+    await feed.run_once(rig.now)
+    (requested,) = (line for line in said if "requested" in line.text)
+    (row,) = await sky.rows()
+    name = f"{row.token} ({row.token})"
+    assert requested.text == f"[Health] Worker {name} was requested by pool p (by pools)"
+    assert requested.level == Level.INFO
 
 
 async def test_an_event_that_becomes_visible_late_is_not_passed_by(rig: Rig) -> None:

@@ -42,7 +42,7 @@ async def test_a_dead_worker_with_its_node_and_the_silence(rig: Rig) -> None:
     agent = await rig.agent("worker-1", metadata={"system:hostname": "node-name"})
     await agent.take_one()
     await rig.pass_time(90 * SECOND)
-    await rig.advance(10 * SECOND)
+    await rig.advance(10 * SECOND + 417)
     await rig.health()
     assert [line for line in await lines_with(rig, "Health") if "dead" in line] == [
         "[Health] Worker worker-1 (node-name) dead - no heartbeat for 1m40s (threshold: 1m30s)"

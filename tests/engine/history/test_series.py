@@ -25,7 +25,7 @@ from windlass.domain.rows.series import (
     slot_of,
 )
 from windlass.domain.rows.views import JobFilter
-from windlass.engine.history.statistics import SETTLED_MS
+from windlass.engine.history.series import SETTLED_MS
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.series import SeriesLoop
 from windlass.ports.store import ReadTx

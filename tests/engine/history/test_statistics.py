@@ -50,6 +50,15 @@ async def test_run_times_are_gathered_per_kind_and_queue(rig: Rig) -> None:
     assert 3_650 <= usual.p90_ms <= 4_000
 
 
+async def test_run_times_of_new_work_are_known_a_few_seconds_after_the_first_end(rig: Rig) -> None:
+    job = await run_one(rig, 2 * SECOND)
+    await rig.advance(5 * SECOND)
+    await StatisticsLoop(rig.engine).run_once(rig.now)
+    found = await known(rig, job)
+    assert found is not None
+    assert found.mean_ms == 2 * SECOND
+
+
 async def test_programs_and_their_first_arguments_are_kinds_of_their_own(rig: Rig) -> None:
     for ms, argv in ((10, ["echo", "x"]), (2_000, ["sleep", "2"]), (9_000, ["sleep", "9"])):
         await run_one(rig, ms, task="shell", args={"argv": argv})

@@ -1,8 +1,8 @@
 """Committed submissions become jobs, each once, whichever server moves them."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 import pytest
@@ -18,8 +18,10 @@ from windlass.engine.engine import Engine
 from windlass.engine.history.retention import trim_aliases
 from windlass.engine.inbox.inbox import Inbox
 from windlass.engine.loops.inbox import InboxLoop
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import WriteTx
 
+T = TypeVar("T")
 ADMIN = Identity(1, "root", Role.ADMIN)
 JOB = {"task": "t", "args": {"n": 1}}
 
@@ -109,6 +111,39 @@ async def test_an_id_whose_key_was_taken_leads_to_the_job_that_has_it(rig: Rig) 
     assert (await queries.job(waits, ADMIN)).after == [first]
     await rig.advance(960 * HOUR)
     assert await rig.engine.run(trim_aliases) == 1
+
+
+class WithFastWorker:
+    """The engine beside a worker that has ended a job before the next command begins."""
+
+    def __init__(self, engine: Engine, job: int) -> None:
+        self._engine = engine
+        self._job = job
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    async def run(self, work: Callable[[Work], Awaitable[T]]) -> T:
+        answer = await self._engine.run(work)
+        await self._engine.jobs.cancel([self._job])
+        return answer
+
+
+async def test_a_key_of_one_transaction_is_one_job_even_if_that_ends_at_once(rig: Rig) -> None:
+    (first,) = await put(rig, {**JOB, "key": "k"})
+    (second,) = await put(rig, {**JOB, "key": "k"})
+    (other,) = await put(rig, {**JOB, "key": "k", "args": {"n": 2}})
+    engine = cast("Engine", WithFastWorker(rig.engine, first))
+    inbox = inbox_of(engine)
+    await inbox.move()
+    queries = Queries(engine, inbox)
+    assert (await queries.job(second, ADMIN)).id == first
+    assert (await queries.job(first, ADMIN)).state == "canceled"
+    refused = await queries.job(other, ADMIN)
+    assert (refused.state, "other arguments" in str(refused.reason)) == ("rejected", True)
+    (later,) = await put(rig, {**JOB, "key": "k", "args": {"n": 2}})
+    await inbox.move()
+    assert (await queries.job(later, ADMIN)).state == "queued"
 
 
 async def test_a_workflow_with_a_key_that_is_open_is_not_made_twice(rig: Rig) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from tests.engine.support.cloud import Cloud, ServerKilledError, Sky
 from tests.engine.support.rig import MINUTE, SECOND, Rig
+from windlass.ports.provider import Owner
 
 
 async def test_a_server_killed_after_the_call_finds_the_machine_by_its_tag(rig: Rig) -> None:
@@ -80,6 +81,22 @@ async def test_a_machine_that_never_comes_online_is_replaced(rig: Rig) -> None:
     await sky.boot()
     await sky.round()
     assert await sky.states() == ["online"]
+
+
+async def test_a_worker_that_ended_at_its_start_says_why(rig: Rig) -> None:
+    class Talking(Cloud):
+        def last_words(self, owner: Owner, token: str) -> str | None:
+            return f"no module for {owner.pool}" if token in self.orders else None
+
+    sky = Sky(rig, Talking())
+    await sky.apply()
+    await rig.submit()
+    await sky.round()
+    sky.cloud.machines.clear()
+    await rig.advance(SECOND)
+    await sky.round()
+    (shown,) = await sky.pools.all()
+    assert shown.row.message == "the machine went away before it came online: no module for p"
 
 
 async def test_a_machine_that_was_taken_away_loses_its_jobs_to_another(rig: Rig) -> None:

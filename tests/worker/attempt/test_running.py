@@ -123,6 +123,20 @@ def test_artifacts_are_kept_and_given_to_other_jobs(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_an_artifact_that_does_not_exist_is_no_fault_of_the_worker(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            first = await rig.submit("true")
+            await rig.ended(first)
+            job = await rig.submit("cat", "x", inputs=[{"job": first, "artifact": "x"}])
+            record = await rig.ended(job)
+            assert (state_of(record), record.facts.attempt) == ("failed", 1)
+            assert FAILURE_BY_CODE[record.failure] == "configuration"
+            assert f"artifact x of job {first} does not exist" in str(record.message)
+
+    play(tmp_path, scene)
+
+
 def test_many_jobs_share_the_slots(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         jobs = [await rig.submit("true") for _ in range(200)]

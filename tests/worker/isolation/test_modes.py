@@ -75,6 +75,18 @@ def test_codes_signals_output_and_files_are_as_in_any_mode(tmp_path: Path, mode:
     play(tmp_path, scene)
 
 
+def test_a_job_chooses_its_own_home_user_and_folder_of_temporary_files(
+    tmp_path: Path, mode: str
+) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(isolation=mode):
+            own = {"HOME": "/cache", "USER": "ann", "TMPDIR": "/var/tmp"}
+            job = await rig.submit("sh", "-c", "echo $HOME $USER $TMPDIR", env=own)
+            assert await rig.files.log_end(job) == b"/cache ann /var/tmp\n"
+
+    play(tmp_path, scene)
+
+
 def test_a_stop_reaches_the_program_and_nothing_outlives_the_job(tmp_path: Path, mode: str) -> None:
     async def scene(rig: Rig) -> None:
         async with rig.agent(isolation=mode, slots=2):

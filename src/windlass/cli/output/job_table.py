@@ -65,11 +65,15 @@ def _duration(job: Job, now: int) -> str | None:
 
 
 def rough_age(ms: int) -> str:
-    """Formats how long ago something was, in one part: 4 s, 12 min, 5 h, 3 d."""
+    """Formats how long ago something was, in one part: 4 s, 12 min, 5 h, 3 d.
+
+    Seconds are rounded as those of durations are: no job has run for longer than it exists.
+    """
+    whole = (max(ms, 0) + 500) // 1_000 * 1_000
     for name, unit in (("d", DAY_MS), ("h", 3_600_000), ("min", 60_000)):
-        if ms >= (2 * DAY_MS if name == "d" else unit):
-            return f"{ms // unit} {name}"
-    return f"{max(ms, 0) // 1_000} s"
+        if whole >= (2 * DAY_MS if name == "d" else unit):
+            return f"{whole // unit} {name}"
+    return f"{whole // 1_000} s"
 
 
 def _progress(job: Job) -> str | None:

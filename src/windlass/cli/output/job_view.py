@@ -11,6 +11,7 @@ from windlass.clock import RealClock
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.job.forms import milliseconds
 from windlass.domain.job.retry_forms import Backoff
+from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import (
     counted,
@@ -30,11 +31,14 @@ def print_job(job: Job, isolation: str | None = None) -> None:
         ("args", msgspec.json.encode(job.args).decode()),
         ("queue", job.queue),
         ("priority", _priority(job.priority)),
+        *_origin(job),
+        *_demands(job),
         ("worker", job.worker),
         ("isolation", isolation),
         ("holds", show_indices(job.indices) or None),
         ("starts", _estimate(job.estimated_start)),
         ("ends", _estimate(job.estimated_end) or _overdue(job)),
+        ("not before", job.not_before if job.finished_at is None else None),
         ("start before", job.start_before),
         ("finish before", job.finish_before),
         ("reason", job.reason),
@@ -77,6 +81,36 @@ def print_job(job: Job, isolation: str | None = None) -> None:
     say("")
     rows = [(t.at, t.frm or "(new)", t.to, t.reason, t.actor) for t in job.transitions]
     print_table(("at", "from", "to", "reason", "by"), rows, "", WHOLE)
+
+
+def _origin(job: Job) -> list[tuple[str, Any]]:
+    """Returns where a job belongs, and what it is found by."""
+    window = job.key_for
+    if isinstance(window, int | float):
+        window = f"for {readable_duration(round(window * 1000))}"
+    kept = "" if window is None else f" (kept {window})"
+    return [
+        ("namespace", job.namespace),
+        ("workflow", job.workflow),
+        ("labels", ", ".join(f"{name}={value}" for name, value in job.labels.items()) or None),
+        ("key", None if job.key is None else f"{job.key}{kept}"),
+        ("submitted by", job.submitted_by),
+    ]
+
+
+def _demands(job: Job) -> list[tuple[str, Any]]:
+    """Returns what a job needs of its worker, and how long it may run."""
+    own = [clause for clause in job.requires if not clause.startswith(MISSING)]
+    amounts = ", ".join(f"{name}={amount}" for name, amount in job.resources.items())
+    limits = {"timeout": job.timeout, "idle timeout": job.idle_timeout}
+    return [
+        ("requires", ", ".join(own) or None),
+        ("resources", amounts or None),
+        *(
+            (name, None if limit is None else readable_duration(round(limit * 1000)))
+            for name, limit in limits.items()
+        ),
+    ]
 
 
 def print_reproduction(found: Reproduction) -> None:

@@ -15,14 +15,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from django.conf import ENVIRONMENT_VARIABLE
-from django.utils.module_loading import import_string
 
 from windlass.contrib.django.submitting import get_client, submit_in
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import NotFound
+from windlass.domain.values.extras import needs
 from windlass.tasks.task import task
 from windlass.wire.jobs import Job
+
+with needs("django"):
+    from django.conf import ENVIRONMENT_VARIABLE
+    from django.utils.module_loading import import_string
 
 if TYPE_CHECKING:
     from django_tasks import TaskResult, TaskResultStatus
@@ -37,7 +40,11 @@ else:
         from django.tasks.exceptions import InvalidTask as InvalidTaskError
         from django.tasks.exceptions import TaskResultDoesNotExist
     except ImportError:
-        from django_tasks import TaskResult, TaskResultStatus
+        try:
+            from django_tasks import TaskResult, TaskResultStatus
+        except ModuleNotFoundError as missing:
+            message = "Django before 6 has no tasks of its own: run pip install django-tasks"
+            raise ImportError(message) from missing
         from django_tasks.backends.base import BaseTaskBackend
         from django_tasks.base import TaskError
         from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist

@@ -321,11 +321,11 @@ LABELS: Final = Form(
 )  # fmt: skip
 DURATION: Final = Form(
     name="duration", canonical=_duration, read=lambda texts, f, _n: _duration(texts[0], f),
-    varies=True, note="90, 90s, 15m, 6h.",
+    varies=True, note="Such as 90 (seconds), 90s, 15m or 6h.",
 )  # fmt: skip
 DELAY: Final = Form(
     name="duration", canonical=_delay, read=lambda texts, f, _n: _delay(texts[0], f),
-    varies=True, note="90, 90s, 15m, 6h.",
+    varies=True, note="Such as 90 (seconds), 90s, 15m or 6h.",
 )  # fmt: skip
 GRACE: Final = Form(
     name="duration or never", canonical=_grace, read=lambda texts, f, _n: _grace(texts[0], f),
@@ -351,5 +351,5 @@ LIMITS: Final = Form(
 KEY_WINDOW: Final = Form(
     name="duration or forever", canonical=window, varies=True,
     read=lambda texts, f, _n: window(texts[0], f),
-    note="90, 90s, 15m, 6h, or forever.",
+    note="Such as 90 (seconds), 15m or 6h; or forever.",
 )  # fmt: skip

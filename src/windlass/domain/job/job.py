@@ -191,7 +191,7 @@ class JobSpec(
     ] = False
     unblock: Annotated[
         Literal["auto", "manual"],
-        _option("manual: it waits until an operator accepts it.", TEXT, "--unblock"),
+        _option("manual: it waits until an operator approves it.", TEXT, "--unblock"),
     ] = "auto"
     workflow: Annotated[
         int | None,
@@ -250,7 +250,7 @@ class JobSpec(
     ] = None  # fmt: skip
     rate: Annotated[
         RateLimit | None,
-        _option("How many jobs with this key start in any stretch of that time.",
+        _option("The most jobs with this key that start within the given time.",
                 RATE, "--rate"),
     ] = None  # fmt: skip
     preemptible: Annotated[
@@ -265,18 +265,20 @@ class JobSpec(
     ] = None  # fmt: skip
     retry_on: Annotated[
         tuple[str, ...],
-        _option("With `retries`, the only failures to retry it after; without, more of them: "
-                "classes of failures and, for functions, exceptions.", FAILURES, "--retry-on"),
+        _option("Which failures to retry it after: with `retries` only these, without it these "
+                "and transient ones. Classes of failures and, for functions, exceptions.",
+                FAILURES, "--retry-on"),
     ] = ()  # fmt: skip
     no_retry_on: Annotated[
         tuple[str, ...],
-        _option("The failures never to retry it after: classes of failures and, for functions, "
+        _option("Failures that it is never retried after: classes of failures and, for functions, "
                 "exceptions.", FAILURES, "--no-retry-on"),
     ] = ()  # fmt: skip
     backoff: Annotated[
         Backoff | None,
         _option("How long it waits before a retry: initial, then factor times longer each time, "
-                "up to max, less up to the fraction jitter of it.", BACKOFF, "--backoff"),
+                "up to max; each wait is shortened at random, by up to the fraction jitter.",
+                BACKOFF, "--backoff"),
     ] = None  # fmt: skip
     key: Annotated[
         str | None,
@@ -285,7 +287,7 @@ class JobSpec(
     ] = None  # fmt: skip
     key_for: Annotated[
         Duration | None,
-        _option("How long it has its key, from when it was submitted, even if it ends before.",
+        _option("How long it keeps its key, counted from its submission, even if it ends earlier.",
                 KEY_WINDOW, "--key-for", file=False),
     ] = None  # fmt: skip
     kind: Annotated[

@@ -13,8 +13,11 @@ from windlass.domain.job.forms import DELAY, DURATION, FOREVER, GRACE, KEY_WINDO
 from windlass.domain.job.job import KEYWORDS, OPTIONS, JobOption
 from windlass.domain.lifecycle.rank import LEVEL_LIMIT, PRIORITY_NAMES, parse_priority
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.names import NAME_LIMIT, check_name
 
 Rule = dict[str, Any]
+
+NAMES: Final = frozenset({"apart", "key", "kind", "name", "namespace", "queue", "target"})
 
 _NUMBER: Final = r"[0-9]+(\.[0-9]+)?"
 _LENGTH: Final = _NUMBER + "|" + "".join(
@@ -90,6 +93,9 @@ def _of_form(option: JobOption) -> Rule:
             "pattern": _whole(pattern), "expected": expected, "least": -LEVEL_LIMIT,
             "most": LEVEL_LIMIT,
         }  # fmt: skip
+    if option.name in NAMES:
+        expected = _refusal(lambda _, name: check_name(name, ""), option.name)
+        return {"pattern": f"^[^\x01-\x1f\x7f]{{1,{NAME_LIMIT}}}$", "expected": expected}
     more = {GRACE.name: f"|{NEVER}", KEY_WINDOW.name: f"|{FOREVER}", MOMENT.name: f"|{_TIME}"}
     if option.form not in (DELAY, DURATION, GRACE, KEY_WINDOW, MOMENT):
         return {}

@@ -20,6 +20,7 @@ from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.matching.room import CPUS, SHARES
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.suggest import did_you_mean
 
 PROVIDERS: Final = ("local", "command", "ec2", "kubernetes", "slurm")
 _ELSEWHERE: Final = ("ec2", "kubernetes")  # providers whose machines are never the server's own
@@ -194,7 +195,8 @@ def parse_pool(given: Mapping[str, object]) -> Pool:
     """Parses a pool from a file or a request; raises `InvalidInput` with the field's name."""
     for field in given:
         if field not in FIELDS:
-            raise InvalidInput(field, f"one of {', '.join(FIELDS)}", field)
+            known = f"a field of pools, one of {', '.join(FIELDS)}"
+            raise InvalidInput(field, known, field, did_you_mean(field, FIELDS))
     values: dict[str, Any] = {"name": _name(given.get("name"))}
     for field, value in given.items():
         if value is not None and field != "name":

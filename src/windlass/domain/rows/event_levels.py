@@ -54,5 +54,5 @@ def _of_worker(event: Event) -> Level:
     data = event.data or ""
     if '"metadata":' in data and '"status":' not in data:
         return Level.DEBUG
-    left = event.reason == "has stopped"
-    return Level.WARNING if not left and any(s in data for s in _BAD_STATUS) else Level.INFO
+    expected = event.reason == "has stopped" or '"static":' in data  # one that a pool requests
+    return Level.WARNING if not expected and any(s in data for s in _BAD_STATUS) else Level.INFO

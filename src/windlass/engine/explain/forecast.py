@@ -10,6 +10,7 @@ from windlass.domain.rows.records import JobFacts, JobRecord
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import FOREVER
 from windlass.engine.explain.lines import lines_before
+from windlass.engine.fleet.epochs import HOLD
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.catalog import Catalog, Profile
@@ -78,6 +79,7 @@ class Forecaster:
         self._kinds = kinds or Kinds(tx, catalog)
         self._mixes: dict[int, Summary | None] = {}
         self._lines: dict[tuple[int, int], Line] = {}
+        self._held_until = 0  # no job is assigned before, after a restore
 
     async def forecasts(self, views: Sequence[JobRecord]) -> dict[int, Forecast]:
         """Forecasts the jobs that run or wait for a worker; of many, only the first few."""
@@ -94,6 +96,7 @@ class Forecaster:
         """Returns False also for jobs that wait for an operator or for somebody's answer."""
         return not (
             view.lease is not None
+            or self._catalog.behind
             or self._catalog.paused(view.facts.shape)
             or (view.not_before is not None and view.not_before >= FOREVER)
         )
@@ -101,6 +104,7 @@ class Forecaster:
     async def _stand_in_line(self, views: Sequence[JobRecord]) -> None:
         """Finds the lines before these jobs; jobs of about the same rank share one."""
         tx, catalog = self._tx, self._catalog
+        self._held_until = (await tx.catalog.meta()).get(HOLD, 0)
         workers = await self._active.workers(tx, catalog)
         heads = await tx.places.heads()
         await catalog.know(tx, (head.shape for head in heads))
@@ -134,7 +138,7 @@ class Forecaster:
         line = self._lines.get(_alike(facts)) if self._is_in_line(view) else None
         if line is None:
             return Forecast()
-        return forecast(line, own, max(0, (view.not_before or now) - now))
+        return forecast(line, own, max(0, max(view.not_before or 0, self._held_until) - now))
 
 
 def _alike(facts: JobFacts) -> tuple[int, int]:

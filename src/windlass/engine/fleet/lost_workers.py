@@ -103,7 +103,7 @@ async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
     lost = [worker for worker in silent if worker.status in LEASED]
     threshold = format_duration(work.config.heartbeat_timeout_ms)
     for worker in lost:
-        silence = format_duration(work.now - worker.last_seen)
+        silence = format_duration((work.now - worker.last_seen) // 1000 * 1000)
         work.say(
             EventKind.WORKER,
             f"dead - no heartbeat for {silence} (threshold: {threshold})",

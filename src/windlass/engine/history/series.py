@@ -27,10 +27,10 @@ from windlass.domain.rows.series import (
     shift,
     slot_of,
 )
-from windlass.engine.history.statistics import SETTLED_MS
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 
+SETTLED_MS: Final = 30_000  # by then all events are visible: figures count each of them
 MOST_MINUTES: Final = 240  # that one step writes; the first of a longer gap stay empty
 CURRENT: Final = SeriesKey(SeriesKind.MARK, 0, 0, "", "")  # how far minutes are written
 

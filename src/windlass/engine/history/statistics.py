@@ -25,8 +25,9 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 from windlass.ports.store.records.statistics import Taken
 
-# By then the event is visible, and the log that says what was used has ended.
-SETTLED_MS: Final = 30_000
+# By then nearly all events are visible, and the logs that say what was used have ended. What comes
+# later is not counted: pools and forecasts need the first run times of new work soon.
+SETTLED_MS: Final = 5_000
 AT_ONCE: Final = 1_000  # kinds read at once
 FORGOTTEN_MS: Final = 60 * 86_400_000  # not seen for so long
 MOST_ROWS: Final = 20_000  # of all kinds; those seen longest ago go first

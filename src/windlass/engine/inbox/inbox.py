@@ -113,7 +113,11 @@ class Inbox:
         moved = after = 0
         while rows := await self._engine.store.read(partial(_waiting, after=after)):
             after = rows[-1].id
-            checked = [one for row in rows if (one := await self._check(row)) is not None]
+            # All were committed before any of them is a job, so a key that two of them have is
+            # taken when the second is moved, even if the first has run by then.
+            together = frozenset(job for row in rows for job in row.jobs)
+            found = [await self._check(row, together) for row in rows]
+            checked = [one for one in found if one is not None]
             plain = [one for one in checked if is_plain(one.submission)]
             if plain:
                 await self._engine.run(partial(_enter, rows=plain))
@@ -124,7 +128,7 @@ class Inbox:
             moved += len(rows)
         return moved
 
-    async def _check(self, row: InboxRow) -> _Checked | None:
+    async def _check(self, row: InboxRow, together: frozenset[int]) -> _Checked | None:
         """Returns what the row submits; refuses it and returns None if that is invalid."""
         try:
             request = await self._read(row)
@@ -138,7 +142,7 @@ class Inbox:
             return None
         new = request.workflow
         workflow = None if new is None else with_digest(new, request.jobs)
-        return _Checked(row, Submission(jobs, workflow, ids=row.jobs))
+        return _Checked(row, Submission(jobs, workflow, ids=row.jobs, beside=together))
 
     async def _enter_tied(self, one: _Checked) -> None:
         """Writes one row; others share no transaction with it, which would lock in any order."""

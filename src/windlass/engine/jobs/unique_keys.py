@@ -32,20 +32,29 @@ class Duplicate(WindlassError):
         self.workflow = workflow
 
 
-async def take_keys(work: Work, rows: Mapping[Name, KeyRow]) -> dict[Name, KeyRow]:
-    """Gives these keys to their jobs unless others have them; returns who has them now."""
+async def take_keys(
+    work: Work, rows: Mapping[Name, KeyRow], beside: frozenset[int] = frozenset()
+) -> dict[Name, KeyRow]:
+    """Gives these keys to their jobs unless others have them; returns who has them now.
+
+    Jobs that were submitted `beside` these keep their keys even if they have ended meanwhile.
+    """
     standing = await work.tx.jobs.claim_keys([rows[name] for name in sorted(rows)])
-    while free := await _free(work, rows, standing):
+    while free := await _free(work, rows, standing, beside):
         wanted = [rows[name] for name in free]
         standing |= await work.tx.jobs.retake_keys(wanted, [standing[name].job for name in free])
     return standing
 
 
 async def _free(
-    work: Work, rows: Mapping[Name, KeyRow], standing: Mapping[Name, KeyRow]
+    work: Work,
+    rows: Mapping[Name, KeyRow],
+    standing: Mapping[Name, KeyRow],
+    beside: frozenset[int] = frozenset(),
 ) -> list[Name]:
     """Returns the keys whose jobs do not need them any more, in order."""
-    others = {name: row.job for name, row in standing.items() if row.job != rows[name].job}
+    kept = {name: row.job for name, row in standing.items() if row.job not in beside}
+    others = {name: job for name, job in kept.items() if job != rows[name].job}
     if not others:
         return []
     facts = await work.tx.jobs.read(sorted(set(others.values())))

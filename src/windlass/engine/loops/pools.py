@@ -28,7 +28,14 @@ from windlass.engine.pools.steps import (
     note_refusal,
 )
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.provider import Machine, Order, Owner, Provider, ProviderFault
+from windlass.ports.provider import (
+    KnowsLastWords,
+    Machine,
+    Order,
+    Owner,
+    Provider,
+    ProviderFault,
+)
 
 TURN_UNTIL: Final = "pools_turn_until"
 TURN_OWNER: Final = "pools_turn_owner"
@@ -134,6 +141,8 @@ class PoolsLoop:
         retry = 0 if self._engine.store.inline else CALL_MS
         listed = None if machines is None else {m.token: m for m in machines}
         found = ProviderListing(listed, provider.settle_ms, retry, provider.host, turn)
+        if isinstance(provider, KnowsLastWords):
+            found = found._replace(last_words=partial(provider.last_words, owner))
         requests: ProviderRequests = await self._engine.run(
             partial(reconcile, pool_id=row.id, found=found)
         )

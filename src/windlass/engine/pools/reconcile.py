@@ -3,7 +3,7 @@
 We trust only machines that a list has shown, and conclude nothing if there is no list.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from windlass.domain.matching.workers import WorkerStatus
@@ -38,6 +38,7 @@ class ProviderListing(NamedTuple):
     retry_ms: int  # an unanswered launch is repeated after this long
     host: str = ""
     turn: bool = True
+    last_words: Callable[[str], str | None] = lambda _token: None  # of a worker that has ended
 
     def is_elsewhere(self, member: PoolWorkerRow) -> bool:
         """Returns True if its machine is on a host that this list does not cover."""
@@ -152,7 +153,9 @@ class _Reconciling:
             return self._to(member, Lifecycle.TERMINATING, "its worker was removed")
         waited = self._work.now - member.requested_at
         if machine is None and self._work.now - member.changed_at > self._found.settle_ms:
-            return self._fail(member, "the machine went away before it came online")
+            words = self._found.last_words(member.token)
+            why = "the machine went away before it came online"
+            return self._fail(member, why if words is None else f"{why}: {words}")
         if waited > self.pool.start_timeout_ms:
             return self._fail(member, f"not online after {waited // 1000} s")
         return member

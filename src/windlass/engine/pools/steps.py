@@ -68,7 +68,7 @@ async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[
         )  # fmt: skip
         number = await work.tx.workers.insert(worker)
         work.say(
-            EventKind.WORKER, f"Worker {token} was requested by pool {pool.name}", worker=number,
+            EventKind.WORKER, f"was requested by pool {pool.name}", worker=number,
             actor=ACTOR, data={"name": token, "status": "offline", "static": pool.template()},
         )  # fmt: skip
         row_of = PoolWorkerRow(

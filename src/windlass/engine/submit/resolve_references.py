@@ -39,7 +39,7 @@ def _more_than_named(drafts: Sequence[GraphJob]) -> list[GraphJob]:
     return [draft for draft in drafts if not draft.job.template.only_named]
 
 
-async def reserve(work: Work, drafts: Sequence[GraphJob]) -> None:
+async def reserve(work: Work, drafts: Sequence[GraphJob], beside: frozenset[int]) -> None:
     """Claims the keys of these jobs, and finds those that are already used."""
     rows: dict[tuple[str, str], KeyRow] = {}
     tied = _more_than_named(drafts)
@@ -59,7 +59,7 @@ async def reserve(work: Work, drafts: Sequence[GraphJob]) -> None:
         draft.known = first.job if first is not row else 0
     if not rows:
         return
-    standing = await take_keys(work, rows)
+    standing = await take_keys(work, rows, beside)
     for draft in tied:
         spec = draft.job.spec
         if spec.key is None:

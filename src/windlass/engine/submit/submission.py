@@ -73,7 +73,8 @@ class Submission(NamedTuple):
     `key` names the whole submission: if repeated, it gets the first answer again. With `reopen`,
     jobs may be added to a workflow that has ended. `origins` are the jobs that these repeat, each
     with those it has superseded: references to them mean the new ones. `ids` are those of jobs
-    whose ids were taken before, ascending.
+    whose ids were taken before, ascending. `beside` are jobs that were committed together with
+    these: their keys are taken even if they have ended by now.
     """
 
     jobs: Sequence[ValidatedJob]
@@ -82,6 +83,7 @@ class Submission(NamedTuple):
     reopen: bool = False
     origins: Mapping[int, int] | None = None  # id → index of the job
     ids: Sequence[int] = ()
+    beside: frozenset[int] = frozenset()
 
 
 class Submitted(NamedTuple):

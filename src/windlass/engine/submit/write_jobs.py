@@ -158,7 +158,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
         before = await known_answers(work, [submission], {id(submission): ids})
         if id(submission) in before:
             return await _answer_again(work, before[id(submission)], drafts, named.order)
-    await reserve(work, drafts)
+    await reserve(work, drafts, submission.beside)
     fresh = [draft for draft in drafts if not draft.known]
     if len(fresh) < len(drafts):
         known = {draft.index: draft.known for draft in drafts if draft.known}

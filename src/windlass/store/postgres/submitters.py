@@ -34,7 +34,7 @@ async def forbid_submit(url: str, role: str) -> None:
     async with _connection(url, role) as connection:
         known = await connection.fetchval("SELECT 1 FROM windlass.submitters WHERE role = $1", role)
         if known is None:
-            raise NotFound("role that may submit", role)
+            raise Conflict("not_allowed", f"role {role} was not allowed to submit")
         await connection.execute("SELECT windlass.forbid_submit($1)", role)
 
 

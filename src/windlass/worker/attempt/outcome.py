@@ -4,7 +4,7 @@ import errno
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.ports.executor import Result
 from windlass.wire.sync import Finished
 from windlass.worker.attempt.output.masking import Mask
@@ -28,6 +28,8 @@ def result_of(error: Exception, ran: bool) -> Result:
         return Result(
             outcome="failed", failure="configuration", message=error.message, misfit=not ran
         )
+    if isinstance(error, NotFound):  # no fault of this worker, and there next time neither
+        return Result(outcome="failed", failure="configuration", message=error.message)
     if isinstance(error, OSError):
         failure = "resource" if error.errno in STARVED else "execution"
         return Result(outcome="failed", failure=failure, message=str(error))

@@ -223,7 +223,7 @@ class Sandbox:
         return replace(
             program,
             argv=(*words, *program.argv),
-            env={**program.env, **home},
+            env={**home, **program.env},
             run_as=run_as,
         )
 

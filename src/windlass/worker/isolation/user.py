@@ -38,8 +38,11 @@ class OwnUser:
         self._home = home
 
     async def wrap(self, program: Program) -> Program:
-        """Returns the program with another user; its scratch directory is that user's home."""
-        env = {**program.env, **home_of(self._uid, self._home)}
+        """Returns the program with another user; its scratch directory is that user's home.
+
+        A home that the job names itself is left to it.
+        """
+        env = {**home_of(self._uid, self._home), **program.env}
         return replace(program, env=env, run_as=RunAs(user=self._uid, apart=True))
 
     async def leave(self) -> None:

@@ -1,13 +1,18 @@
 """`windlass top`: queues, workers, rates and jobs, once and as a live view."""
 
+import io
 import os
 import pty
 import subprocess
 import sys
 
+import msgspec
+from rich.console import Console
+
 from tests.cli.program import Program
 from windlass.cli.output.live.top_view import Frame, Rates, draw
-from windlass.wire.workers import WorkerInfo
+from windlass.wire.jobs import Job
+from windlass.wire.workers import QueueInfo, WorkerInfo
 
 
 def test_one_frame_shows_queues_workers_rates_and_jobs(up: Program) -> None:
@@ -18,7 +23,7 @@ def test_one_frame_shows_queues_workers_rates_and_jobs(up: Program) -> None:
     shown = up.text("top", "--once")
     worker = up.json("workers")[0]["name"]
     head, *_ = shown.splitlines()
-    assert " of 2 slots busy; in 1 min: " in head
+    assert " of 2 slots busy; last minute: " in head
     assert worker in shown
     assert "default" in shown
     (line,) = [line for line in shown.splitlines() if line.startswith(f"{waiting} ")]
@@ -40,12 +45,29 @@ def test_a_terminal_that_cannot_redraw_gets_one_frame(up: Program) -> None:
         assert drawing.wait(60) == 0
     shown = os.read(ours, 65_536).decode()
     os.close(ours)
-    assert " of 2 slots busy; in 1 min: " in shown
+    assert " of 2 slots busy; last minute: " in shown
     assert "\x1b" not in shown
 
 
 def test_an_empty_installation_is_drawn_too() -> None:
     assert draw(Frame([], [], Rates(60), []), 80).renderables
+
+
+def test_a_small_terminal_shows_a_part_of_every_table(up: Program) -> None:
+    job = msgspec.convert(up.json("show", up.text("submit", "--", "true")), Job)
+    queues = [QueueInfo(f"q{n:02}", 50, False, depth=n, running=n) for n in range(40)]
+    workers = [worker(f"w{n:02}", "busy", n) for n in range(40)]
+    frame = Frame(queues, workers, Rates(60), [job] * 40)
+    for height in (24, 50):
+        console = Console(width=80, file=io.StringIO())
+        with console.capture() as shown:
+            console.print(draw(frame, 80, height))
+        lines = shown.get().splitlines()
+        assert height - 4 <= len(lines) <= height
+        assert any(line.startswith("q39 ") for line in lines)
+        assert any(line.startswith("w39 ") for line in lines)
+        assert sum(line.startswith(f"{job.id} ") for line in lines) >= 6
+        assert any("more queues" in line for line in lines)
 
 
 def test_slots_of_workers_that_are_away_do_not_count() -> None:

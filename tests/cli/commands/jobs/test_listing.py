@@ -123,6 +123,26 @@ def test_a_log_is_read_from_its_end_by_attempt_and_with_times(up: Program) -> No
     assert f"attempt 7 of job {number} does not exist" in none.stderr
 
 
+def test_a_job_is_shown_with_all_that_it_was_submitted_with(up: Program) -> None:
+    options = (
+        "--namespace", "farm", "--label", "scene=7", "--label", "by=ann", "--key", "frame-7",
+        "--key-for", "1d", "--requires", "memory>=1MiB", "--resources", "licences=2",
+        "--timeout", "90", "--not-before", "2060-01-02T03:04:05Z",
+    )  # fmt: skip
+    number = up.text("submit", *options, "--", "true")
+    shown = dict(
+        re.split(r"  +", line.strip(), maxsplit=1)
+        for line in up.text("show", number).splitlines()
+        if "  " in line
+    )
+    assert shown.items() >= {
+        "namespace": "farm", "labels": "by=ann, scene=7", "key": "frame-7 (kept for 1 d)",
+        "submitted by": "admin", "requires": "memory>=1MiB", "resources": "licences=2",
+        "timeout": "1 min 30 s", "not before": "2060-01-02 03:04:05Z",
+    }.items()  # fmt: skip
+    up.text("cancel", number)
+
+
 def test_progress_is_shown_while_a_job_runs(up: Program) -> None:
     job = up.json("show", up.text("submit", "--", "true"))
     running = {"state": "running", "started_at": job["created_at"], "finished_at": None}

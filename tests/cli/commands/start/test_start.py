@@ -145,7 +145,7 @@ def test_a_server_that_was_killed_is_said_to_be_away_and_its_store_is_verified(
     assert program.json("verify", "--store", f"sqlite://{tmp_path}/windlass.db") == {
         "violations": []
     }
-    assert program.text("db", "upgrade") == "up to date"
+    assert program.text("db", "upgrade") == "the schema is up to date"
     assert program.json("db", "restored")["epoch"] == 1
     assert program.text("db", "restored").startswith("epoch 2 has begun; jobs start again at 2")
 

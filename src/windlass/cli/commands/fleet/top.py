@@ -20,7 +20,7 @@ def top(
     once
         Draw them once, which is also what happens without a terminal.
     limit
-        The maximum number of jobs to show.
+        The maximum number of jobs to show; a small terminal shows fewer.
     """
     from windlass.cli.output.live.refresh import show_live
     from windlass.cli.output.live.top_view import Overview, draw
@@ -30,4 +30,4 @@ def top(
         if json:
             print_json(overview.look())
             return
-        show_live(client, lambda room: draw(overview.look(), room), once)
+        show_live(client, lambda room, height: draw(overview.look(), room, height), once)

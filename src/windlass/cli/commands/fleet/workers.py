@@ -134,7 +134,7 @@ def static(worker: Worker, metadata: str, /, *, at: Connection = HERE, json: Jso
     print_change(at.call("PUT", f"/api/v1/workers/{info.id}/static", Changed, body), json)
 
 
-@workers.command(name="set")
+@workers.command(name="set", usage="Usage: windlass workers set [OPTIONS] WORKER KEY=VALUE...")
 def set_metadata(
     worker: Worker, /, *entries: str, at: Connection = HERE, json: Json = False
 ) -> None:

@@ -126,10 +126,13 @@ def _watch(at: Connection, filters: Mapping[str, Any], limit: int, columns: str 
     with at.client(RECONNECT) as client:
         shown = read_columns(columns)
         layout = layout_of(shown)
-        show_live(client, lambda room: table_of(client.jobs(limit, **given), shown, room, layout))
+        show_live(
+            client,
+            lambda room, _: table_of(client.jobs(limit, **given), shown, room, layout),
+        )
 
 
-@jobs.command(name="delete")
+@jobs.command(name="delete", usage="Usage: windlass jobs delete [OPTIONS] IDS...")
 def delete_jobs(*ids: int, at: Connection = HERE, json: Json = False) -> None:
     """Delete ended jobs with their logs and artifacts.
 

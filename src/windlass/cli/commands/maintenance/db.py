@@ -44,7 +44,7 @@ def upgrade(*, store: Store = None, data: Data = None, json: Json = False) -> No
     if json:
         print_json({"upgraded": True})
     else:
-        say("up to date")
+        say("the schema is up to date")
 
 
 @database.command

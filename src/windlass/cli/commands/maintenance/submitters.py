@@ -3,12 +3,9 @@
 import asyncio
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from windlass.cli.commands.maintenance.db import Data, Store, database, store_url
-from windlass.cli.options.flags import Json
+from windlass.cli.options.flags import Flag, Json, Many
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import InvalidInput
@@ -20,12 +17,8 @@ def allow_submit(
     role: str,
     /,
     *,
-    namespace: Annotated[
-        tuple[str, ...], Parameter(help="A namespace it may submit to. Can be repeated.")
-    ] = (),
-    all_namespaces: Annotated[
-        bool, Parameter(help="It may submit to every namespace.", negative=())
-    ] = False,
+    namespace: Many = None,
+    all_namespaces: Flag = False,
     store: Store = None,
     data: Data = None,
     json: Json = False,
@@ -39,21 +32,26 @@ def allow_submit(
     ----------
     role
         The role that the application logs in with.
+    namespace
+        A namespace it may submit to. Repeatable.
+    all_namespaces
+        It may submit to every namespace.
     """
     submitters = _submitters()
-    if bool(namespace) == all_namespaces:
-        given = "both" if namespace else "neither"
-        raise InvalidInput("namespaces", "named by --namespace, or --all-namespaces", given)
-    for name in namespace:
-        check_name("namespace", name)
+    named = namespace or []
+    if bool(named) == all_namespaces:
+        given = "both" if named else "neither"
+        raise InvalidInput("--namespace", "given, or else --all-namespaces", given)
+    for name in named:
+        check_name("--namespace", name)
         if name == "*":
-            raise InvalidInput("namespace", "a name; or use --all-namespaces", name)
-    chosen = submitters.EVERYWHERE if all_namespaces else namespace
+            raise InvalidInput("--namespace", "a name; or use --all-namespaces", name)
+    chosen = submitters.EVERYWHERE if all_namespaces else named
     asyncio.run(submitters.allow_submit(_address(store, data), role, chosen))
     if json:
-        print_json({"role": role, "namespaces": list(namespace), "all_namespaces": all_namespaces})
+        print_json({"role": role, "namespaces": named, "all_namespaces": all_namespaces})
     else:
-        where = "every namespace" if all_namespaces else ", ".join(namespace)
+        where = "every namespace" if all_namespaces else ", ".join(named)
         say(f"{role} may submit to {where}")
 
 

@@ -194,6 +194,8 @@ async def _up(
 
 
 def _counted(workers: int, slots: int) -> str:
+    if not workers:
+        return "no workers"
     many = "worker" if workers == 1 else "workers"
     each = "" if workers == 1 else " each"
     return f"{workers} {many} with {slots} slot{'' if slots == 1 else 's'}{each}"

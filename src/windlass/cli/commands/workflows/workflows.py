@@ -57,7 +57,7 @@ def start(
         If another workflow has this key, print its id and submit nothing. A workflow has its key
         until it ends.
     key_for
-        How long it has its key, even if it ends before: 90, 90s, 15m, 6h, or forever.
+        How long it keeps its key, even if it ends earlier: 90 (seconds), 15m, 6h, or forever.
     priority
         Overrides the template's priority: high, medium, low or a number.
     """

@@ -21,20 +21,23 @@ def can_redraw() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
-def show_live(client: Client, draw: Callable[[int], RenderableType], once: bool = False) -> None:
+def show_live(
+    client: Client, draw: Callable[[int, int | None], RenderableType], once: bool = False
+) -> None:
     """Draws a view every second until Ctrl-C; once, if asked to or if there is no terminal.
 
-    `draw` gets the width of the terminal.
+    `draw` gets the width of the terminal, and its height if nothing can be shown below that.
     """
     if once or not can_redraw():
         shown = console if console.is_terminal else Console(width=PIPE_WIDTH)
-        shown.print(draw(shown.width))
+        shown.print(draw(shown.width, None))
         return
     clock = RealClock()
-    with Live(draw(console.width), console=console, auto_refresh=False, screen=True) as live:
+    first = draw(console.width, console.height)
+    with Live(first, console=console, auto_refresh=False, screen=True) as live:
         try:
             while True:
                 client.run(clock.sleep_ms(REFRESH_MS))
-                live.update(draw(console.width), refresh=True)
+                live.update(draw(console.width, console.height), refresh=True)
         except KeyboardInterrupt:
             return

@@ -25,6 +25,8 @@ WAITING: Final = ("assigned", "queued", "retrying", "blocked", "suspended")
 COLUMNS: Final = ("id", "state", "name", "command", "queue", "duration", "age", "worker", "reason")
 ABSENT: Final = ("offline", "pending_approval")  # their slots take no jobs
 WORKERS_SHOWN: Final = 15
+AROUND: Final = 10  # lines that are no rows: the head, titles, what is left out, empty lines
+LEAST: Final = 2  # rows of each table on the smallest terminal
 MOST_EVENTS: Final = 20_000  # of one look; with more, the rates are for less than a minute
 
 
@@ -91,45 +93,74 @@ class Overview:
         return list(self._client.events(**since, last=MOST_EVENTS, kind=["job"]))
 
 
-def draw(frame: Frame, room: int) -> Group:
-    """Returns the view of a frame; whatever comes from outside is escaped."""
-    parts: list[Table | Text] = [_head(frame), Text(), _queues(frame.queues, room), Text()]
-    parts += [_workers(frame.workers, room), Text()]
+def draw(frame: Frame, room: int, height: int | None = None) -> Group:
+    """Returns the view of a frame; whatever comes from outside is escaped.
+
+    With a height, each table gets a part of it, so that all of them are seen.
+    """
+    queues, workers, jobs = _parts_of(frame, height)
+    parts: list[Table | Text] = [_head(frame), Text(), _queues(frame.queues, room, queues), Text()]
+    parts += [_workers(frame.workers, room, workers), Text()]
     parts.append(
-        table_of(frame.jobs, COLUMNS, room, NARROWED) if frame.jobs else Text("no open jobs", "dim")
+        table_of(frame.jobs[:jobs], COLUMNS, room, NARROWED)
+        if frame.jobs
+        else Text("no open jobs", "dim")
     )
     return Group(*parts)
 
 
+def _parts_of(frame: Frame, height: int | None) -> tuple[int, int, int]:
+    """Returns how many queues, workers and jobs are shown."""
+    queues, workers = len(frame.queues), min(len(frame.workers), WORKERS_SHOWN)
+    if height is None:
+        return queues, workers, len(frame.jobs)
+    free = max(height - AROUND, 3 * LEAST)
+    queues, workers = (min(count, max(LEAST, free // 4)) for count in (queues, workers))
+    return queues, workers, free - queues - workers
+
+
 def _head(frame: Frame) -> Text:
-    rates, minute = frame.rates, readable_duration(round(frame.rates.seconds * 1000))
+    rates, ms = frame.rates, round(frame.rates.seconds * 1000)
+    last = "minute" if ms == WINDOW_MS else readable_duration(ms)
     there = [worker for worker in frame.workers if worker.status not in ABSENT]
     busy, slots = (sum(getattr(w, name) for w in there) for name in ("held", "slots"))
     queued = sum(queue.depth for queue in frame.queues)
     return Text(
         f"{queued} queued, {busy} of {counted(slots, 'slot')} busy; "
-        f"in {minute}: {rates.submitted} submitted, {rates.started} started, "
+        f"last {last}: {rates.submitted} submitted, {rates.started} started, "
         f"{rates.completed} completed, {rates.failed} failed",
         "bold",
     )
 
 
-def _queues(queues: Sequence[QueueInfo], room: int) -> Table:
-    rows = [(q.name, "paused" if q.paused else "open", q.depth, q.weight) for q in queues]
-    return make_table(("queue", "state", "queued", "weight"), rows, room)
+def _queues(queues: Sequence[QueueInfo], room: int, most: int) -> Table:
+    shown = (
+        sorted(queues, key=lambda q: -q.depth - (q.running or 0))[:most]
+        if len(queues) > most
+        else queues
+    )
+    rows = [
+        (q.name, "paused" if q.paused else "open", q.depth, q.running, q.weight) for q in shown
+    ]  # fmt: skip
+    table = make_table(("queue", "state", "queued", "running", "weight"), rows, room)
+    return _with_rest(table, len(queues) - len(shown), "queue")
 
 
-def _workers(workers: Sequence[WorkerInfo], room: int) -> Table | Text:
+def _workers(workers: Sequence[WorkerInfo], room: int, most: int) -> Table | Text:
     if not workers:
         return Text("no workers", "dim")
     now = RealClock().now_ms()
-    shown = sorted(workers, key=lambda worker: (-worker.held, worker.name))[:WORKERS_SHOWN]
+    shown = sorted(workers, key=lambda worker: (-worker.held, worker.name))[:most]
     rows = [
         (w.name, w.status, f"{w.held}/{w.slots}",
          rough_age(now - parse_moment(w.last_seen, "last_seen")), w.reason)
         for w in shown
     ]  # fmt: skip
     table = make_table(("worker", "state", "busy", "seen", "reason"), rows, room)
-    if len(workers) > len(shown):
-        table.caption = f"and {counted(len(workers) - len(shown), 'more worker')}"
+    return _with_rest(table, len(workers) - len(shown), "worker")
+
+
+def _with_rest(table: Table, left_out: int, noun: str) -> Table:
+    if left_out:
+        table.caption = f"and {counted(left_out, f'more {noun}')}"
     return table

@@ -48,6 +48,19 @@ BEGIN
             'expected args.argv to be a list: a program and its arguments, got %s',
             coalesce(left((job -> 'args' -> 'argv')::text, 80), 'nothing'));
     END IF;
+    SELECT u.field, u.value INTO wrong FROM (
+        SELECT format('argv[%s]', w.n - 1) AS field, w.value
+        FROM json_array_elements(CASE json_typeof(job -> 'args' -> 'argv')
+            WHEN 'array' THEN job -> 'args' -> 'argv' END) WITH ORDINALITY AS w (value, n)
+        UNION ALL
+        SELECT 'env.' || e.key, e.value FROM json_each(CASE
+            json_typeof(job -> 'args' -> 'env') WHEN 'object' THEN job -> 'args' -> 'env' END) AS e
+    ) AS u
+    WHERE job ->> 'task' = 'shell' AND json_typeof(u.value) NOT IN ('string', 'object') LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'WL002', MESSAGE = format(
+            'expected args.%s to be text, got %s', wrong.field, left(wrong.value::text, 80));
+    END IF;
     IF job ->> 'task' = 'python' AND (called IS NULL OR called !~ '.:.') THEN
         RAISE EXCEPTION USING ERRCODE = 'WL002', MESSAGE = format(
             'expected args.function to be package.module:function, got %s',

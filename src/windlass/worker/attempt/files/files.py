@@ -78,7 +78,10 @@ class Files:
     async def fetch(self, job: int, artifact: str, path: str) -> None:
         """Places an artifact of another job at `path` in the scratch folder."""
         gateway = self._context.gateway
-        await artifacts.place(gateway, self._holder, job, artifact, self.made_folder(), path)
+        try:
+            await artifacts.place(gateway, self._holder, job, artifact, self.made_folder(), path)
+        except NotFound:
+            raise NotFound(f"artifact {artifact} of job", job) from None
 
     async def fill(self, args: msgspec.Raw) -> msgspec.Raw:
         """Returns arguments with their files fetched: paths, and results that were too large."""

@@ -14,9 +14,19 @@ class Command(BaseCommand):
     """Starts a worker for the project, with the server of the settings."""
 
     help = (
-        "Starts a worker. Options behind -- are those of `windlass worker`: "
-        "manage.py windlass_worker -- --slots 4 --pass-env DATABASE_URL"
+        "Starts a worker. Options that are not Django's are those of `windlass worker`: "
+        "manage.py windlass_worker --slots 4 --pass-env DATABASE_URL. "
+        "With -- before it, --help is that of `windlass worker` too."
     )
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Leaves to the worker what follows the first option that Django does not know."""
+        program, command, *words = argv
+        if "--" not in words:
+            _, unknown = self.create_parser(program, command).parse_known_args(words)
+            if unknown:
+                words.insert(words.index(unknown[0]), "--")
+        super().run_from_argv([program, command, *words])
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("options", nargs=argparse.REMAINDER)
