@@ -30,7 +30,7 @@ from windlass.fuzzing.roles.run_health import (
     raise_alarm,
     record_builds,
 )
-from windlass.fuzzing.sources.mirror import GitFailed, Mirror
+from windlass.fuzzing.sources.mirror import GitFailed, Mirror, SubmoduleUnreachable
 from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
@@ -104,6 +104,9 @@ class Builder:
             await while_held(steps, held, self.lease_ms, self.pipeline.runtime.clock, making)
         except (BuildFailed, GitFailed, InvalidInput, NotFound) as error:
             why = str(error)
+        except SubmoduleUnreachable:
+            await asyncio.shield(steps.postpone(held))
+            raise
         except BaseException:
             # Not the commit's fault: another run can take it at once, and this try is not counted.
             await asyncio.shield(steps.release(held))
