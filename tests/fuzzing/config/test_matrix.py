@@ -203,5 +203,5 @@ def test_builders_get_time_for_all_combinations_and_the_engines_their_packages()
 def test_an_option_that_an_engine_does_not_have_is_named_with_its_combination() -> None:
     options = {"argv": ["{binaries}/fuzz_{target}", "@@"], "binary": "fuzz_{target}"}
     solver = solver_with({"engines": ["libfuzzer", {"name": "afl", "options": options}]})
-    with pytest.raises(InvalidInput, match="^afl: engine afl: unknown key binary$"):
+    with pytest.raises(InvalidInput, match=r"^afl: engine afl: unknown key binary$"):
         check_engines(solver)

@@ -1,5 +1,6 @@
 """`windlass fuzz check`: a change with a new bug is refused, an old bug is nobody's fault."""
 
+import base64
 import json
 import re
 import subprocess
@@ -54,7 +55,7 @@ def test_a_change_with_a_new_bug_is_refused(tmp_path: Path) -> None:
     output = tmp_path / "out"
     assert b"limit 0" in (output / finding["input"]).read_bytes()
     page = (output / "summary.md").read_text()
-    assert "it introduces a bug" in page
+    assert "# scripted: the change introduces a bug" in page
     assert "windlass fuzz reproduce" not in page, "the bucket does not have it"
     assert f"run there:\n\n```sh\n./build/solver {Path(finding['input']).name}\n```" in page
     sarif = json.loads((output / "report.sarif").read_text())
@@ -147,7 +148,8 @@ def test_a_new_way_to_an_old_failure_is_new(tmp_path: Path) -> None:
     assert b"other 7" in shown
     assert finding["size"] == len(shown)
     page = (output / "summary.md").read_text()
-    assert f"## Input\n\n```\n{shown.decode().rstrip()}\n```" in page
+    as_text, as_bytes = shown.decode().rstrip(), base64.b64encode(shown).decode()
+    assert f"## Input\n\n```\n{as_text}\n```" in page or f"<<< {as_bytes} >" in page
 
 
 def test_a_change_that_breaks_the_build_for_fuzzing_does_not_pass(tmp_path: Path) -> None:
@@ -169,7 +171,7 @@ def test_a_change_that_does_not_build_is_refused_and_the_summary_says_why(tmp_pa
     assert (code, result["outcome"]) == (1, "unhealthy")
     assert result["why"] == "it does not build: the production build exited with code 3"
     page = (tmp_path / "out/summary.md").read_text()
-    assert "# Fuzzing scripted: it could not be fuzzed: `it does not build: the production" in page
+    assert "# scripted: the change could not be fuzzed: `it does not build: the production" in page
     assert "\n````\n" in page, "the fence is longer than what the build printed"
     assert "x.c:1: error:" in page
     assert json.loads((tmp_path / "out/report.sarif").read_text())["runs"][0]["results"] == []
@@ -197,6 +199,31 @@ mkdir -p build
 if [ "$1" = coverage ]; then flags=--coverage; fi
 cc -g $flags -o build/solver toy.c
 """
+
+
+def only(world: World, branch: str, *files: str) -> None:
+    """Adds files on a branch of their own, and changes nothing else."""
+    world.git("checkout", "--quiet", "-b", branch, "main")
+    for name in files:
+        path = world.repository / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text\n")
+    world.git("add", "--all")
+    world.git("commit", "--quiet", "--message", branch)
+
+
+def test_a_change_of_documents_alone_passes_without_a_build(tmp_path: Path) -> None:
+    world = World(tmp_path, more="seeds: {corpora: [fuzz/corpus]}")
+    world.commit("cannot be built", build_sh="#!/bin/sh\nexit 1\n")
+    only(world, "change", "README.md", "docs/picture.png")
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"], result["statistics"]) == (0, "passed", None)
+    page = (tmp_path / "out/summary.md").read_text()
+    assert "the change was not fuzzed, as it changes nothing that builds" in page
+    assert json.loads((tmp_path / "out/report.sarif").read_text())["runs"][0]["results"] == []
+    for name, input_file in (("test", "tests/picture.png"), ("seed", "fuzz/corpus/picture.png")):
+        only(world, name, input_file)
+        assert check(world, "--head", name)[1]["outcome"] == "unhealthy", "a run reads it"
 
 
 def test_without_a_bucket_the_check_finds_the_tests_that_reach_the_change(tmp_path: Path) -> None:

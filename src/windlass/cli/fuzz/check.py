@@ -111,7 +111,9 @@ def _say(report: CheckReport, output: Path) -> None:
         say(f"  {one.age}: {one.title} ({count_of(one.size, 'byte')}; the base {base})")
         say(f"    {output / one.input}")
     said = {
-        "passed": "passed: no new bug was found",
+        "passed": f"passed without fuzzing: {report.why}"
+        if report.why
+        else "passed: no new bug was found",
         "refused": "refused: the change introduces a bug",
         "unhealthy": f"refused: the change could not be fuzzed: {report.why}",
     }

@@ -50,6 +50,7 @@ from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh
 from windlass.fuzzing.roles.fuzzer import Fuzzer
 from windlass.fuzzing.sources.branches import choose
 from windlass.fuzzing.sources.commits import Head
+from windlass.fuzzing.sources.harmless import only_documents
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.rules import touches_code
@@ -61,6 +62,7 @@ MAPPING: Final = 4  # one in so many parts of the budget is added for mapping te
 BUILD: Final = "== production-"  # begins the log of the build of a combination
 _BUILDS: Final = re.compile(rf"^(?={BUILD})", re.MULTILINE)
 FAILS_TOO: Final = "fails too"
+UNBUILT: Final = "it changes nothing that builds and tests depend on"
 RESULTS: Final = ("summary.md", "report.sarif", "result.json")
 LARGEST_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
 
@@ -89,7 +91,7 @@ class Told(NamedTuple):
 
 
 class CheckReport(msgspec.Struct, kw_only=True):
-    """The result of a check; only `passed` lets a change through.
+    """The result of a check; only `passed` lets a change through, `why` says more.
 
     `branch` is the one of several that the change goes to, unless its base was named. `output` is
     what the change's builds printed that failed, `base_why` says why the base cannot be built.
@@ -139,6 +141,14 @@ class ChangeCheck:
         solver = msgspec.structs.replace(
             self.solver, issues={}, alarms=AlarmSettings(), bisect="builds", findings=kept
         )
+        changed = await mirror.changed_files(base, head)
+        if self._only_documents(changed):
+            report = CheckReport(
+                outcome="passed", base=base, head=head, why=UNBUILT,
+                branch=nearest.name if nearest else "",
+            )  # fmt: skip
+            await self._write(self._local(), report, changed)
+            return report
         local = self._local()
         await self._copy_known(local.bucket, base)
         unbuilt = await self._build(solver, local, base)
@@ -146,7 +156,6 @@ class ChangeCheck:
             self.notify(f"the base {base[:12]} cannot be built: {unbuilt.why}")
         broken = await self._build(solver, local, head)
         printed = self._printed_by((await local.built(head)).failed)
-        changed = await mirror.changed_files(base, head)
         report = CheckReport(
             outcome="unhealthy", base=base, head=head, branch=nearest.name if nearest else "",
             base_why="" if unbuilt is None else unbuilt.why,
@@ -239,6 +248,13 @@ class ChangeCheck:
             if count:
                 own[branch] = count
         return min(own, key=own.__getitem__, default=None)
+
+    def _only_documents(self, changed: list[str]) -> bool:
+        """Returns whether neither a build nor a run depends on these files."""
+        tests = [test for one in combinations_of(self.solver) for test in one.solver.tests]
+        folders = self.solver.seeds.corpora
+        inputs = [*tests, *folders, *(f"{folder.rstrip('/')}/*" for folder in folders)]
+        return only_documents(changed, self.solver.commits.extensions, inputs)
 
     def _is_code(self, path: str) -> bool:
         return touches_code([path], self.solver.commits.extensions)
@@ -356,13 +372,13 @@ def summary_page(
 ) -> str:
     """Returns the Markdown summary of a check."""
     verdict = {
-        "passed": "no new bug was found",
-        "refused": "it introduces a bug",
-        "unhealthy": f"it could not be fuzzed: {code(report.why)}",
+        "passed": f"the change was not fuzzed, as {report.why}" if report.why else "no new bug",
+        "refused": "the change introduces a bug",
+        "unhealthy": f"the change could not be fuzzed: {code(report.why)}",
     }[report.outcome]
     base = f"`{report.base[:12]}`" + (f" on {code(report.branch)}" if report.branch else "")
     lines = [
-        f"# Fuzzing {solver}: {verdict}", "",
+        f"# {solver}: {verdict}", "",
         f"`{report.head[:12]}` against {base}{_what_ran(report)}.", "",
     ]  # fmt: skip
     if report.base_why:
