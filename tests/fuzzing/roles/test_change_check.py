@@ -262,10 +262,12 @@ def test_github_checks_a_merge_against_what_it_was_merged_into(tmp_path: Path) -
     world.git("checkout", "--quiet", "--detach")
     world.git("merge", "--quiet", "--no-ff", "-X", "ours", "--message", "merge", "change")
     values = {"github.sha": world.git("rev-parse", "HEAD")}
-    assert Commands(world).run("workflows", "scripted", "--check")[0] == 0
+    code, _, complained = Commands(world).run("workflows", "scripted", "--check")
+    assert (code, "which runners do not have" in " ".join(complained.split())) == (0, True)
     text = (tmp_path / ".github/workflows/fuzz-scripted-check.yml").read_text()
     steps = yaml.load(text, Loader=yaml.BaseLoader)["jobs"]["check"]["steps"]
     (given,) = [step["env"] for step in steps if step.get("id") == "check"]
+    assert steps[0]["with"]["persist-credentials"] == "false", "a build may read the checkout"
     commits = {name: filled(value, values) for name, value in given.items()}
     code, result = check(world, "--base", commits["BASE"], "--head", commits["HEAD"])
     assert (code, result["base"], result["head"]) == (0, base, values["github.sha"])

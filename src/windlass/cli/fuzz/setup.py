@@ -14,6 +14,7 @@ from windlass.cli.fuzz.app import (
     check_options,
     fuzz,
     run_step,
+    warn,
 )
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json
@@ -135,6 +136,13 @@ def workflows(
         message = f"{file} is outside this folder; run this in the top folder of the repository"
         raise InvalidSetting("solver", message, str(file))
     described = load_named(solver)
+    check_options(described)
+    repository = Path(described.repository)
+    if repository.is_absolute() and repository.resolve() != Path.cwd().resolve():
+        warn(
+            f"{repository} is a folder of this machine, which runners do not have: give the "
+            "repository's URL, or set `repository: .` and run this in its top folder"
+        )
     path = shlex.quote(file.as_posix())
     if plain:
         made = plain_check(described, path)
