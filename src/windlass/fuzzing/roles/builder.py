@@ -75,6 +75,7 @@ class Builder:
     work: Path
     notify: Callable[[str], None] = lambda _: None
     lease_ms: int = LEASE_MS
+    says_keys: bool = True  # of the objects that it stores
 
     async def run_once(self, commit: str | None = None) -> BuildReport:
         """Builds the given commit, or the next one in the queue."""
@@ -193,7 +194,8 @@ class Builder:
             else:
                 made = await self._make_production(commit, mirror, log, archives)
         for key, archive in archives.items():
-            self.notify(f"{commit[:12]}: storing {key}")
+            if self.says_keys:
+                self.notify(f"{commit[:12]}: storing {key}")
             await self.pipeline.bucket.put(key, archive)
             archive.unlink()
         if made.built:

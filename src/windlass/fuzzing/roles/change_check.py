@@ -206,7 +206,8 @@ class ChangeCheck:
         if await self._has_all(local, commit):
             return None
         try:
-            await Builder(solver, local, self.work, self.notify).make(commit, ("production",))
+            builder = Builder(solver, local, self.work, self.notify, says_keys=False)
+            await builder.make(commit, ("production",))
         except CannotBuild as error:
             return error
         except InvalidInput as error:

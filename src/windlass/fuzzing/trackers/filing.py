@@ -197,8 +197,8 @@ class IssueFiler:
                 claimed, lambda place: self._tracker.comment(place, note)
             )
             return {
-                "issue": address, "issue_branches": told_now(claimed), "issue_updates": claimed.issue_updates + 1,
-                "issue_told_ms": self._clock.now_ms(),
+                "issue": address, "issue_branches": told_now(claimed),
+                "issue_updates": claimed.issue_updates + 1, "issue_told_ms": self._clock.now_ms(),
             }  # fmt: skip
 
         return await self._claimed(store, finding, _is_update, tell)
