@@ -134,6 +134,27 @@ def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: 
     assert (code, ages) == (1, {"SIGABRT: failed: old": "old", "SIGABRT: bad limit": "new"})
 
 
+def test_a_change_that_brings_a_fixed_bug_back_is_refused_by_its_stored_input(
+    tmp_path: Path,
+) -> None:
+    """What breaks it is a word that no fuzzer guesses, and no test of the change has it."""
+    world = World(tmp_path)
+    secret = "the magic words are squeamish ossifrage"
+    broken = f"#!/bin/sh\ngrep -q '{secret}' $1 && kill -SEGV $$\necho fine\n"
+    bad = world.commit("bad", solver_sh=broken, **{"tests/b.txt": f"{secret}\n"})
+    run(world.build_and_schedule(bad))
+    run(world.fuzz(bad, budget_ms=1_000))
+    (world.repository / "tests/b.txt").unlink()
+    fixed = world.commit("fixed", solver_sh=FINE)
+    run(world.build_and_schedule(fixed))
+    assert run(world.fuzz(fixed, budget_ms=1_000)).closed
+    change(world, solver_sh=broken)
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"]) == (1, "refused")
+    assert [one["age"] for one in result["findings"]] == ["new"]
+    assert "from outside" in result["chosen_by"]
+
+
 def test_a_new_way_to_an_old_failure_is_new(tmp_path: Path) -> None:
     """Both end with the same message; the base runs the input of the new one fine."""
     world = World(tmp_path)

@@ -137,12 +137,6 @@ def workflows(
         raise InvalidSetting("solver", message, str(file))
     described = load_named(solver)
     check_options(described)
-    repository = Path(described.repository)
-    if repository.is_absolute() and repository.resolve() != Path.cwd().resolve():
-        warn(
-            f"{repository} is a folder of this machine, which runners do not have: give the "
-            "repository's URL, or set `repository: .` and run this in its top folder"
-        )
     path = shlex.quote(file.as_posix())
     if plain:
         made = plain_check(described, path)
@@ -157,6 +151,12 @@ def workflows(
         if plain:
             # A script that anybody may run and only its owner may change.
             (output / name).chmod(0o755)  # nosec B103
+    repository = Path(described.repository)
+    if repository.is_absolute() and repository.resolve() != Path.cwd().resolve():
+        warn(
+            f"{repository} is a folder of this machine, which runners do not have: give the "
+            "repository's URL, or set `repository: .` and run this in its top folder"
+        )
     if json:
         print_json([str(output / name) for name in made])
         return

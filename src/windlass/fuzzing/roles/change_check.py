@@ -43,6 +43,7 @@ from windlass.fuzzing.findings.sarif import Place, place_of, sarif
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.runner import tail
 from windlass.fuzzing.roles.builder import LOG_KEPT, OUTPUT_CHARS, Builder, CannotBuild
+from windlass.fuzzing.roles.checks.closed_inputs import fetch_closed_inputs
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
 from windlass.fuzzing.roles.coverage import CoverageRole
@@ -151,6 +152,7 @@ class ChangeCheck:
             return report
         local = self._local()
         await self._copy_known(local.bucket, base)
+        solver = await self._with_closed_inputs(solver)
         unbuilt = await self._build(solver, local, base)
         if unbuilt is not None:
             self.notify(f"the base {base[:12]} cannot be built: {unbuilt.why}")
@@ -286,6 +288,18 @@ class ChangeCheck:
                 return
             if found is not None:
                 await local.put(key, found.body)
+
+    async def _with_closed_inputs(self, solver: Solver) -> Solver:
+        """Adds the inputs of closed findings to the seeds."""
+        folder = fresh_folder(self.work / "closed-inputs")
+        if self.stored is None:
+            return solver
+        stored = Pipeline(self.stored, solver.name, self.runtime, self.holder)
+        if not await fetch_closed_inputs(stored, folder, self.notify):
+            return solver
+        corpora = (*solver.seeds.corpora, str(folder))
+        seeds = msgspec.structs.replace(solver.seeds, corpora=corpora)
+        return msgspec.structs.replace(solver, seeds=seeds)
 
     async def _compare(
         self, local: Pipeline, finding: Finding, base: str, head: str
