@@ -2,8 +2,10 @@
 
 import base64
 import json
+import os
 import re
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -392,6 +394,20 @@ def test_a_finding_is_reproduced_and_packed(tmp_path: Path) -> None:
     assert f"build of {fixed};" in (tmp_path / "later" / top.name / "run.sh").read_text()
 
 
+def in_terminal(world: World, *words: str) -> str:
+    """Runs a command with a terminal as its input, lists a function, and returns the output."""
+    mine, theirs = os.openpty()
+    os.write(mine, b"list stop\nkill\ny\nquit\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "windlass", "fuzz", *words], cwd=world.folder,
+        env=Commands(world).env, stdin=theirs, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    os.close(mine)
+    os.close(theirs)
+    return done.stdout
+
+
 @pytest.mark.skipif(missing_reason("gdb") is not None, reason=missing_reason("gdb") or "")
 def test_a_finding_is_shown_in_the_debugger(
     tmp_path: Path,
@@ -406,6 +422,11 @@ def test_a_finding_is_shown_in_the_debugger(
     said, _ = process.communicate(timeout=60)
     assert "SIGABRT" in said
     assert re.search(r"#\d+ .* in stop", said), said
+    # Another commit was built in the same place since; the lines must be those of the finding.
+    later = world.commit("later", **{"toy.c": source.replace("void stop", "void  stop")})
+    run(world.build_and_schedule(later))
+    shown = in_terminal(world, "reproduce", "scripted", key, "--gdb")
+    assert "static void stop(void) { abort(); }" in shown, shown
 
 
 OVERFLOW = program(
@@ -444,6 +465,8 @@ def test_a_sanitizer_stops_in_the_debugger_with_the_options_of_the_file(tmp_path
     assert (done.returncode, "heap-buffer-overflow" in done.stderr) == (1, True)
     words = [str(script), "--gdb"]
     done = subprocess.run(
-        words, input="backtrace\nkill\n", capture_output=True, text=True, check=False
-    )
+        words, input="backtrace\nlist spill\nkill\n", capture_output=True, text=True, check=False,
+        env=os.environ | {"SOURCES": str(world.repository)},
+    )  # fmt: skip
     assert re.search(r"#\d+ .* in spill", done.stdout), done.stdout
+    assert "char *room = malloc(4);" in done.stdout, done.stdout

@@ -83,9 +83,15 @@ class CoverageMap:
         return CoverageMap(self.commit, self.functions, {name: self.functions} if name else {})
 
     def of_target(self, name: str) -> "CoverageMap":
-        """Returns what one target reaches; everything if its part is not known."""
+        """Returns what one target reaches; everything if its part is not known.
+
+        Functions that only others reach stay, without tests: else one that has the same name in
+        another file would be taken for them.
+        """
         own = self.targets.get(name)
-        return self if own is None else CoverageMap(self.commit, own)
+        if own is None:
+            return self
+        return CoverageMap(self.commit, {f: own.get(f, frozenset()) for f in self.functions})
 
     def tests_reaching(self, changed: Sequence[ChangedFunction]) -> list[str]:
         """Returns the tests that reach any of these functions, the rarest first.
