@@ -34,7 +34,7 @@ alarms:
   webhook: http://127.0.0.1:9/x
   mail: {to: [a@b.c], from: a@b.c, server: "127.0.0.1:9", security: none}
 """
-WHY = "answers not even the one test"
+WHY = "does not answer the only test"
 
 
 class MailServer:

@@ -102,7 +102,7 @@ def test_a_build_that_answers_no_test_raises_an_alarm_of_its_combination(tmp_pat
     commit = world.commit("dumb", build_sh=BUILD, dumb="two-plain")
     run(world.enqueue(commit))
     report = run(world.build())
-    assert report.alarm.startswith("two-plain: the new build answers none")
+    assert report.alarm.startswith("two-plain: the new build does not answer the only test")
     (red,) = run(read_status(world.pipeline)).unhealthy
     assert red.combination == "two-plain"
 

@@ -171,8 +171,9 @@ async def alarm_about(
     if patience < 1 and count.timeouts:
         return ""
     if not count.tests_fine and not count.bugs:
-        tried = f"none of {count.tests} tests that were tried" if count.tests > 1 else ""
-        return f"the new build answers {tried or 'not even the one test that was tried'}"
+        if count.tests == 1:
+            return "the new build does not answer the only test that was tried"
+        return f"the new build answers none of the {count.tests} tests that were tried"
     scratch = fresh_folder(work / "trial")
     trouble = await production_trouble(engine, tests, scratch / "production", took_ms)
     counting = await builds.fetch(commit, "coverage") if solver.health.coverage else None
