@@ -127,6 +127,20 @@ def test_a_long_summary_ends_with_a_whole_report() -> None:
     assert page.endswith("There is no room here for the reports of 6 more new findings.\n")
 
 
+def test_a_change_that_fixes_a_known_finding_says_so_unless_it_is_private(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    bad = world.commit("bad", solver_sh=BROKEN)
+    run(world.build_and_schedule(bad))
+    (key,) = run(fuzz_until_bug(world, bad)).findings
+    change(world, solver_sh=FINE)
+    code, result = check(world, "--head", "change")
+    assert (code, result["findings"]) == (0, [])
+    assert result["fixed"] == [{"key": key, "title": "SIGABRT: bad limit"}]
+    assert f"runs the input of finding `{key}` fine" in (tmp_path / "out/summary.md").read_text()
+    world.more = "issues: {project: a/b, private_project: a/c, private: [crash]}"
+    assert check(world, "--head", "change")[1]["fixed"] == []
+
+
 def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.commit("old", solver_sh=OLD)

@@ -110,6 +110,8 @@ def _say(report: CheckReport, output: Path) -> None:
         base = one.base + (f", as {one.base_title}" if one.base_title else "")
         say(f"  {one.age}: {one.title} ({count_of(one.size, 'byte')}; the base {base})")
         say(f"    {output / one.input}")
+    for known in report.fixed:
+        say(f"  fixed: {known.title} ({known.key}; its input runs fine now)")
     said = {
         "passed": f"passed without fuzzing: {report.why}"
         if report.why

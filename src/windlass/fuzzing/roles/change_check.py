@@ -44,6 +44,7 @@ from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.runner import tail
 from windlass.fuzzing.roles.builder import LOG_KEPT, OUTPUT_CHARS, Builder, CannotBuild
 from windlass.fuzzing.roles.checks.closed_inputs import fetch_closed_inputs
+from windlass.fuzzing.roles.checks.fixed_findings import BothRuns, FixedFinding, fixed_findings
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
 from windlass.fuzzing.roles.coverage import CoverageRole
@@ -59,6 +60,7 @@ from windlass.fuzzing.state.state_file import Runtime
 
 Age = Literal["new", "old", "flaky"]
 COMPARED: Final = 100  # inputs of a finding, of which some are compared with the base
+FIXED: Final = 10  # one in so many parts of the budget is added for what the change fixes
 MAPPING: Final = 4  # one in so many parts of the budget is added for mapping tests
 BUILD: Final = "== production-"  # begins the log of the build of a combination
 _BUILDS: Final = re.compile(rf"^(?={BUILD})", re.MULTILINE)
@@ -110,6 +112,7 @@ class CheckReport(msgspec.Struct, kw_only=True):
     branch: str = ""
     output: str = ""
     base_why: str = ""
+    fixed: list[FixedFinding] = []
 
 
 @dataclass(slots=True)
@@ -183,11 +186,34 @@ class ChangeCheck:
         found = [one async for one in FindingStore(local).all(self.notify) if one.live]
         checked = [await self._compare(local, one, base, head) for one in found]
         why = fuzzed.why or await self._lost(local, base, fuzzed.combinations)
+        fixed = await self._fixed(local, base, head)
         return msgspec.structs.replace(
             report, outcome=_outcome(why, checked), why=why, tests=fuzzed.tests,
             chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
-            combinations=fuzzed.combinations,
+            combinations=fuzzed.combinations, fixed=fixed,
         )  # fmt: skip
+
+    async def _fixed(self, local: Pipeline, base: str, head: str) -> list[FixedFinding]:
+        """Returns the open findings of the bucket that the change fixes."""
+        if self.stored is None:
+            return []
+        stored = self._pipeline(self.stored)
+
+        async def run(finding: Finding) -> BothRuns | None:
+            known = [c for c in combinations_of(self.solver) if c.name == finding.combination]
+            if not known:
+                return None
+            builds = BuildCache(local, fresh_folder(self.work / "builds"), known[0].name)
+            before, after = await builds.fetch(base), await builds.fetch(head)
+            if before is None or after is None:
+                return None
+            return BothRuns(
+                await self._run(stored, known[0], before, finding),
+                await self._run(stored, known[0], after, finding),
+            )
+
+        until_ms = local.now_ms() + self.budget_ms // FIXED
+        return await fixed_findings(self.solver, stored, run, until_ms, self.notify)
 
     async def _map_tests(self, solver: Solver, local: Pipeline, head: str) -> None:
         """Finds out which tests reach which functions, unless that is known; needs no success."""
@@ -264,7 +290,9 @@ class ChangeCheck:
 
     def _local(self) -> Pipeline:
         """Returns a pipeline in a folder of its own: a check leaves no trace."""
-        bucket = DirectoryBucket(fresh_folder(self.work / "check"))
+        return self._pipeline(DirectoryBucket(fresh_folder(self.work / "check")))
+
+    def _pipeline(self, bucket: Bucket) -> Pipeline:
         matrix = combination_names(self.solver)
         return Pipeline(bucket, self.solver.name, self.runtime, self.holder, matrix)
 
@@ -294,8 +322,7 @@ class ChangeCheck:
         folder = fresh_folder(self.work / "closed-inputs")
         if self.stored is None:
             return solver
-        stored = Pipeline(self.stored, solver.name, self.runtime, self.holder)
-        if not await fetch_closed_inputs(stored, folder, self.notify):
+        if not await fetch_closed_inputs(self._pipeline(self.stored), folder, self.notify):
             return solver
         corpora = (*solver.seeds.corpora, str(folder))
         seeds = msgspec.structs.replace(solver.seeds, corpora=corpora)
@@ -400,6 +427,8 @@ def summary_page(
         told = f"The base cannot be built: {code(report.base_why)}. So every bug counts as new."
         lines += [told, ""]
     lines += code_block("Output of the build", report.output)
+    for known in report.fixed:
+        lines += [f"It runs the input of finding `{known.key}` fine: {code(known.title)}.", ""]
     if report.findings:
         lines += ["| age | kind | finding | place | input | the base |", "|---" * 6 + "|"]
         for one in report.findings:
