@@ -281,6 +281,17 @@ def test_without_a_bucket_the_check_finds_the_tests_that_reach_the_change(tmp_pa
     assert not (tmp_path / "none").exists()
 
 
+def test_a_bucket_that_does_not_answer_is_asked_once_and_stops_no_check(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    change(world, **{"src.c": "int x;\n"})
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+    away = {"WINDLASS_FUZZ_BUCKET": "s3://bucket", "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
+    words = ("check", "scripted", "--head", "change", "--budget", "1s")
+    code, _, complained = Commands(world, **keys, **away).run(*words)
+    assert (code, complained.count("cannot use ")) == (0, 1), complained
+
+
 def test_a_detached_head_is_checked_as_ci_checks_it_out(tmp_path: Path) -> None:
     world = World(tmp_path)
     base = world.commit("good")

@@ -313,6 +313,7 @@ class ChangeCheck:
                 found = await self.stored.get(key)
             except WindlassError as error:
                 self.notify(f"fuzzing without what is in the bucket: {error}")
+                self.stored = None  # asking again would only take time
                 return
             if found is not None:
                 await local.put(key, found.body)
