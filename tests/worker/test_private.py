@@ -4,22 +4,20 @@ A process with CAP_SYS_PTRACE may read everything, so where the tests are run by
 give up all capabilities.
 """
 
-import ctypes
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 import windlass
+from tests.support.plain_user import as_user
 from windlass.worker.agent.state import recall
 
-CAPABILITIES: Final = 41
-DROP: Final = 24  # PR_CAPBSET_DROP
 LONGEST_S: Final = 120
 SECRET: Final = "hunter2-in-the-environment"
 SOURCES: Final = str(Path(windlass.__file__).parents[1])
@@ -64,16 +62,6 @@ done 2>/dev/null
 """
 
 
-def _drop_capabilities() -> None:
-    for number in range(CAPABILITIES):
-        ctypes.CDLL(None).prctl(DROP, number, 0, 0, 0)
-
-
-def _as_user() -> dict[str, Any]:
-    """How programs are started that have no more rights than any user."""
-    return {"preexec_fn": _drop_capabilities} if os.getuid() == 0 else {}
-
-
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A folder with a short name, for sockets."""
@@ -95,14 +83,14 @@ def test_finding_6_a_private_process_is_closed_to_its_user_and_still_sees_itself
     environment = _environment(place)
     with subprocess.Popen(
         [sys.executable, "-c", VICTIM], env=environment, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True, cwd=place, **_as_user(),
+        stdout=subprocess.PIPE, text=True, cwd=place, **as_user(),
     ) as victim:  # fmt: skip
         assert victim.stdout is not None
         number = victim.stdout.readline().strip()
         assert number, "it cannot read what it needs of itself"
         seen = subprocess.run(
             [sys.executable, "-c", THIEF, number], env=environment, capture_output=True,
-            text=True, timeout=LONGEST_S, check=True, cwd=place, **_as_user(),
+            text=True, timeout=LONGEST_S, check=True, cwd=place, **as_user(),
         )  # fmt: skip
         assert seen.stdout == ""
         victim.communicate("")
@@ -115,14 +103,14 @@ def test_finding_6_a_job_finds_no_tokens_in_the_processes_above_it(place: Path) 
     given = {"WINDLASS_SECRET_DB": SECRET}
     with subprocess.Popen(
         [*program, "up", "--port", "0", "--workers", "1", "--slots", "2"],
-        env=environment | given, stdout=subprocess.PIPE, text=True, cwd=place, **_as_user(),
+        env=environment | given, stdout=subprocess.PIPE, text=True, cwd=place, **as_user(),
     ) as up:  # fmt: skip
         try:
             assert up.stdout is not None
             assert "windlass is up" in up.stdout.readline()
             ran = subprocess.run(
                 [*program, "run", "--", "sh", "-c", LOOK], env=environment, capture_output=True,
-                text=True, timeout=LONGEST_S, check=False, cwd=place, **_as_user(),
+                text=True, timeout=LONGEST_S, check=False, cwd=place, **as_user(),
             )  # fmt: skip
             assert ran.returncode == 0, (ran.stdout, ran.stderr)
             for above in ("keeper", "agent", "up"):

@@ -19,6 +19,7 @@ HELP_FLAGS: Final = ("--help", "-h")
 HELP_ALL: Final = "--help-all"
 VERSION_FLAG: Final = "--version"
 WORKER: Final = "worker"
+FUZZ: Final = "fuzz"
 SERVICES: Final = ("server", "up", WORKER)  # they export spans of their own
 
 
@@ -27,11 +28,11 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Else a pipe, such as that of a service manager, gets lines only when there are many.
         sys.stdout.reconfigure(line_buffering=True)
-    run_and_exit(lambda: run_command(sys.argv[1:]))
+    run_and_exit(lambda: run_command(sys.argv[1:], alone=True))
 
 
-def run_command(words: Sequence[str]) -> None:
-    """Runs one command line and exits with its code."""
+def run_command(words: Sequence[str], *, alone: bool = False) -> None:
+    """Runs one command line and exits with its code; `alone` if this process does nothing else."""
     if list(words) == [VERSION_FLAG]:
         from importlib.metadata import version
 
@@ -42,6 +43,10 @@ def run_command(words: Sequence[str]) -> None:
         from windlass.cli.commands.start.hide_secrets import restart_without_secrets
 
         restart_without_secrets(words)
+    if alone and words and words[0] == FUZZ:
+        from windlass.worker.keeper.processes import become_private
+
+        become_private()  # builds and targets are foreign programs, and run as the same user
     from cyclopts import CycloptsError
 
     from windlass.cli.root import app

@@ -102,6 +102,14 @@ def test_everything_in_a_row(tmp_path: Path) -> None:
     assert finding["introduced_by"] == bad
 
 
+def test_everything_in_a_row_fails_if_no_commit_can_be_built(tmp_path: Path) -> None:
+    world = World(tmp_path, more="commits: {extensions: [.sh], fresh: 5}")
+    bad = world.commit("bad", build_sh="#!/bin/sh\nexit 3\n")
+    code, said, complained = Commands(world).run("run", "scripted", "--budget", "1s")
+    assert (code, "1 build failed" in said) == (1, True)
+    assert f"windlass fuzz builder log scripted {bad}" in complained
+
+
 def test_a_stopped_fuzzer_gives_the_commit_back_uncounted(tmp_path: Path) -> None:
     world = World(tmp_path)
     commit = world.commit("slow", solver_sh=SLOW)

@@ -129,6 +129,7 @@ def test_runners_are_prepared_as_the_solvers_file_says(project: Project) -> None
     assert "sudo apt-get install -y cmake" not in lines["next"]
     text = "".join(p.read_text() for p in project.repository.folder.glob(".github/workflows/*"))
     assert "&id" not in text, "GitHub read no anchors for years"
+    assert text.count("actions/checkout@") == text.count("persist-credentials: false")
 
 
 def test_a_run_may_write_issues_only_if_they_are_filed_at_github(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from windlass.fuzzing.config.fleet_schedules import builds_ms
 from windlass.fuzzing.config.github_workflows import workflows_of
 from windlass.fuzzing.config.matrix_settings import MOST
 from windlass.fuzzing.config.solver_file import Solver, parse_solver
+from windlass.fuzzing.engines.engine import check_engines
 
 COMMON: dict[str, Any] = {
     "name": "toy",
@@ -197,3 +198,10 @@ def test_builders_get_time_for_all_combinations_and_the_engines_their_packages()
     assert "afl++" in made
     assert "timeout-minutes: 255" in made  # four builds of an hour
     assert "afl++" not in workflows_of(plain, "s3://bucket", "toy.yaml")["fuzz-toy-builder.yml"]
+
+
+def test_an_option_that_an_engine_does_not_have_is_named_with_its_combination() -> None:
+    options = {"argv": ["{binaries}/fuzz_{target}", "@@"], "binary": "fuzz_{target}"}
+    solver = solver_with({"engines": ["libfuzzer", {"name": "afl", "options": options}]})
+    with pytest.raises(InvalidInput, match=r"^afl: engine afl: unknown key binary$"):
+        check_engines(solver)

@@ -207,6 +207,27 @@ def test_shards_of_one_commit_are_merged_and_others_refused() -> None:
         both.merged(CoverageMap("d" * 40, {}))
 
 
+def test_each_target_of_a_matrix_has_a_part_of_the_map() -> None:
+    one, two = a_map(f={"a"}).with_target("one"), a_map(f={"b"}, g={"b"}).with_target("two")
+    both = decode(encode(one.merged(two)))
+    assert both.functions == a_map(f={"a", "b"}, g={"b"}).functions
+    assert both.of_target("one") == a_map(f={"a"}, g=set())
+    assert both.of_target("two") == a_map(f={"b"}, g={"b"})
+    assert both.of_target("new") == both, "nothing is known about it"
+    assert a_map(f={"a"}).of_target("one") == a_map(f={"a"}), "of a file without a matrix"
+
+
+def test_a_function_of_one_target_is_not_taken_for_that_of_another() -> None:
+    one, two = (
+        CoverageMap(COMMIT, {Function(f"fuzz_{name}.cpp", "run(char*)", 3): frozenset({"a"})})
+        for name in ("one", "two")
+    )
+    both = one.with_target("one").merged(two.with_target("two"))
+    changed = [ChangedFunction("fuzz_two.cpp", "run", 3, 9)]
+    assert both.of_target("two").tests_reaching(changed) == ["a"]
+    assert both.of_target("one").tests_reaching(changed) == []
+
+
 @pytest.mark.parametrize("text", ["0/4", "5/4", "x", "1/", "/2", "-1/2"])
 def test_a_shard_is_a_number_of_a_count(text: str) -> None:
     assert parse_shard("2/4") == (2, 4)

@@ -1,10 +1,14 @@
 """What programs of a repository get of the environment: no credentials."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import World
+from tests.support.plain_user import as_user
 from tests.support.running import run
 from windlass.fuzzing.buckets.layout import build_log_key
 from windlass.fuzzing.processes.environment import inherited_environment
@@ -16,6 +20,12 @@ HIDDEN = (
 )  # fmt: skip
 SHOWN = ("CC", "CFLAGS", "LD_LIBRARY_PATH", "GITHUB_SHA", "TOKENIZER", "KEYBOARD", "MONKEY_KEYS")
 PRINTS = "#!/bin/sh\nenv\nexit 1\n"
+# Looks at the program that runs the build.
+LOOKS = """#!/bin/sh
+cat /proc/$PPID/environ && echo open || echo closed
+tr '\\0' ' ' < /proc/$PPID/cmdline
+exit 1
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +57,19 @@ def test_a_build_does_not_see_our_credentials(tmp_path: Path) -> None:
     assert "CC=value-of-CC" in printed
     assert "WINDLASS_FUZZ_KIND=" in printed
     assert not [name for name in HIDDEN if f"value-of-{name}\n" in printed]
+
+
+def test_a_build_cannot_read_the_environment_of_the_program_above_it(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    commit = world.commit("curious", build_sh=LOOKS)
+    run(world.enqueue(commit))
+    commands = Commands(world)
+    done = subprocess.run(
+        [sys.executable, "-m", "windlass", "fuzz", "builder", "scripted"], cwd=tmp_path,
+        env=commands.env, capture_output=True, text=True, check=False, **as_user(),
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    printed = commands.run("builder", "log", "scripted", commit)[1]
+    assert "fuzz builder scripted" in printed, "it is the right program"
+    assert "closed" in printed
+    assert "value-of-GITHUB_TOKEN" not in printed

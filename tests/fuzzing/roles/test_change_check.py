@@ -1,8 +1,11 @@
 """`windlass fuzz check`: a change with a new bug is refused, an old bug is nobody's fault."""
 
+import base64
 import json
+import os
 import re
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -54,7 +57,7 @@ def test_a_change_with_a_new_bug_is_refused(tmp_path: Path) -> None:
     output = tmp_path / "out"
     assert b"limit 0" in (output / finding["input"]).read_bytes()
     page = (output / "summary.md").read_text()
-    assert "it introduces a bug" in page
+    assert "# scripted: the change introduces a bug" in page
     assert "windlass fuzz reproduce" not in page, "the bucket does not have it"
     assert f"run there:\n\n```sh\n./build/solver {Path(finding['input']).name}\n```" in page
     sarif = json.loads((output / "report.sarif").read_text())
@@ -124,6 +127,20 @@ def test_a_long_summary_ends_with_a_whole_report() -> None:
     assert page.endswith("There is no room here for the reports of 6 more new findings.\n")
 
 
+def test_a_change_that_fixes_a_known_finding_says_so_unless_it_is_private(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    bad = world.commit("bad", solver_sh=BROKEN)
+    run(world.build_and_schedule(bad))
+    (key,) = run(fuzz_until_bug(world, bad)).findings
+    change(world, solver_sh=FINE)
+    code, result = check(world, "--head", "change")
+    assert (code, result["findings"]) == (0, [])
+    assert result["fixed"] == [{"key": key, "title": "SIGABRT: bad limit"}]
+    assert f"runs the input of finding `{key}` fine" in (tmp_path / "out/summary.md").read_text()
+    world.more = "issues: {project: a/b, private_project: a/c, private: [crash]}"
+    assert check(world, "--head", "change")[1]["fixed"] == []
+
+
 def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.commit("old", solver_sh=OLD)
@@ -131,6 +148,27 @@ def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: 
     code, result = check(world, "--head", "change")
     ages = {one["title"]: one["age"] for one in result["findings"]}
     assert (code, ages) == (1, {"SIGABRT: failed: old": "old", "SIGABRT: bad limit": "new"})
+
+
+def test_a_change_that_brings_a_fixed_bug_back_is_refused_by_its_stored_input(
+    tmp_path: Path,
+) -> None:
+    """What breaks it is a word that no fuzzer guesses, and no test of the change has it."""
+    world = World(tmp_path)
+    secret = "the magic words are squeamish ossifrage"
+    broken = f"#!/bin/sh\ngrep -q '{secret}' $1 && kill -SEGV $$\necho fine\n"
+    bad = world.commit("bad", solver_sh=broken, **{"tests/b.txt": f"{secret}\n"})
+    run(world.build_and_schedule(bad))
+    run(world.fuzz(bad, budget_ms=1_000))
+    (world.repository / "tests/b.txt").unlink()
+    fixed = world.commit("fixed", solver_sh=FINE)
+    run(world.build_and_schedule(fixed))
+    assert run(world.fuzz(fixed, budget_ms=1_000)).closed
+    change(world, solver_sh=broken)
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"]) == (1, "refused")
+    assert [one["age"] for one in result["findings"]] == ["new"]
+    assert "from outside" in result["chosen_by"]
 
 
 def test_a_new_way_to_an_old_failure_is_new(tmp_path: Path) -> None:
@@ -147,7 +185,8 @@ def test_a_new_way_to_an_old_failure_is_new(tmp_path: Path) -> None:
     assert b"other 7" in shown
     assert finding["size"] == len(shown)
     page = (output / "summary.md").read_text()
-    assert f"## Input\n\n```\n{shown.decode().rstrip()}\n```" in page
+    as_text, as_bytes = shown.decode().rstrip(), base64.b64encode(shown).decode()
+    assert f"## Input\n\n```\n{as_text}\n```" in page or f"<<< {as_bytes} >" in page
 
 
 def test_a_change_that_breaks_the_build_for_fuzzing_does_not_pass(tmp_path: Path) -> None:
@@ -169,7 +208,7 @@ def test_a_change_that_does_not_build_is_refused_and_the_summary_says_why(tmp_pa
     assert (code, result["outcome"]) == (1, "unhealthy")
     assert result["why"] == "it does not build: the production build exited with code 3"
     page = (tmp_path / "out/summary.md").read_text()
-    assert "# Fuzzing scripted: it could not be fuzzed: `it does not build: the production" in page
+    assert "# scripted: the change could not be fuzzed: `it does not build: the production" in page
     assert "\n````\n" in page, "the fence is longer than what the build printed"
     assert "x.c:1: error:" in page
     assert json.loads((tmp_path / "out/report.sarif").read_text())["runs"][0]["results"] == []
@@ -199,6 +238,31 @@ cc -g $flags -o build/solver toy.c
 """
 
 
+def only(world: World, branch: str, *files: str) -> None:
+    """Adds files on a branch of their own, and changes nothing else."""
+    world.git("checkout", "--quiet", "-b", branch, "main")
+    for name in files:
+        path = world.repository / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text\n")
+    world.git("add", "--all")
+    world.git("commit", "--quiet", "--message", branch)
+
+
+def test_a_change_of_documents_alone_passes_without_a_build(tmp_path: Path) -> None:
+    world = World(tmp_path, more="seeds: {corpora: [fuzz/corpus]}")
+    world.commit("cannot be built", build_sh="#!/bin/sh\nexit 1\n")
+    only(world, "change", "README.md", "docs/picture.png")
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"], result["statistics"]) == (0, "passed", None)
+    page = (tmp_path / "out/summary.md").read_text()
+    assert "the change was not fuzzed, as it changes nothing that builds" in page
+    assert json.loads((tmp_path / "out/report.sarif").read_text())["runs"][0]["results"] == []
+    for name, input_file in (("test", "tests/picture.png"), ("seed", "fuzz/corpus/picture.png")):
+        only(world, name, input_file)
+        assert check(world, "--head", name)[1]["outcome"] == "unhealthy", "a run reads it"
+
+
 def test_without_a_bucket_the_check_finds_the_tests_that_reach_the_change(tmp_path: Path) -> None:
     """Pull requests of strangers see no bucket, and so no coverage map."""
     world = World(tmp_path)
@@ -215,6 +279,17 @@ def test_without_a_bucket_the_check_finds_the_tests_that_reach_the_change(tmp_pa
     result = json.loads((tmp_path / "out/result.json").read_text())
     assert (result["tests"], result["chosen_by"]) == (1, "1 of 3 reach the changes")
     assert not (tmp_path / "none").exists()
+
+
+def test_a_bucket_that_does_not_answer_is_asked_once_and_stops_no_check(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit("good")
+    change(world, **{"src.c": "int x;\n"})
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+    away = {"WINDLASS_FUZZ_BUCKET": "s3://bucket", "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
+    words = ("check", "scripted", "--head", "change", "--budget", "1s")
+    code, _, complained = Commands(world, **keys, **away).run(*words)
+    assert (code, complained.count("cannot use ")) == (0, 1), complained
 
 
 def test_a_detached_head_is_checked_as_ci_checks_it_out(tmp_path: Path) -> None:
@@ -235,10 +310,12 @@ def test_github_checks_a_merge_against_what_it_was_merged_into(tmp_path: Path) -
     world.git("checkout", "--quiet", "--detach")
     world.git("merge", "--quiet", "--no-ff", "-X", "ours", "--message", "merge", "change")
     values = {"github.sha": world.git("rev-parse", "HEAD")}
-    assert Commands(world).run("workflows", "scripted", "--check")[0] == 0
+    code, _, complained = Commands(world).run("workflows", "scripted", "--check")
+    assert (code, "which runners do not have" in " ".join(complained.split())) == (0, True)
     text = (tmp_path / ".github/workflows/fuzz-scripted-check.yml").read_text()
     steps = yaml.load(text, Loader=yaml.BaseLoader)["jobs"]["check"]["steps"]
     (given,) = [step["env"] for step in steps if step.get("id") == "check"]
+    assert steps[0]["with"]["persist-credentials"] == "false", "a build may read the checkout"
     commits = {name: filled(value, values) for name, value in given.items()}
     code, result = check(world, "--base", commits["BASE"], "--head", commits["HEAD"])
     assert (code, result["base"], result["head"]) == (0, base, values["github.sha"])
@@ -342,6 +419,20 @@ def test_a_finding_is_reproduced_and_packed(tmp_path: Path) -> None:
     assert f"build of {fixed};" in (tmp_path / "later" / top.name / "run.sh").read_text()
 
 
+def in_terminal(world: World, *words: str) -> str:
+    """Runs a command with a terminal as its input, lists a function, and returns the output."""
+    mine, theirs = os.openpty()
+    os.write(mine, b"list stop\nkill\ny\nquit\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "windlass", "fuzz", *words], cwd=world.folder,
+        env=Commands(world).env, stdin=theirs, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    os.close(mine)
+    os.close(theirs)
+    return done.stdout
+
+
 @pytest.mark.skipif(missing_reason("gdb") is not None, reason=missing_reason("gdb") or "")
 def test_a_finding_is_shown_in_the_debugger(
     tmp_path: Path,
@@ -356,6 +447,11 @@ def test_a_finding_is_shown_in_the_debugger(
     said, _ = process.communicate(timeout=60)
     assert "SIGABRT" in said
     assert re.search(r"#\d+ .* in stop", said), said
+    # Another commit was built in the same place since; the lines must be those of the finding.
+    later = world.commit("later", **{"toy.c": source.replace("void stop", "void  stop")})
+    run(world.build_and_schedule(later))
+    shown = in_terminal(world, "reproduce", "scripted", key, "--gdb")
+    assert "static void stop(void) { abort(); }" in shown, shown
 
 
 OVERFLOW = program(
@@ -394,6 +490,8 @@ def test_a_sanitizer_stops_in_the_debugger_with_the_options_of_the_file(tmp_path
     assert (done.returncode, "heap-buffer-overflow" in done.stderr) == (1, True)
     words = [str(script), "--gdb"]
     done = subprocess.run(
-        words, input="backtrace\nkill\n", capture_output=True, text=True, check=False
-    )
+        words, input="backtrace\nlist spill\nkill\n", capture_output=True, text=True, check=False,
+        env=os.environ | {"SOURCES": str(world.repository)},
+    )  # fmt: skip
     assert re.search(r"#\d+ .* in spill", done.stdout), done.stdout
+    assert "char *room = malloc(4);" in done.stdout, done.stdout

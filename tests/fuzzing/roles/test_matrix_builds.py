@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from windlass.fuzzing.builds.build_cache import BuildCache
@@ -68,6 +69,8 @@ def test_a_combination_that_cannot_be_built_is_red_and_the_others_are_built(
     (red,) = run(read_status(world.pipeline)).unhealthy
     assert (red.commit, red.combination, red.runs) == (commit, "one-address", 0)
     assert "exited with code 1" in red.why
+    said = Commands(world).run("status", "scripted")[1]
+    assert "windlass fuzz builder log scripted COMMIT shows the output" in said
 
 
 def test_a_combination_that_can_be_built_again_is_no_longer_red(tmp_path: Path) -> None:
@@ -99,7 +102,7 @@ def test_a_build_that_answers_no_test_raises_an_alarm_of_its_combination(tmp_pat
     commit = world.commit("dumb", build_sh=BUILD, dumb="two-plain")
     run(world.enqueue(commit))
     report = run(world.build())
-    assert report.alarm.startswith("two-plain: the new build answers none")
+    assert report.alarm.startswith("two-plain: the new build does not answer the only test")
     (red,) = run(read_status(world.pipeline)).unhealthy
     assert red.combination == "two-plain"
 

@@ -10,6 +10,8 @@ from tests.fuzzing.roles.test_fuzzer import counts, findings_of
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
+from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function, encode
 from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.roles.status import read_status
 from windlass.fuzzing.statistics.history import history_file
@@ -276,6 +278,21 @@ def test_a_change_is_checked_with_all_combinations(tmp_path: Path) -> None:
     (found,) = result["findings"]
     assert (found["age"], found["base"]) == ("new", "runs it fine")
     assert [one["combination"] for one in result["combinations"]] == NAMES
+
+
+def test_most_time_of_a_check_goes_to_targets_that_reach_the_change(tmp_path: Path) -> None:
+    world = a_world(tmp_path)
+    a_commit(world, "good", **{"src.c": "int f(void) {\n  return 1;\n}\n"})
+    change(world, **{"src.c": "int f(void) {\n  return 2;\n}\n"})
+    f, g = Function("src.c", "f", 1), Function("src.c", "g", 9)
+    test = frozenset({"tests/a.txt"})
+    targets = {"one": {g: test}, "two": {f: test, g: test}}
+    found = CoverageMap("a" * 40, targets["two"], targets)
+    run(world.bucket.put(coverage_key("scripted"), encode(found)))
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"]) == (0, "passed")
+    given = {one["combination"]: one["given_ms"] for one in result["combinations"]}
+    assert given["one-plain"] == given["one-strict"] < given["two-strict"] / 9
 
 
 def test_an_old_bug_of_one_combination_refuses_no_change(tmp_path: Path) -> None:

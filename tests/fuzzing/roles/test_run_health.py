@@ -10,6 +10,7 @@ from tests.fuzzing.roles.test_fuzzer import SLOW_MS, counts, findings_of, fuzz_u
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.support.running import run
+from windlass.fuzzing.buckets.layout import build_log_key
 from windlass.fuzzing.config.finding_settings import FindingSettings, HealthSettings
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.fuzzing.findings.untriaged import Untriaged
@@ -53,6 +54,9 @@ def test_after_some_such_runs_the_build_is_bad(tmp_path: Path) -> None:
     assert run(world.fuzz(budget_ms=1_000)).marked_bad
     assert counts(world) == {}
     assert run(world.pipeline.queue.read()).failed == (commit,)
+    log = run(world.bucket.get(build_log_key("scripted", commit)))
+    assert log is not None
+    assert "after 2 such runs it is given up" in log.body.decode(), "status sends people there"
 
 
 def test_a_healthy_run_forgets_those_before(tmp_path: Path) -> None:

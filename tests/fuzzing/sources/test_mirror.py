@@ -119,6 +119,23 @@ def test_a_repository_that_a_hook_of_git_is_about_is_left_alone(
     assert (clones.folder / "checkout/a.c").exists()
 
 
+def test_a_relative_address_of_a_submodule_starts_where_the_repository_comes_from(
+    clones: Clones, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file")
+    part = Repository(clones.folder / "part")
+    part.commit("part.h")
+    clones.origin.git("submodule", "--quiet", "add", "../part", "third_party/part")
+    clones.origin.commit("a.c")
+    (clones.folder / "elsewhere").mkdir()
+    for repository in (clones.origin.folder, clones.clone("elsewhere/clone")):
+        mirror = Mirror(str(repository), clones.folder / f"mirrors/{repository.name}")
+        run(mirror.fetch())
+        checkout = clones.folder / "checkout"
+        run(mirror.checkout("main", checkout))
+        assert (checkout / "third_party/part/part.h").exists()
+
+
 @pytest.mark.parametrize(
     "setting",
     ["diff.noprefix=true", "diff.mnemonicPrefix=true", "log.showSignature=true",

@@ -36,6 +36,19 @@ def test_more_yield_never_gets_less(budget: int, yields: list[float | None]) -> 
     assert [part for *_, part in ranked] == sorted(parts)
 
 
+@given(BUDGETS, st.sets(st.sampled_from("abcdef")))
+def test_combinations_that_reach_a_change_get_the_time_of_the_others(
+    budget: int, reaching: set[str]
+) -> None:
+    names = "abcdef"
+    parts = {one.combination: one.ms for one in divide(budget, names, [], reaching)}
+    assert list(parts) == list(names)
+    assert sum(parts.values()) == budget
+    if 0 < len(reaching) < len(names):
+        most = max(parts[name] for name in names if name not in reaching)
+        assert min(parts[name] for name in reaching) >= 4 * most
+
+
 @given(BUDGETS, YIELDS, st.data())
 def test_a_combination_that_yields_more_does_not_lose_time(
     budget: int, yields: list[float | None], data: st.DataObject

@@ -139,6 +139,33 @@ def test_the_fuzzer_records_its_runs_and_stats_shows_them(
     assert [one["commit"] for one in json.loads(out)["runs"]] == [mended]
 
 
+def test_every_day_has_its_place_in_the_lines_of_bars(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for day in (-40, 0, 1, 5):
+        run(record_run(world.pipeline, point(NOON_MS + day * DAY_MS, executions=1_000)))
+    other = point(NOON_MS + 2 * DAY_MS, executions=7)
+    run(record_run(world.pipeline, msgspec.structs.replace(other, target="other")))
+    out = Commands(world).run("stats", "scripted")[1].splitlines()
+    assert out[0].endswith(
+        "4 runs since 2024-08-25; a bar for each day from 2024-09-10 to 2024-10-09"
+    )
+    assert out[1] == f"  executions   {' ' * 24}██   █  4,000"
+    assert out[9] == f"  executions   {' ' * 26}█     7"
+
+
+def test_the_newest_commits_are_shown_with_all_their_targets(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for number in range(5):
+        for target in "abc":
+            done = point(NOON_MS + number, f"{number}" * 40)
+            done = msgspec.structs.replace(done, target=target)
+            run(record_run(world.pipeline, done))
+    out = Commands(world).run("stats", "scripted")[1]
+    counts = [out.count(f"{number}" * 12) for number in range(5)]
+    assert counts == [0, 3, 3, 3, 3]
+    assert "and 1 earlier commit (--commit shows one" in out
+
+
 def test_stats_without_runs(tmp_path: Path) -> None:
     world = World(tmp_path)
     before = sorted((tmp_path / "bucket").rglob("*"))

@@ -110,8 +110,12 @@ def _say(report: CheckReport, output: Path) -> None:
         base = one.base + (f", as {one.base_title}" if one.base_title else "")
         say(f"  {one.age}: {one.title} ({count_of(one.size, 'byte')}; the base {base})")
         say(f"    {output / one.input}")
+    for known in report.fixed:
+        say(f"  fixed: {known.title} ({known.key}; its input runs fine now)")
     said = {
-        "passed": "passed: no new bug was found",
+        "passed": f"passed without fuzzing: {report.why}"
+        if report.why
+        else "passed: no new bug was found",
         "refused": "refused: the change introduces a bug",
         "unhealthy": f"refused: the change could not be fuzzed: {report.why}",
     }

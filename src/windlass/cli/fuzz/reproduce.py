@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +21,9 @@ from windlass.cli.fuzz.app import (
 from windlass.cli.fuzz.findings import FindingKey, reproduce_finding
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.text import say, warn
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import NotFound, WindlassError
+from windlass.fuzzing.builds.build_cache import LocalBuild
+from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.bundle import debugging_environment, pack_finding
 from windlass.fuzzing.findings.evidence import inputs_of
@@ -29,6 +31,7 @@ from windlass.fuzzing.findings.report import input_name
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.fuzzer import Fuzzer
+from windlass.fuzzing.sources.mirror import Mirror
 
 
 @fuzz.command
@@ -84,23 +87,44 @@ def _with_files(
                 raise NotFound("input of finding", key)
             if archive is not None:
                 name, built = context.solver.name, build.metadata.commit
-                pack_finding(found, name, build.folder, inputs, archive, built, env)
+                root = build.metadata.root
+                pack_finding(found, name, build.folder, inputs, archive, built, env, root)
                 say(f"wrote {archive}; its run.sh runs the input")
             if gdb:
                 shutil.copyfile(inputs[input_name(found)], build.folder / input_name(found))
                 if found.kind == "leak":
                     warn("leaks cannot be looked for in a debugger")
-                _debug(found.command, build.folder, {**os.environ, **env})
+                sources = await _sources(context.solver, build, folder)
+                _debug(found.command, build.folder, {**os.environ, **env}, sources)
 
     run_step(solver, location, step, reading=True)
 
 
-def _debug(command: list[str], folder: Path, env: Mapping[str, str]) -> None:
-    """Runs a command in gdb: for a person at a terminal, or else until the crash."""
+async def _sources(solver: Solver, build: LocalBuild, folder: Path) -> list[str]:
+    """Checks out what was built, and returns the command with which gdb finds it.
+
+    Where the build was made, there may be another commit by now.
+    """
+    mirror, checkout = Mirror(solver.repository, folder / "mirror.git"), folder / "sources"
+    try:
+        await mirror.fetch()
+        await mirror.checkout(build.metadata.commit, checkout)
+    except WindlassError as error:
+        warn(f"the debugger has no sources: {error}")
+        return []
+    return [f"set substitute-path {build.metadata.root} {checkout}"]
+
+
+def _debug(command: list[str], folder: Path, env: Mapping[str, str], before: Sequence[str]) -> None:
+    """Runs a command in gdb: for a person at a terminal, or else until the crash.
+
+    `before` are commands of gdb that come first.
+    """
     program = shutil.which("gdb")
     if program is None:
         raise InvalidSetting("gdb", "gdb is not installed; install the package gdb")
-    words = [program, "--quiet", "-ex", "run"]
+    first = [word for line in before for word in ("-iex", line)]
+    words = [program, "--quiet", *first, "-ex", "run"]
     if not sys.stdin.isatty():
         words += ["--batch", "-ex", "backtrace"]
     words += ["--args", *command]

@@ -275,23 +275,29 @@ def run_all(
     location: Location = DEFAULT_LOCATION,
     json: Flag = False,
 ) -> None:
-    """Run everything here, one after another: manager, builds, coverage map, fuzzing."""
-    from windlass.cli.fuzz.run_all import run_everything
+    """Run everything here, one after another: manager, builds, coverage map, fuzzing.
+
+    Exits with 1 if nothing was fuzzed because builds failed or did nothing.
+    """
+    from windlass.cli.fuzz.run_all import Everything, run_everything
 
     def fuzzed(report: FuzzReport) -> None:
         if not json:
             say_fuzzed(report, solver)
 
-    async def step(context: FuzzContext) -> list[FuzzReport]:
+    async def step(context: FuzzContext) -> Everything:
         progress = Progress(context.pipeline.runtime.clock, json)
         everything = run_everything(
             context, progress, rounds, parse_budget_ms(budget), until_bug, fuzzed
         )
         return await stop_on_sigterm(everything, RELEASED)
 
-    reports = run_step(solver, location, step)
+    reports, failed = run_step(solver, location, step)
     if json:
         print_json(reports)
+    outcomes = {report.outcome for report in reports}
+    if "fuzzed" not in outcomes and (failed or "unhealthy" in outcomes):
+        raise SystemExit(FAILED)
 
 
 async def stop_on_sigterm(

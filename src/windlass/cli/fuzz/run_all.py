@@ -1,6 +1,7 @@
 """`windlass fuzz run`: runs every role in turn, in this process."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from windlass.cli.fuzz.app import FuzzContext
 from windlass.cli.fuzz.progress import Progress
@@ -13,7 +14,15 @@ from windlass.fuzzing.roles.coverage import CoverageRole
 from windlass.fuzzing.roles.engine_factory import cores_of
 from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport
 from windlass.fuzzing.roles.manager import Manager
+from windlass.fuzzing.sources.mirror import SubmoduleUnreachable
 from windlass.fuzzing.sources.open import open_commit_source
+
+
+class Everything(NamedTuple):
+    """What the fuzzer did, and the commits whose build failed."""
+
+    reports: list[FuzzReport]
+    failed: list[str]
 
 
 async def run_everything(
@@ -23,14 +32,14 @@ async def run_everything(
     budget_ms: int,
     until_bug: bool,
     fuzzed: Callable[[FuzzReport], None],
-) -> list[FuzzReport]:
+) -> Everything:
     """Finds commits, builds all queued ones, maps coverage if there is no map, then fuzzes.
 
     A coverage map that cannot be made stops nothing: fuzzing then starts from all tests.
     `fuzzed` is called after each run.
     """
     await manage(context, progress)
-    await build_all(context, progress)
+    failed = await build_all(context, progress)
     await manage(context, progress)
     if not await context.pipeline.bucket.exists(coverage_key(context.solver.name)):
         try:
@@ -40,11 +49,13 @@ async def run_everything(
     reports = []
     for _ in range(rounds):
         report = await fuzz_one(context, progress, budget_ms, until_bug)
+        if report.outcome == "nothing" and failed:
+            report.why += f"; {count_of(len(failed), 'build')} failed"
         reports.append(report)
         fuzzed(report)
         if report.outcome == "nothing" or (until_bug and report.findings):
             break
-    return reports
+    return Everything(reports, failed)
 
 
 async def manage(context: FuzzContext, progress: Progress) -> None:
@@ -61,13 +72,31 @@ async def manage(context: FuzzContext, progress: Progress) -> None:
         progress.notify(f"manager: {len(report.queued)} queued, {len(report.scheduled)} scheduled")
 
 
-async def build_all(context: FuzzContext, progress: Progress) -> None:
-    """Runs the builder until the queue is empty."""
-    with workspace(context.work, context.solver.name, "builder") as folder:
+async def build_all(context: FuzzContext, progress: Progress) -> list[str]:
+    """Runs the builder until the queue is empty, or has only commits that cannot be built now.
+
+    Returns the commits whose build failed.
+    """
+    failed: list[str] = []
+    name = context.solver.name
+    with workspace(context.work, name, "builder") as folder:
         role = Builder(context.solver, context.pipeline, folder, progress.notify)
-        while (report := await role.run_once()).outcome != "nothing":
-            if report.outcome == "failed":
-                progress.notify(f"{report.commit}: {report.why}")
+        postponed = 0
+        while postponed < max(1, len((await context.pipeline.queue.read()).queue)):
+            try:
+                report = await role.run_once()
+            except SubmoduleUnreachable as error:
+                progress.notify(f"not built now: {error}")
+                postponed += 1
+                continue
+            if report.outcome == "nothing":
+                break
+            postponed = 0
+            if report.outcome == "failed" and report.commit:
+                failed.append(report.commit)
+                log = f"windlass fuzz builder log {name} {report.commit}"
+                progress.notify(f"{report.commit[:12]} could not be built: {report.why} ({log})")
+    return failed
 
 
 async def map_coverage(context: FuzzContext, progress: Progress) -> None:

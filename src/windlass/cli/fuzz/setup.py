@@ -14,6 +14,7 @@ from windlass.cli.fuzz.app import (
     check_options,
     fuzz,
     run_step,
+    warn,
 )
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json
@@ -135,6 +136,7 @@ def workflows(
         message = f"{file} is outside this folder; run this in the top folder of the repository"
         raise InvalidSetting("solver", message, str(file))
     described = load_named(solver)
+    check_options(described)
     path = shlex.quote(file.as_posix())
     if plain:
         made = plain_check(described, path)
@@ -149,6 +151,12 @@ def workflows(
         if plain:
             # A script that anybody may run and only its owner may change.
             (output / name).chmod(0o755)  # nosec B103
+    repository = Path(described.repository)
+    if repository.is_absolute() and repository.resolve() != Path.cwd().resolve():
+        warn(
+            f"{repository} is a folder of this machine, which runners do not have: give the "
+            "repository's URL, or set `repository: .` and run this in its top folder"
+        )
     if json:
         print_json([str(output / name) for name in made])
         return

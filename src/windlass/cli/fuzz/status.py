@@ -199,6 +199,9 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
         for bad in found.unhealthy[:SHOWN]
     ]
     yield from _block("unhealthy", [*lines, *_more(len(found.unhealthy))])
+    if any(bad.combination and not bad.runs for bad in found.unhealthy) and not found.failed:
+        log = f"windlass fuzz builder log {found.solver} COMMIT shows the output of its builds"
+        yield _row("", Text(log, style="dim"))
     lost = [Text(escape_line(_lost(one)), style="bold red") for one in found.lost_alarms[:SHOWN]]
     yield from _block("alarms", [*lost, *_more(len(found.lost_alarms))])
     if found.untriaged:

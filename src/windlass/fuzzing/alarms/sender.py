@@ -76,8 +76,16 @@ async def deliver(place: Place, alarm: Alarm, settings: AlarmSettings, clock: Cl
             await asyncio.to_thread(_mail, alarm, settings.mail)  # noqa: TID251 - smtplib blocks
     except (OSError, smtplib.SMTPException, WindlassError) as error:
         how = "did not reach the webhook" if place == "webhook" else "was not mailed"
-        return f"the alarm {how}: {error}"
+        server = settings.mail.server if place == "mail" and settings.mail is not None else ""
+        return f"the alarm {how}: {_reason(error, server)}"
     return ""
+
+
+def _reason(error: Exception, server: str) -> str:
+    """Says what went wrong; the operating system's words do not say with whom."""
+    if not isinstance(error, OSError) or isinstance(error, smtplib.SMTPException):
+        return str(error)
+    return f"{server}: {error.strerror or error}".removeprefix(": ")
 
 
 async def _post(alarm: Alarm, settings: AlarmSettings, clock: Clock) -> None:

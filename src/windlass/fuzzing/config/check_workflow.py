@@ -39,7 +39,8 @@ def check_workflow(
         f"--output {OUTPUT}"
     )
     steps: list[dict[str, Any]] = [
-        {"uses": "actions/checkout@v4", "with": {"fetch-depth": 0}},
+        # What a stranger's build finds in the checkout is no token.
+        {"uses": "actions/checkout@v4", "with": {"fetch-depth": 0, "persist-credentials": False}},
         *install,
         *setup,
         {"name": "Fuzz the change", "id": "check", "run": command, "env": commits},

@@ -198,9 +198,13 @@ class _Writer:
         }
 
     def _checkout(self) -> dict[str, Any]:
-        """Fetches the whole history if the workflow lives in the solver's own repository."""
+        """Fetches the whole history if the workflow lives in the solver's own repository.
+
+        It keeps no token in the checkout, where builds and targets would find it.
+        """
         own = "://" not in self._solver.repository and "@" not in self._solver.repository
-        return {"uses": "actions/checkout@v4"} | ({"with": {"fetch-depth": 0}} if own else {})
+        given = {"persist-credentials": False} | ({"fetch-depth": 0} if own else {})
+        return {"uses": "actions/checkout@v4", "with": given}
 
     def _install(self) -> list[dict[str, Any]]:
         extras = _extras(self._solver)

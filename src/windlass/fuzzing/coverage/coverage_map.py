@@ -8,7 +8,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import msgspec
@@ -42,20 +42,25 @@ class ChangedFunction(NamedTuple):
 
 
 class _Stored(msgspec.Struct, kw_only=True):
-    """The stored form: each test name once, and per function the numbers of its tests."""
+    """The stored form: each test name once, and per function the numbers of its tests.
+
+    `targets` has the same for each target of a matrix.
+    """
 
     version: int = VERSION
     commit: str
     tests: list[str]
     functions: dict[str, list[int]]
+    targets: dict[str, dict[str, list[int]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageMap:
-    """Which tests reach which functions, as of one commit."""
+    """Which tests reach which functions, as of one commit; with a matrix also for each target."""
 
     commit: str
     functions: Mapping[Function, frozenset[str]]
+    targets: Mapping[str, Mapping[Function, frozenset[str]]] = field(default_factory=dict)
 
     @property
     def tests(self) -> list[str]:
@@ -67,10 +72,26 @@ class CoverageMap:
         if other.commit != self.commit:
             message = f"cannot merge coverage shards of {self.commit} and {other.commit}"
             raise InvalidSetting("coverage shard", message, other.commit)
-        both = dict(self.functions)
-        for function, tests in other.functions.items():
-            both[function] = both.get(function, frozenset()) | tests
-        return CoverageMap(self.commit, both)
+        names = dict.fromkeys([*self.targets, *other.targets])
+        targets = {
+            name: _united(self.targets.get(name, {}), other.targets.get(name, {})) for name in names
+        }
+        return CoverageMap(self.commit, _united(self.functions, other.functions), targets)
+
+    def with_target(self, name: str) -> "CoverageMap":
+        """Returns this map as that of one target of a matrix; "" is none."""
+        return CoverageMap(self.commit, self.functions, {name: self.functions} if name else {})
+
+    def of_target(self, name: str) -> "CoverageMap":
+        """Returns what one target reaches; everything if its part is not known.
+
+        Functions that only others reach stay, without tests: else one that has the same name in
+        another file would be taken for them.
+        """
+        own = self.targets.get(name)
+        if own is None:
+            return self
+        return CoverageMap(self.commit, {f: own.get(f, frozenset()) for f in self.functions})
 
     def tests_reaching(self, changed: Sequence[ChangedFunction]) -> list[str]:
         """Returns the tests that reach any of these functions, the rarest first.
@@ -94,6 +115,15 @@ class CoverageMap:
         if moved and changed.name:
             return moved
         return _by_lines(here, changed)
+
+
+def _united(
+    one: Mapping[Function, frozenset[str]], other: Mapping[Function, frozenset[str]]
+) -> dict[Function, frozenset[str]]:
+    both = dict(one)
+    for function, tests in other.items():
+        both[function] = both.get(function, frozenset()) | tests
+    return both
 
 
 def _by_lines(here: Iterable[Function], changed: ChangedFunction) -> list[Function]:
@@ -130,11 +160,10 @@ def encode(found: CoverageMap) -> bytes:
     """Encodes a map as compressed JSON; equal maps give equal bytes."""
     tests = found.tests
     number = {test: n for n, test in enumerate(tests)}
-    functions = {
-        function.key(): sorted(number[test] for test in found.functions[function])
-        for function in sorted(found.functions)
-    }
-    stored = _Stored(commit=found.commit, tests=tests, functions=functions)
+    stored = _Stored(
+        commit=found.commit, tests=tests, functions=_numbered(found.functions, number),
+        targets={name: _numbered(part, number) for name, part in sorted(found.targets.items())},
+    )  # fmt: skip
     return gzip.compress(msgspec.json.encode(stored), mtime=0)
 
 
@@ -145,13 +174,23 @@ def decode(data: bytes) -> CoverageMap:
         if stored.version != VERSION:
             message = f"cannot read a coverage map of version {stored.version}, only of {VERSION}"
             raise InvalidSetting("coverage map", message, stored.version)
-        functions = {
-            _parse(key): frozenset(stored.tests[n] for n in numbers)
-            for key, numbers in stored.functions.items()
-        }
+        functions = _named(stored.functions, stored.tests)
+        targets = {name: _named(part, stored.tests) for name, part in stored.targets.items()}
     except (zlib.error, EOFError, msgspec.MsgspecError, ValueError, IndexError) as error:
         raise InvalidSetting("coverage map", f"cannot read the coverage map: {error}") from None
-    return CoverageMap(stored.commit, functions)
+    return CoverageMap(stored.commit, functions, targets)
+
+
+def _numbered(
+    functions: Mapping[Function, frozenset[str]], number: Mapping[str, int]
+) -> dict[str, list[int]]:
+    return {one.key(): sorted(number[t] for t in functions[one]) for one in sorted(functions)}
+
+
+def _named(
+    functions: Mapping[str, list[int]], tests: Sequence[str]
+) -> dict[Function, frozenset[str]]:
+    return {_parse(key): frozenset(tests[n] for n in ns) for key, ns in functions.items()}
 
 
 def _decompress(data: bytes) -> bytes:

@@ -178,7 +178,7 @@ def check_engine(options: Mapping[str, Any]) -> None:
         kind = getattr(entry.load(), "options_type", None)
         if kind is not None:
             given = {key: value for key, value in options.items() if key != "name"}
-            convert_settings(given, kind, "engine")
+            convert_settings(given, kind, f"engine {name}")
     if not entries:
         raise _unknown_engine(name)
 
@@ -186,7 +186,13 @@ def check_engine(options: Mapping[str, Any]) -> None:
 def check_engines(solver: Solver) -> None:
     """Raises if the engine of a combination, or one of its options, does not exist."""
     for one in combinations_of(solver):
-        check_engine(one.solver.engine)
+        try:
+            check_engine(one.solver.engine)
+        except InvalidSetting as error:
+            if not one.name:
+                raise
+            said = f"{one.name}: {error.message}"
+            raise InvalidSetting(error.field, said, error.got) from None
 
 
 def parse_options(target: Target, kind: type[T]) -> T:

@@ -20,10 +20,12 @@ FOR_DEBUGGER: Final = {
 SCRIPT: Final = """\
 #!/bin/sh
 # Runs the input with the build of {commit}; `--gdb` runs it in the debugger.
+# Set SOURCES to the full path of a checkout of that commit, and the debugger shows its lines.
 cd "$(dirname "$0")/build" || exit 1
 cp ../inputs/{name} .
 {variables}if [ "$1" = --gdb ]; then
-{debugging}  exec gdb -ex run --args {command}
+{debugging}  exec gdb ${{SOURCES:+-ex "set substitute-path {root} $SOURCES"}} \\
+    -ex run --args {command}
 fi
 exec {command}
 """
@@ -31,19 +33,19 @@ exec {command}
 
 def pack_finding(
     finding: Finding, solver: str, build: Path, inputs: dict[str, Path], archive: Path,
-    commit: str = "", env: Mapping[str, str] | None = None,
+    commit: str = "", env: Mapping[str, str] | None = None, root: str = "",
 ) -> None:  # fmt: skip
     """Writes a `.tar.gz` with one folder; `inputs` are files by their names in the archive.
 
-    The build is that of `commit`, by default the one that the finding was found in. `env` is what
-    the fuzzer adds to the environment of its runs.
+    The build is that of `commit`, by default the one that the finding was found in, and its
+    sources were in `root`. `env` is what the fuzzer adds to the environment of its runs.
     """
     top = f"{solver}-{finding.key}"
     first = input_name(finding)
     page = render(finding, solver, f"inputs/{first}", "archive")
     script = SCRIPT.format(
         commit=commit or finding.found_in, name=shlex.quote(first),
-        command=shlex.join(finding.command),
+        command=shlex.join(finding.command), root=root,
         variables="".join(_export(name, shlex.quote(value)) for name, value in (env or {}).items()),
         debugging="".join(
             f'  {_export(name, f"{value}${{{name}:+:${name}}}")}'

@@ -106,7 +106,8 @@ class Triage:
                 found[finding.key] = finding
                 failures += await self._beside(failure, finding)
         if self.left:
-            self.notify(f"{len(self.left)} inputs wait for the next run: the time is over")
+            left = count_of(len(self.left), "input")
+            self.notify(f"not looked into, as the time is over: {left}")
         return list(found.values())
 
     async def _group(self, crashes: Path) -> list[Failure]:

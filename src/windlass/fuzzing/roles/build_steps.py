@@ -83,6 +83,11 @@ class BuildSteps:
         """Releases a commit that was not built; this does not count as a try."""
         await self._leases.release(held.commit, held.token)
 
+    async def postpone(self, held: HeldLease) -> None:
+        """Releases a commit that cannot be built now; others come first."""
+        await self._pipeline.queue.update(lambda queue: rules.postpone(queue, held.commit))
+        await self.release(held)
+
     async def _move(self, commit: str, token: str | None, failed: bool) -> bool:
         checked = check_commit(commit)
         if token is not None and checked in (await self._pipeline.queue.read()).queue:

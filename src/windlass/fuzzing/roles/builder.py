@@ -30,7 +30,7 @@ from windlass.fuzzing.roles.run_health import (
     raise_alarm,
     record_builds,
 )
-from windlass.fuzzing.sources.mirror import GitFailed, Mirror
+from windlass.fuzzing.sources.mirror import GitFailed, Mirror, SubmoduleUnreachable
 from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
@@ -75,6 +75,7 @@ class Builder:
     work: Path
     notify: Callable[[str], None] = lambda _: None
     lease_ms: int = LEASE_MS
+    says_keys: bool = True  # of the objects that it stores
 
     async def run_once(self, commit: str | None = None) -> BuildReport:
         """Builds the given commit, or the next one in the queue."""
@@ -104,6 +105,9 @@ class Builder:
             await while_held(steps, held, self.lease_ms, self.pipeline.runtime.clock, making)
         except (BuildFailed, GitFailed, InvalidInput, NotFound) as error:
             why = str(error)
+        except SubmoduleUnreachable:
+            await asyncio.shield(steps.postpone(held))
+            raise
         except BaseException:
             # Not the commit's fault: another run can take it at once, and this try is not counted.
             await asyncio.shield(steps.release(held))
@@ -190,7 +194,8 @@ class Builder:
             else:
                 made = await self._make_production(commit, mirror, log, archives)
         for key, archive in archives.items():
-            self.notify(f"{commit[:12]}: storing {key}")
+            if self.says_keys:
+                self.notify(f"{commit[:12]}: storing {key}")
             await self.pipeline.bucket.put(key, archive)
             archive.unlink()
         if made.built:

@@ -43,6 +43,8 @@ from windlass.fuzzing.findings.sarif import Place, place_of, sarif
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.processes.runner import tail
 from windlass.fuzzing.roles.builder import LOG_KEPT, OUTPUT_CHARS, Builder, CannotBuild
+from windlass.fuzzing.roles.checks.closed_inputs import fetch_closed_inputs
+from windlass.fuzzing.roles.checks.fixed_findings import BothRuns, FixedFinding, fixed_findings
 from windlass.fuzzing.roles.combinations.combination_run import CombinationReport
 from windlass.fuzzing.roles.corpus import FILE as CORPUS
 from windlass.fuzzing.roles.coverage import CoverageRole
@@ -50,6 +52,7 @@ from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh
 from windlass.fuzzing.roles.fuzzer import Fuzzer
 from windlass.fuzzing.sources.branches import choose
 from windlass.fuzzing.sources.commits import Head
+from windlass.fuzzing.sources.harmless import only_documents
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.rules import touches_code
@@ -57,10 +60,12 @@ from windlass.fuzzing.state.state_file import Runtime
 
 Age = Literal["new", "old", "flaky"]
 COMPARED: Final = 100  # inputs of a finding, of which some are compared with the base
+FIXED: Final = 10  # one in so many parts of the budget is added for what the change fixes
 MAPPING: Final = 4  # one in so many parts of the budget is added for mapping tests
 BUILD: Final = "== production-"  # begins the log of the build of a combination
 _BUILDS: Final = re.compile(rf"^(?={BUILD})", re.MULTILINE)
 FAILS_TOO: Final = "fails too"
+UNBUILT: Final = "it changes nothing that builds and tests depend on"
 RESULTS: Final = ("summary.md", "report.sarif", "result.json")
 LARGEST_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
 
@@ -89,7 +94,7 @@ class Told(NamedTuple):
 
 
 class CheckReport(msgspec.Struct, kw_only=True):
-    """The result of a check; only `passed` lets a change through.
+    """The result of a check; only `passed` lets a change through, `why` says more.
 
     `branch` is the one of several that the change goes to, unless its base was named. `output` is
     what the change's builds printed that failed, `base_why` says why the base cannot be built.
@@ -107,6 +112,7 @@ class CheckReport(msgspec.Struct, kw_only=True):
     branch: str = ""
     output: str = ""
     base_why: str = ""
+    fixed: list[FixedFinding] = []
 
 
 @dataclass(slots=True)
@@ -139,14 +145,22 @@ class ChangeCheck:
         solver = msgspec.structs.replace(
             self.solver, issues={}, alarms=AlarmSettings(), bisect="builds", findings=kept
         )
+        changed = await mirror.changed_files(base, head)
+        if self._only_documents(changed):
+            report = CheckReport(
+                outcome="passed", base=base, head=head, why=UNBUILT,
+                branch=nearest.name if nearest else "",
+            )  # fmt: skip
+            await self._write(self._local(), report, changed)
+            return report
         local = self._local()
         await self._copy_known(local.bucket, base)
+        solver = await self._with_closed_inputs(solver)
         unbuilt = await self._build(solver, local, base)
         if unbuilt is not None:
             self.notify(f"the base {base[:12]} cannot be built: {unbuilt.why}")
         broken = await self._build(solver, local, head)
         printed = self._printed_by((await local.built(head)).failed)
-        changed = await mirror.changed_files(base, head)
         report = CheckReport(
             outcome="unhealthy", base=base, head=head, branch=nearest.name if nearest else "",
             base_why="" if unbuilt is None else unbuilt.why,
@@ -172,11 +186,34 @@ class ChangeCheck:
         found = [one async for one in FindingStore(local).all(self.notify) if one.live]
         checked = [await self._compare(local, one, base, head) for one in found]
         why = fuzzed.why or await self._lost(local, base, fuzzed.combinations)
+        fixed = await self._fixed(local, base, head)
         return msgspec.structs.replace(
             report, outcome=_outcome(why, checked), why=why, tests=fuzzed.tests,
             chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
-            combinations=fuzzed.combinations,
+            combinations=fuzzed.combinations, fixed=fixed,
         )  # fmt: skip
+
+    async def _fixed(self, local: Pipeline, base: str, head: str) -> list[FixedFinding]:
+        """Returns the open findings of the bucket that the change fixes."""
+        if self.stored is None:
+            return []
+        stored = self._pipeline(self.stored)
+
+        async def run(finding: Finding) -> BothRuns | None:
+            known = [c for c in combinations_of(self.solver) if c.name == finding.combination]
+            if not known:
+                return None
+            builds = BuildCache(local, fresh_folder(self.work / "builds"), known[0].name)
+            before, after = await builds.fetch(base), await builds.fetch(head)
+            if before is None or after is None:
+                return None
+            return BothRuns(
+                await self._run(stored, known[0], before, finding),
+                await self._run(stored, known[0], after, finding),
+            )
+
+        until_ms = local.now_ms() + self.budget_ms // FIXED
+        return await fixed_findings(self.solver, stored, run, until_ms, self.notify)
 
     async def _map_tests(self, solver: Solver, local: Pipeline, head: str) -> None:
         """Finds out which tests reach which functions, unless that is known; needs no success."""
@@ -197,7 +234,8 @@ class ChangeCheck:
         if await self._has_all(local, commit):
             return None
         try:
-            await Builder(solver, local, self.work, self.notify).make(commit, ("production",))
+            builder = Builder(solver, local, self.work, self.notify, says_keys=False)
+            await builder.make(commit, ("production",))
         except CannotBuild as error:
             return error
         except InvalidInput as error:
@@ -240,12 +278,21 @@ class ChangeCheck:
                 own[branch] = count
         return min(own, key=own.__getitem__, default=None)
 
+    def _only_documents(self, changed: list[str]) -> bool:
+        """Returns whether neither a build nor a run depends on these files."""
+        tests = [test for one in combinations_of(self.solver) for test in one.solver.tests]
+        folders = self.solver.seeds.corpora
+        inputs = [*tests, *folders, *(f"{folder.rstrip('/')}/*" for folder in folders)]
+        return only_documents(changed, self.solver.commits.extensions, inputs)
+
     def _is_code(self, path: str) -> bool:
         return touches_code([path], self.solver.commits.extensions)
 
     def _local(self) -> Pipeline:
         """Returns a pipeline in a folder of its own: a check leaves no trace."""
-        bucket = DirectoryBucket(fresh_folder(self.work / "check"))
+        return self._pipeline(DirectoryBucket(fresh_folder(self.work / "check")))
+
+    def _pipeline(self, bucket: Bucket) -> Pipeline:
         matrix = combination_names(self.solver)
         return Pipeline(bucket, self.solver.name, self.runtime, self.holder, matrix)
 
@@ -266,9 +313,21 @@ class ChangeCheck:
                 found = await self.stored.get(key)
             except WindlassError as error:
                 self.notify(f"fuzzing without what is in the bucket: {error}")
+                self.stored = None  # asking again would only take time
                 return
             if found is not None:
                 await local.put(key, found.body)
+
+    async def _with_closed_inputs(self, solver: Solver) -> Solver:
+        """Adds the inputs of closed findings to the seeds."""
+        folder = fresh_folder(self.work / "closed-inputs")
+        if self.stored is None:
+            return solver
+        if not await fetch_closed_inputs(self._pipeline(self.stored), folder, self.notify):
+            return solver
+        corpora = (*solver.seeds.corpora, str(folder))
+        seeds = msgspec.structs.replace(solver.seeds, corpora=corpora)
+        return msgspec.structs.replace(solver, seeds=seeds)
 
     async def _compare(
         self, local: Pipeline, finding: Finding, base: str, head: str
@@ -356,19 +415,21 @@ def summary_page(
 ) -> str:
     """Returns the Markdown summary of a check."""
     verdict = {
-        "passed": "no new bug was found",
-        "refused": "it introduces a bug",
-        "unhealthy": f"it could not be fuzzed: {code(report.why)}",
+        "passed": f"the change was not fuzzed, as {report.why}" if report.why else "no new bug",
+        "refused": "the change introduces a bug",
+        "unhealthy": f"the change could not be fuzzed: {code(report.why)}",
     }[report.outcome]
     base = f"`{report.base[:12]}`" + (f" on {code(report.branch)}" if report.branch else "")
     lines = [
-        f"# Fuzzing {solver}: {verdict}", "",
+        f"# {solver}: {verdict}", "",
         f"`{report.head[:12]}` against {base}{_what_ran(report)}.", "",
     ]  # fmt: skip
     if report.base_why:
         told = f"The base cannot be built: {code(report.base_why)}. So every bug counts as new."
         lines += [told, ""]
     lines += code_block("Output of the build", report.output)
+    for known in report.fixed:
+        lines += [f"It runs the input of finding `{known.key}` fine: {code(known.title)}.", ""]
     if report.findings:
         lines += ["| age | kind | finding | place | input | the base |", "|---" * 6 + "|"]
         for one in report.findings:

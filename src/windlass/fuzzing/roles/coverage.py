@@ -114,7 +114,8 @@ class CoverageRole:
         for part in parts:
             files = await self._tests(mirror, commit, shard, part.solver)
             count += len(files)
-            found = found.merged(await self._map(part, commit, build, files, troubles, crashed))
+            own = await self._map(part, commit, build, files, troubles, crashed)
+            found = found.merged(own.with_target(part.names.target))
         if not found.functions:
             raise WindlassError(f"no test wrote any coverage: {'; '.join(troubles[:3])}")
         report = await self._write(found, count, shard, troubles)

@@ -219,8 +219,9 @@ class Planner:
         await mirror.fetch()
         sources = self.work / "checkout"
         await mirror.checkout(commit, sources)
-        first = combinations_of(self.solver)[0].solver
-        selection = await SeedSelector(first, pipeline, self.notify).select(mirror, commit, sources)
+        first = combinations_of(self.solver)[0]
+        selector = SeedSelector(first.solver, pipeline, self.notify, first.names.target)
+        selection = await selector.select(mirror, commit, sources)
         return selection, [p.relative_to(sources).as_posix() for p in selection.tests[:NAMED]]
 
     def _more_writes(self) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from windlass.fuzzing.buckets.layout import build_log_key
 from windlass.fuzzing.builds.build_cache import BuildCache
 from windlass.fuzzing.config.combinations import Combination, combinations_of
 from windlass.fuzzing.config.finding_settings import HealthSettings
@@ -64,9 +65,18 @@ async def record_health(
     written = await pipeline.health.update(change)
     if not why or written.value.commits[commit].runs < settings.runs:
         return False
+    await _add_to_log(pipeline, commit, f"{why}; after {settings.runs} such runs it is given up")
     await pipeline.queue.update(lambda queue: rules.mark_bad(queue, commit))
     await pipeline.schedule.update(lambda schedule: rules.drop_from_schedule(schedule, (commit,)))
     return True
+
+
+async def _add_to_log(pipeline: Pipeline, commit: str, why: str) -> None:
+    """Adds to the build log why a commit is in `failed`: people look there."""
+    key = build_log_key(pipeline.solver, commit)
+    stored = await pipeline.bucket.get(key)
+    text = b"" if stored is None else stored.body
+    await pipeline.bucket.put(key, text + f"\nthe build is of no use: {why}\n".encode())
 
 
 async def record_combination(pipeline: Pipeline, commit: str, name: str, why: str) -> None:
@@ -161,6 +171,8 @@ async def alarm_about(
     if patience < 1 and count.timeouts:
         return ""
     if not count.tests_fine and not count.bugs:
+        if count.tests == 1:
+            return "the new build does not answer the only test that was tried"
         return f"the new build answers none of the {count.tests} tests that were tried"
     scratch = fresh_folder(work / "trial")
     trouble = await production_trouble(engine, tests, scratch / "production", took_ms)

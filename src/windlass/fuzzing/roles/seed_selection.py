@@ -18,18 +18,20 @@ class SeedSelection(NamedTuple):
     """The tests to start from, the most relevant first, and why.
 
     `everything` lists all tests, those to start from first: as they are, all of them are run.
+    `reach` says whether tests are known to reach the changes.
     """
 
     tests: list[Path]
     why: str
     everything: list[Path]
+    reach: bool = False
 
     def with_more(self, inputs: Sequence[Path]) -> "SeedSelection":
         """Returns the selection with inputs from outside the repository after the tests."""
         if not inputs:
             return self
         why = f"{self.why}, and {len(inputs)} from outside"
-        return SeedSelection([*self.tests, *inputs], why, [*self.everything, *inputs])
+        return SeedSelection([*self.tests, *inputs], why, [*self.everything, *inputs], self.reach)
 
 
 def find_tests(sources: Path, patterns: Sequence[str]) -> dict[str, Path]:
@@ -69,14 +71,22 @@ def select_tests(
     mapped = frozenset(coverage.tests)
     unmapped = [name for name in tests if name not in mapped]
     order = dict.fromkeys([*reaching, *unmapped, *tests])
-    return SeedSelection([tests[name] for name in reaching], why, [tests[name] for name in order])
+    return SeedSelection(
+        [tests[name] for name in reaching], why, [tests[name] for name in order], reach=True
+    )
 
 
 class SeedSelector:
-    """Selects tests for commits of one solver with the coverage map in the bucket."""
+    """Selects tests for commits of one solver with the coverage map in the bucket.
 
-    def __init__(self, solver: Solver, pipeline: Pipeline, notify: Callable[[str], None]) -> None:
+    With a matrix, they are the tests of one `target`, and what that reaches.
+    """
+
+    def __init__(
+        self, solver: Solver, pipeline: Pipeline, notify: Callable[[str], None], target: str = ""
+    ) -> None:
         self._solver = solver
+        self._target = target
         self._pipeline = pipeline
         self._notify = notify
 
@@ -98,7 +108,7 @@ class SeedSelector:
         """Returns the map, or None if it cannot be read: the coverage role will write a new one."""
         stored = await self._pipeline.bucket.get(coverage_key(self._solver.name))
         try:
-            return None if stored is None else decode(stored.body)
+            return None if stored is None else decode(stored.body).of_target(self._target)
         except InvalidInput as error:
             self._notify(f"ignoring the coverage map: {error}")
             return None

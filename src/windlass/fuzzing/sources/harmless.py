@@ -33,6 +33,17 @@ def may_break(paths: Iterable[str], extensions: Sequence[str], tests: Sequence[s
     return any(not _harmless(path, tuple(extensions), tests) for path in paths)
 
 
+def only_documents(paths: Iterable[str], extensions: Sequence[str], inputs: Sequence[str]) -> bool:
+    """Returns whether these files are documents that no run reads (`inputs` are patterns)."""
+    code = tuple(extensions)
+    return all(
+        _DOCUMENT.fullmatch(path) is not None
+        and not path.lower().endswith(code)
+        and not any(fnmatchcase(path, one) for one in inputs)
+        for path in paths
+    )
+
+
 def _harmless(path: str, extensions: tuple[str, ...], tests: Sequence[str]) -> bool:
     if path.lower().endswith(extensions):
         return False

@@ -24,6 +24,7 @@ PATIENCE_MS: Final = 120_000  # for all waits of one run together
 RETRIES: Final = 3
 REDIRECTS: Final = 5
 TIMEOUT_S: Final = 60
+MINUTE_MS: Final = 60_000
 PER_PAGE: Final = 100
 LONGEST_MESSAGE: Final = 500
 UNPROCESSABLE: Final = 422  # also GitHub's answer to a question about an unknown commit
@@ -198,7 +199,9 @@ class HttpApi:
             reset = response.headers.get("x-ratelimit-reset", "0")
             at_ms = int(reset) * 1000 if reset.isdigit() else 0
             return max(at_ms - self._clock.now_ms(), 1_000)
-        return 60_000 if response.status == 429 else None
+        # GitHub's second limit has no header: "wait for at least one minute before retrying".
+        limited = response.status == 429 or "rate limit" in self._message(response).lower()
+        return MINUTE_MS if limited else None
 
     async def _wait(self, pause_ms: int, why: str) -> None:
         if pause_ms > self._patience_ms:

@@ -32,7 +32,8 @@ _HEAD: Final = re.compile(r"(?:HEAD|@)(?=[~^]|$)")
 
 _UNREACHABLE: Final = re.compile(
     r"unable to access|Could not resolve|Could not read from remote|early EOF|remote end hung up|"
-    r"Connection (?:refused|timed out|reset)|Operation timed out|Network is unreachable",
+    r"Connection (?:refused|timed out|reset)|Operation timed out|Network is unreachable|"
+    r"could not read (?:Username|Password)|Authentication failed",
     re.IGNORECASE,
 )
 
@@ -45,6 +46,10 @@ class GitFailed(WindlassError):
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(message)
         self.text = details or message
+
+
+class SubmoduleUnreachable(Unreachable):
+    """The host of a submodule does not answer, or asks for a password."""
 
 
 class Mirror:
@@ -158,17 +163,34 @@ class Mirror:
         return name
 
     async def _fetch_submodules(self, folder: Path) -> None:
-        """Fetches the submodules; a host that does not answer is not the commit's fault."""
+        """Fetches the submodules; a host that does not answer is not the commit's fault.
+
+        Addresses like `../part` are relative to where the repository comes from, not to the mirror.
+        """
         try:
+            await _git(folder, "remote", "set-url", "origin", await self._address())
+            await _git(folder, "submodule", "--quiet", "init")
+            await _git(folder, "remote", "set-url", "origin", self._folder)
             await _git(folder, "submodule", "update", "--init", "--recursive", "--quiet")
         except GitFailed as error:
             if not _UNREACHABLE.search(error.text):
                 raise
             reason = error.text.splitlines()[0]
-            raise Unreachable(
+            raise SubmoduleUnreachable(
                 f"cannot reach a submodule of {self._repository} ({reason}); check its address "
                 "and this machine's access to it, then run this again"
             ) from None
+
+    async def _address(self) -> str:
+        """Returns the address of the repository; that of its origin if it is a local clone."""
+        folder = Path(self._repository)
+        if not folder.is_dir():
+            return self._repository
+        try:
+            origin = (await _git(folder, "config", "--get", "remote.origin.url")).strip()
+        except GitFailed:
+            return self._repository
+        return os.path.normpath(folder / origin) if origin.startswith(".") else origin
 
     async def resolve(self, name: str) -> str:
         """Returns the full hash of what a person names: a commit, branch or tag, or `HEAD~1`.

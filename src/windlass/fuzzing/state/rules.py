@@ -41,6 +41,13 @@ def enqueue_again(state: BuildQueue, commit: str) -> BuildQueue:
     return state if known else enqueue_by_hand(state, commit)
 
 
+def postpone(state: BuildQueue, commit: str) -> BuildQueue:
+    """Moves a queued commit to the end of the queue, so that it does not hold up the others."""
+    if commit not in state.queue:
+        return state
+    return state._replace(queue=(*without(state.queue, commit), commit))
+
+
 def retry_failed(state: BuildQueue, commit: str) -> BuildQueue:
     """Moves a failed commit back to the end of the queue."""
     return enqueue_by_hand(state, commit) if commit in state.failed else state

@@ -1,6 +1,6 @@
 """Divides the budget of a run among combinations: half equally, half by yield. Pure functions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -11,6 +11,7 @@ from windlass.fuzzing.statistics.history import RunPoint
 LAST: Final = 10  # runs that count
 FINDING: Final = 10  # points for a new finding
 MOST_GROWTH: Final = 10  # points of a run for new coverage or new inputs, one for each percent
+LITTLE: Final = 4  # a combination that does not reach a change gets one in so many equal parts
 HOUR_S: Final = 3_600
 
 
@@ -73,8 +74,25 @@ def yield_of(runs: Sequence[RunPoint], combination: str) -> Yield:
     )  # fmt: skip
 
 
-def divide(budget_ms: int, names: Sequence[str], runs: Sequence[RunPoint]) -> list[Share]:
-    """Returns what each combination gets of a budget, and why."""
+def divide(
+    budget_ms: int,
+    names: Sequence[str],
+    runs: Sequence[RunPoint],
+    reaching: Collection[str] | None = None,
+) -> list[Share]:
+    """Returns what each combination gets of a budget, and why.
+
+    Combinations that are not among the `reaching` get little, mainly to run their tests.
+    """
+    wanted = [name for name in names if reaching is None or name in reaching]
+    little = budget_ms // len(names) // LITTLE if wanted and names else 0
+    left = budget_ms - little * (len(names) - len(wanted))
+    given = {one.combination: one for one in _by_yield(left, wanted or names, runs)}
+    beside = "its tests do not reach the change"
+    return [given.get(name) or Share(combination=name, ms=little, why=beside) for name in names]
+
+
+def _by_yield(budget_ms: int, names: Sequence[str], runs: Sequence[RunPoint]) -> list[Share]:
     yields = [yield_of(runs, name) for name in names]
     parts = shares(budget_ms, [one.per_hour if one.runs else None for one in yields])
     anything = any(one.points for one in yields)

@@ -23,6 +23,7 @@ from windlass.fuzzing.trackers.gitlab import GitLabTracker
 from windlass.fuzzing.trackers.issue_text import (
     ATTACHED,
     branch_note,
+    mark_of,
     note_of,
     summary_of,
     text_of,
@@ -121,9 +122,10 @@ class IssueFiler:
             return await self._tell_branches(store, finding)
         closed = finding.state == "closed"
         change = self._tracker.close if closed else self._tracker.reopen
-        await change(finding.issue, note_of(finding, self._solver))
+        note = note_of(finding, self._solver)
+        address = await self._at_issue(finding, lambda place: change(place, note))
         told = told_now(finding)
-        return await _set(store, finding, issue_closed=closed, issue_branches=told)
+        return await _set(store, finding, issue=address, issue_closed=closed, issue_branches=told)
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -190,13 +192,32 @@ class IssueFiler:
         """Says in an issue which branches have changed, unless another run is doing so."""
 
         async def tell(claimed: Finding) -> dict[str, Any]:
-            await self._tracker.comment(claimed.issue, branch_note(claimed, self._solver))
+            note = branch_note(claimed, self._solver)
+            address = await self._at_issue(
+                claimed, lambda place: self._tracker.comment(place, note)
+            )
             return {
-                "issue_branches": told_now(claimed), "issue_updates": claimed.issue_updates + 1,
-                "issue_told_ms": self._clock.now_ms(),
+                "issue": address, "issue_branches": told_now(claimed),
+                "issue_updates": claimed.issue_updates + 1, "issue_told_ms": self._clock.now_ms(),
             }  # fmt: skip
 
         return await self._claimed(store, finding, _is_update, tell)
+
+    async def _at_issue(self, finding: Finding, act: Callable[[str], Awaitable[None]]) -> str:
+        """Does something with the issue of a finding and returns its address.
+
+        If it is not there, the project may have another name now: we look for the mark.
+        """
+        try:
+            await act(finding.issue)
+        except NotFound:
+            private = self._options.is_private(finding)
+            found = await self._tracker.find(mark_of(finding, self._solver), private)
+            if found is None or found == finding.issue:
+                raise
+            await act(found)
+            return found
+        return finding.issue
 
     async def _claimed(
         self,

@@ -1,7 +1,7 @@
 """Issues at GitHub. Private findings go to a repository of their own."""
 
 import os
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 from windlass.domain.values.errors import NotFound
@@ -23,17 +23,17 @@ class GitHubTracker:
 
     async def find(self, mark: str, private: bool) -> str | None:
         label = quote(self._options.label, safe="")
-        path = f"{self._path(self._options.project_for(private))}?state=all&labels={label}"
-        async for page in self._api.pages(path):
+        project = self._options.project_for(private)
+        async for page in self._api.pages(f"{self._path(project)}?state=all&labels={label}"):
             for issue in page:
                 if mark in str(issue.get("body") or ""):
-                    return str(issue["html_url"])
+                    return _address(issue, project)
         return None
 
     async def open(self, issue: IssueText) -> str:
         content = {"title": issue.title, "body": issue.body, "labels": issue.labels}
-        path = self._path(self._options.project_for(issue.private))
-        return str((await self._api.post(path, content))["html_url"])
+        project = self._options.project_for(issue.private)
+        return _address(await self._api.post(self._path(project), content), project)
 
     async def rewrite(self, address: str, issue: IssueText) -> None:
         await self._api.patch(self._issue(address), {"title": issue.title, "body": issue.body})
@@ -66,6 +66,16 @@ class GitHubTracker:
         """Returns the path of an issue; a record may not lead to other projects."""
         path, _, number = urlsplit(address).path.strip("/").rpartition("/")
         for project in (self._options.project, self._options.private_project):
-            if project and path == f"{project}/issues":
+            if project and path.lower() == f"{project}/issues".lower():
                 return f"{self._path(project)}/{quote(number, safe='')}"
         raise NotFound(f"issue of {self._options.project}", address)
+
+
+def _address(issue: dict[str, Any], project: str) -> str:
+    """Returns the address of an issue under the name that the solver file gives its project.
+
+    If a repository was renamed, GitHub leads from the old name to the new one, which `_issue`
+    does not know.
+    """
+    parts = urlsplit(str(issue["html_url"]))
+    return parts._replace(path=f"/{project}/issues/{parts.path.rpartition('/')[2]}").geturl()

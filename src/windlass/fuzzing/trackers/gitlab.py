@@ -80,6 +80,7 @@ class GitLabTracker:
         """
         path, _, number = urlsplit(address).path.rpartition("/")
         for project in (self._options.project, self._options.private_project):
-            if project and path.endswith((f"/{project}/-/issues", f"/{project}/-/work_items")):
+            ends = (f"/{project}/-/issues".lower(), f"/{project}/-/work_items".lower())
+            if project and path.lower().endswith(ends):
                 return f"{self._path(project)}/{quote(number, safe='')}"
         raise NotFound(f"issue of {self._options.project}", address)

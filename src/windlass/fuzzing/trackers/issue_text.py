@@ -26,7 +26,7 @@ def text_of(
     finding: Finding, solver: str, location: str, options: IssueOptions, data: bytes | None
 ) -> IssueText:
     """Returns the issue of a finding; `data` is its input, if that is at hand."""
-    mark = f"<!-- windlass finding {solver}/{finding.key} -->"
+    mark = mark_of(finding, solver)
     shown = finding if options.attach_input else without_input(finding)
     attached = data if options.attach_input else None
     page = render(shown, solver, location)
@@ -41,6 +41,11 @@ def text_of(
         labels=options.labels_for(finding), private=options.is_private(finding),
         document=_document(finding, solver, attached),
     )  # fmt: skip
+
+
+def mark_of(finding: Finding, solver: str) -> str:
+    """Returns the line by which the issue of a finding is found again."""
+    return f"<!-- windlass finding {solver}/{finding.key} -->"
 
 
 def without_input(finding: Finding) -> Finding:

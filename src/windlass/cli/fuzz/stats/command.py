@@ -1,6 +1,7 @@
 """`windlass fuzz stats`: executions, coverage, corpus and findings over time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from typing import Annotated, Final
 
 import msgspec
@@ -29,7 +30,7 @@ from windlass.fuzzing.statistics.history import DayPoint, history_file
 from windlass.fuzzing.statistics.summary import CommitSummary, Series, Summary, summarise
 
 SHORT: Final = 12
-SHOWN: Final = 10  # commits
+SHOWN: Final = 10  # rows about commits, and more for the last commit among them
 FUNCTIONS: Final = 30  # of a commit
 
 Figure = Callable[[DayPoint], float | None]
@@ -68,13 +69,16 @@ def stats(
         warn(f"seeds of the last run: {problem}")
     if not found.runs and not found.series:
         say(f"no runs of {commit}: expected a hash or a prefix of one" if commit else "no runs")
+    dates = _dates(found.series)
     for one in found.series:
-        _show(one)
+        _show(one, dates)
     if found.commits:
         columns = ("commit", "last run", "target", "runs", "executions", "coverage", "gained",
                    "functions", "lines", "inputs", "findings", "fixed")  # fmt: skip
-        newest = sorted(found.commits, key=lambda one: one.last_at_ms)[-SHOWN:]
-        print_table(columns, [_row(one) for one in reversed(newest)], "no runs")
+        newest, left = _newest(found.commits)
+        print_table(columns, [_row(one) for one in newest], "no runs")
+        if left:
+            say(f"and {count_of(left, 'earlier commit')} (--commit shows one, --json all of them)")
     for name, targets in found.reached.items():
         for target, reached in targets.items():
             _show_reached(name, target, reached)
@@ -107,23 +111,56 @@ def _show_reached(commit: str, target: str, reached: TargetReach) -> None:
         say(f"  and {functions - FUNCTIONS} more (--json lists them)")
 
 
-def _show(series: Series) -> None:
-    days = series.days[-WIDEST:]
-    span = days[0].day if len(days) == 1 else f"{days[0].day} to {days[-1].day}"
+def _dates(series: Sequence[Series]) -> list[str]:
+    """Returns the days that all lines of bars show: the last ones, also those without runs."""
+    days = sorted(day.day for one in series for day in one.days)
+    if not days:
+        return []
+    first, last = date.fromisoformat(days[0]), date.fromisoformat(days[-1])
+    count = min((last - first).days + 1, WIDEST)
+    return [(last - timedelta(days=back)).isoformat() for back in range(count - 1, -1, -1)]
+
+
+def _newest(commits: Sequence[CommitSummary]) -> tuple[list[CommitSummary], int]:
+    """Returns the rows of the newest commits, each with all its targets, and how many are left."""
+    rows: dict[str, list[CommitSummary]] = {}
+    for one in sorted(commits, key=lambda one: one.last_at_ms, reverse=True):
+        rows.setdefault(one.commit, []).append(one)
+    shown: list[CommitSummary] = []
+    left = len(rows)
+    for group in rows.values():
+        if len(shown) >= SHOWN:
+            break
+        shown += group
+        left -= 1
+    return shown, left
+
+
+def _span(series: Series, dates: Sequence[str]) -> str:
+    """Says since when there were runs, and which days the bars show."""
+    first = series.days[0].day
+    if len(dates) == 1:
+        return f", {first}"
+    return f" since {first}; a bar for each day from {dates[0]} to {dates[-1]}"
+
+
+def _show(series: Series, dates: Sequence[str]) -> None:
+    by_date = {day.day: day for day in series.days}
+    days = [by_date.get(one) for one in dates]
     name = f"{series.combination} ({series.target} with {series.engine})"
     if not series.combination:
         name = f"{series.target} with {series.engine}"
-    say(f"{name}: {count_of(series.runs, 'run')}, {span}")
+    say(f"{name}: {count_of(series.runs, 'run')}{_span(series, dates)}")
     figures: list[tuple[str, Figure, str]] = [
-        ("executions", lambda day: day.executions, str(series.executions)),
+        ("executions", lambda day: day.executions, f"{series.executions:,}"),
         ("per second", _speed, _number(_rate(series.executions, series.seconds))),
         ("coverage", lambda day: _known(day.coverage), _number(_known(series.coverage))),
-        ("corpus", lambda day: day.corpus, str(series.corpus)),
+        ("corpus", lambda day: day.corpus, f"{series.corpus:,}"),
         ("new findings", lambda day: day.new_findings, str(series.new_findings)),
         ("fixed", lambda day: day.closed, str(series.closed)),
     ]
     for name, figure, total in figures:
-        line = sparkline([figure(day) for day in days])
+        line = sparkline([None if day is None else figure(day) for day in days])
         say(f"  {name:<13}{line}  {total}")
     say("")
 
@@ -136,8 +173,8 @@ def _row(one: CommitSummary) -> tuple[object, ...]:
     )
     return (
         one.commit[:SHORT], format_moment(one.last_at_ms), one.combination or one.target, runs,
-        one.executions, _number(_known(one.coverage)), gained, functions, lines, one.new_inputs,
-        one.new_findings, one.closed,
+        f"{one.executions:,}", _number(_known(one.coverage)), gained, functions, lines,
+        one.new_inputs, one.new_findings, one.closed,
     )  # fmt: skip
 
 
@@ -154,4 +191,4 @@ def _known(count: int) -> int | None:
 
 
 def _number(value: float | None) -> str:
-    return "not known" if value is None else f"{value:.0f}"
+    return "not known" if value is None else f"{value:,.0f}"

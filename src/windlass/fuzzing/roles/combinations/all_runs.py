@@ -107,10 +107,19 @@ class AllRuns:
         if names == [""]:
             return [Share(combination="", ms=max(left_ms, LEAST_MS), why="")]
         history = await history_file(self.site.pipeline).read()
-        parts = divide(max(left_ms, LEAST_MS * len(names)), names, history.runs)
+        budget_ms = max(left_ms, LEAST_MS * len(names))
+        reaching = await self._reaching(ready) if self.site.base is not None else names
+        parts = divide(budget_ms, names, history.runs, reaching)
         for part in parts:
             self.site.notify(f"{part.combination}: {part.ms // 1000} s ({part.why})")
         return parts
+
+    async def _reaching(self, ready: list[Combination]) -> list[str]:
+        """Returns the combinations whose tests reach the change; all if none is known to."""
+        reach = [
+            one.name for one in ready if (await CombinationRun(one, self.site).select_tests()).reach
+        ]
+        return reach or [one.name for one in ready]
 
     async def _run_one(self, one: Combination, share: Share, waiting: int) -> CombinationReport:
         """Runs one combination; in a matrix, one that cannot run does not stop the others."""

@@ -98,17 +98,21 @@ class CombinationRun:
         name = self.combination.name
         return Where(name, self.combination.target if name else "")
 
+    async def select_tests(self) -> SeedSelection:
+        """Returns the tests that it starts from."""
+        site, one = self.site, self.combination
+        selector = SeedSelector(one.solver, site.pipeline, site.notify, one.names.target)
+        return await selector.select(site.mirror, site.commit, site.sources, site.base)
+
     async def set_up(self) -> Session:
         """Prepares the build, the tests, the corpus and the engine."""
-        solver, commit = self.combination.solver, self.site.commit
+        commit = self.site.commit
         title = f"{commit[:12]} {self.combination.name}".strip()
         builds = self.builds("builds")
         build = await builds.fetch(commit)
         if build is None:
             raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
-        selection = await SeedSelector(solver, self.site.pipeline, self.site.notify).select(
-            self.site.mirror, commit, self.site.sources, self.site.base
-        )
+        selection = await self.select_tests()
         self.site.notify(f"{title}: {count_of(len(selection.tests), 'test')} ({selection.why})")
         corpus = fresh_folder(self.site.work / "corpus")
         fetched = await self._corpus().fetch(corpus)
