@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.dashboard import fuzz_bucket
-from tests.deploy.files import ALERTS, alerts
+from tests.deploy.files import ALERTS, alerts, queries
 from tests.support.debian import find_program, missing_reason
 from tests.support.prometheus import Prometheus, running_prometheus, shortened
 from tests.support.running import run
@@ -185,6 +185,9 @@ async def stay_healthy(
     working.cancel()
     assert await prometheus.unhealthy_rules() == []
     assert await prometheus.fired("1m") == set()
+    for where, query in queries().items():
+        asked = query.replace("$__rate_interval", "4s").replace("$queue", ".*")
+        assert await prometheus.problem_of(asked) is None, where
 
 
 def test_every_alert_is_staged() -> None:

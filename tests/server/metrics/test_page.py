@@ -121,6 +121,9 @@ def test_the_store_is_counted_by_queue_and_state(page: str) -> None:
     lines = set(page.splitlines())
     assert 'windlass_jobs{queue="default",state="blocked"} 1.0' in lines
     assert 'windlass_jobs{queue="default",state="retrying"} 2.0' in lines
+    assert 'windlass_jobs{queue="default",state="suspended"} 0.0' in lines
+    (depth,) = [line for line in lines if line.startswith('windlass_queue_depth{queue="default"}')]
+    assert f'windlass_jobs{{queue="default",state="queued"}} {depth.split()[-1]}' in lines
     assert 'windlass_workers{status="online"} 1.0' in lines
     assert 'windlass_worker_slots{status="online"} 4.0' in lines
     assert 'windlass_pool_budget_seconds{pool="spare"} 3600.0' in lines

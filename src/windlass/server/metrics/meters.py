@@ -23,7 +23,7 @@ _COUNTS = {
     "windlass_orphans_total": "orphans",
     "windlass_worker_failures_total": "worker_failures",
 }
-_POOL = ("open", "idle", "in_use", "waits")
+_POOL = ("open", "idle", "in_use")
 
 
 class PoolCounts(Protocol):
@@ -99,6 +99,9 @@ class Meters:
         for name in _POOL:
             count = float(getattr(pool, name, 0)) if pool is not None else 0.0
             yield gauge(f"windlass_db_pool_{name}", {(): count})
+        waits = Count("windlass_db_pool_waits_total")
+        waits.add(by=0 if pool is None else pool.waits)
+        yield waits.family()
         yield gauge("windlass_http_connections", {(): self.connections()})
         yield from _loops(metrics)
         wanted = {(name,): float(n) for name, n in list(metrics.wanted.items())[:MOST_POOLS]}
