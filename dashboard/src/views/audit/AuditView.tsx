@@ -75,7 +75,7 @@ const COLUMNS: ColumnDef<Entry, unknown>[] = [
   },
   {
     id: "address",
-    header: "From",
+    header: "Address",
     meta: { width: "130px" },
     cell: ({ row }) => <Narrow name="address" value={row.original.address} />,
   },
@@ -155,7 +155,7 @@ export function AuditView() {
   );
 }
 
-const LABELS = { action: "what", namespace: "namespace", address: "from" } as const;
+const LABELS = { action: "what", namespace: "namespace", address: "address" } as const;
 
 /** One end of the time that is shown; empty: without an end. */
 function Moment(props: {

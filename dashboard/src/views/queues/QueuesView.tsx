@@ -40,7 +40,7 @@ const ACTIONS = {
 const NAME = {
   id: "name",
   header: "Queue",
-  meta: { width: "minmax(104px, 3fr)", sortKey: "name" },
+  meta: { width: "minmax(104px, 2fr)", sortKey: "name" },
 };
 
 const COLUMNS: ColumnDef<Queue, unknown>[] = [
@@ -93,13 +93,13 @@ const COLUMNS: ColumnDef<Queue, unknown>[] = [
   {
     id: "limits",
     header: "Limits",
-    meta: { width: "minmax(150px, 2fr)" },
+    meta: { width: "minmax(110px, 2fr)" },
     cell: ({ row }) => limitsOf(row.original),
   },
   {
     id: "rates",
     header: "Rates",
-    meta: { width: "minmax(130px, 2fr)" },
+    meta: { width: "minmax(130px, 4fr)" },
     cell: ({ row }) => <QueueRates rates={row.original.rates ?? []} />,
   },
   {

@@ -6,6 +6,7 @@ import { Time } from "../../ui/Time";
 
 type Rate = Schemas["QueueRate"];
 
+const WEAKEST = "process"; // what every job has anyway
 const FRESH_MS = 30_000; // the server adds figures up about twice a minute
 
 /** How many jobs of a queue ended so in the last hour; the busiest queues have such figures. */
@@ -29,7 +30,7 @@ export function limitsOf(queue: Schemas["QueueInfo"]): string {
   const told = [
     queue.max_running && `${queue.max_running} at once`,
     queue.max_per_worker && `${queue.max_per_worker} on each worker`,
-    queue.isolation && `isolation ${queue.isolation}`,
+    queue.isolation && queue.isolation !== WEAKEST && `isolation ${queue.isolation}`,
     queue.preempts && "preempts others",
   ].filter(Boolean);
   return told.join(", ") || "–";
