@@ -5,6 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 OTHER: Final = "other"  # the value of a label beyond its bound
 MOST_QUEUES: Final = 100  # values of `queue` in one family
+QUEUES_EVER: Final = 1_000  # values of `queue` of gauges in the life of a server
 MOST_TASKS: Final = 300  # pairs of `queue` and `task`
 MOST_POOLS: Final = 100  # values of `pool`
 MOST_SOLVERS: Final = 100  # values of `solver`

@@ -11,10 +11,10 @@ from prometheus_client.registry import Collector
 
 from windlass.engine.transaction.counters import Metrics
 from windlass.server.connections.refusals import Reason
-from windlass.server.metrics.catalogue import BY_NAME, MOST_POOLS, MOST_QUEUES
+from windlass.server.metrics.catalogue import BY_NAME, MOST_POOLS, MOST_QUEUES, QUEUES_EVER
 from windlass.server.metrics.jobs import JobCounts
 from windlass.server.metrics.requests import Requests
-from windlass.server.metrics.series import Count, gauge, largest
+from windlass.server.metrics.series import Count, ShownNames, gauge
 
 # The engine's own counters, by metric.
 _COUNTS = {
@@ -62,6 +62,7 @@ class Meters:
         for reason in Reason:
             self._refused.labels(reason)
         self.connections: Callable[[], int] = lambda: 0  # set by what listens
+        self.queues = ShownNames(MOST_QUEUES, QUEUES_EVER)
         self.jobs = JobCounts()
         self.requests = Requests()
         self._store_kind = store_kind
@@ -95,7 +96,7 @@ class Meters:
     def _own(self, metrics: Metrics, pool: PoolCounts | None) -> Iterator[Family]:
         """Returns what the engine counted, and what this server has."""
         depth = {queue: float(depth) for queue, depth in metrics.queue_depth.items()}
-        yield gauge("windlass_queue_depth", largest(depth, MOST_QUEUES))
+        yield gauge("windlass_queue_depth", self.queues.largest(depth))
         for name in _POOL:
             count = float(getattr(pool, name, 0)) if pool is not None else 0.0
             yield gauge(f"windlass_db_pool_{name}", {(): count})

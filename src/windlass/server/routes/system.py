@@ -54,7 +54,7 @@ async def metrics(call: Call) -> bytes:
     gauges: list[Family] = [
         gauge("windlass_store_ready", {(): problem is None}),
         gauge("windlass_event_lag_events", {(): lag}),
-        *families(state, paused, counted.queue_depth),
+        *families(state, paused, counted.queue_depth, services.meters.queues),
         *await fuzzing_families(services.fleet.fuzzing),
     ]
     pool = getattr(engine.store, "pool", None)
