@@ -1,6 +1,8 @@
 """What operators look for: who did what and when, how slots went, rates, what a worker runs."""
 
 import re
+from datetime import datetime
+from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
@@ -98,3 +100,20 @@ def test_a_build_that_failed_counts_and_says_what_shows_its_log(
     expect(page.get_by_role("tab", name=f"Queue and builds {listed}")).to_be_visible()
     row = page.get_by_role("row", name=re.compile("failed"))
     expect(row).to_contain_text("windlass fuzz builder log toy ")
+
+
+def test_the_slider_is_fine_near_now_and_reaches_back_a_month(open_page: Open, farm: Farm) -> None:
+    page = visit(open_page(), farm, "/workers")
+    page.get_by_role("button", name=re.compile("show an earlier time")).click()
+    slider = page.get_by_role("slider", name="How long ago")
+    expect(slider).to_have_attribute("aria-valuetext", "now")
+    slider.focus()
+    for _ in range(2):
+        slider.press("ArrowLeft")
+    page.wait_for_url(re.compile("as_of="))
+    at = datetime.fromisoformat(parse_qs(urlsplit(page.url).query)["as_of"][0])
+    back = page.evaluate("Date.now()") / 1000 - at.timestamp()
+    assert 120 <= back < 240  # it shows whole minutes
+    slider.press("Home")
+    expect(slider).to_have_attribute("aria-valuetext", "30 d ago")
+    expect(page.get_by_role("heading", level=1, name="Workers")).to_be_visible()
