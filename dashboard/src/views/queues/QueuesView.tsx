@@ -46,6 +46,7 @@ const NAME = {
 const COLUMNS: ColumnDef<Queue, unknown>[] = [
   {
     ...NAME,
+    meta: { ...NAME.meta, width: "minmax(152px, 2fr)" }, // room for the mark of a paused one
     cell: ({ row: { original } }) => (
       <span className={styles.name}>
         <Link {...jobsLink({ queue: original.name })}>{original.name}</Link>
@@ -93,13 +94,13 @@ const COLUMNS: ColumnDef<Queue, unknown>[] = [
   {
     id: "limits",
     header: "Limits",
-    meta: { width: "minmax(110px, 2fr)" },
+    meta: { width: "minmax(84px, 1fr)" },
     cell: ({ row }) => limitsOf(row.original),
   },
   {
     id: "rates",
     header: "Rates",
-    meta: { width: "minmax(130px, 4fr)" },
+    meta: { width: "minmax(130px, 5fr)" },
     cell: ({ row }) => <QueueRates rates={row.original.rates ?? []} />,
   },
   {
