@@ -28,6 +28,7 @@ def fill(client: Client) -> None:
     _workflows(client)
     _waiting(client)
     _fleet(client)
+    _access(client)
     client.submit_many(
         [
             train.options(name="train a model", queue="gpu").job(600),
@@ -59,6 +60,8 @@ def _plans(client: Client) -> None:
     client.schedules.put("nightly", "30 2 * * *", template="nightly", zone="Europe/Berlin")
     client.schedules.put("heartbeat", "* * * * *", jobs=[shell("heartbeat", "date")])
     client.schedules.run("nightly")
+    client.schedules.put("weekly report", "0 9 * * 1", jobs=[shell("report", "echo all is well")])
+    client.schedules.pause("weekly report")
 
 
 def _workflows(client: Client) -> None:
@@ -94,6 +97,19 @@ def _waiting(client: Client) -> None:
     client.submit_many(
         [shell(f"migrate shard {n}", "sleep 20", queue="database") for n in range(1, 6)]
     )
+    newsletter = {"key": "newsletter", "max": 3, "per": "10m"}
+    client.submit_many(
+        [shell(f"newsletter {n}", "sleep 1", queue="mail", rate=newsletter) for n in range(1, 21)]
+    )
+
+
+def _access(client: Client) -> None:
+    """Tokens of people and programs, one of which is not valid any more."""
+    client.tokens.create("prometheus", "viewer")
+    client.tokens.create("nightly builds", "submitter", namespaces=["default"], expires="90d")
+    client.tokens.create("media team", "operator", namespaces=["media"])
+    client.tokens.create("a former colleague", "operator")
+    client.tokens.revoke("a former colleague")
 
 
 def _fleet(client: Client) -> None:

@@ -133,7 +133,7 @@ def test_queues_are_paused_limited_and_resumed(open_page: Open, farm: Farm) -> N
     row.get_by_role("button", name="Limits of paused-one").click()
     page.get_by_label("Jobs that run at once").fill("3")
     confirm(page, "Set the limits")
-    expect(row.get_by_role("cell", name="3", exact=True)).to_be_visible()
+    expect(row.get_by_role("cell", name="3 at once", exact=True)).to_be_visible()
     row.get_by_role("button", name="Resume paused-one").click()
     expect(row.get_by_role("button", name="Pause paused-one")).to_be_visible()
     submitter = visit(open_page("submitter"), farm, "/queues?name=paused")

@@ -13,7 +13,7 @@ ALERTS = DEPLOY / "prometheus" / "alerts.yml"
 SCRAPE = DEPLOY / "prometheus" / "prometheus.yml"
 DASHBOARD = DEPLOY / "grafana" / "windlass.json"
 
-_SELECTOR = re.compile(r"\b(windlass_\w+|process_\w+|up)\b(?:\{([^}]*)\})?")
+_SELECTOR = re.compile(r"\b(windlass_\w+|process_\w+|up|ALERTS)\b(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
 _GROUPED = re.compile(r"\b(?:by|on)\s*\(([^)]*)\)")
 

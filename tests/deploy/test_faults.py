@@ -5,13 +5,14 @@ import errno
 import os
 import shutil
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.dashboard import fuzz_bucket
-from tests.deploy.files import ALERTS, alerts
+from tests.deploy.files import ALERTS, alerts, queries
 from tests.support.debian import find_program, missing_reason
 from tests.support.prometheus import Prometheus, running_prometheus, shortened
 from tests.support.running import run
@@ -79,8 +80,14 @@ async def _breaks(*given: object) -> Any:
     raise RuntimeError("a bug")
 
 
-async def _hangs(*given: object) -> Any:
-    await asyncio.Event().wait()
+class Hang:
+    """What a loop hangs in, until it is over."""
+
+    def __init__(self) -> None:
+        self.over = asyncio.Event()
+
+    async def __call__(self, *given: object) -> Any:
+        await self.over.wait()
 
 
 async def keep_working(server: RunningServer, worker: FakeWorker, idle: FakeWorker) -> None:
@@ -136,10 +143,27 @@ def solvers_in(folder: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-async def stage(server: RunningServer, patched: pytest.MonkeyPatch) -> None:
+async def heal_fuzzing(folder: Path, now: int) -> None:
+    """Undoes `stage_fuzzing`: the commit is well, was fuzzed just now, and the file is whole."""
+    pipeline = await open_pipeline(str(folder / "sick" / "bucket"), "toy")
+    await pipeline.health.update(lambda _: Health())
+    fresh = RunPoint(at_ms=now, commit="d" * 40, engine="afl", target="toy")
+    await history_file(pipeline).update(lambda _: History(runs=[fresh]))
+    await pipeline.bucket.close()
+    for state in (folder / "damaged").rglob("build-queue.json"):
+        state.write_text("{}")
+
+
+async def set_failed_launches(work: Work, count: int) -> None:
+    row = await work.tx.pools.lock_name("spent")
+    assert row is not None
+    await work.tx.pools.update(row._replace(failures=count))
+
+
+async def stage(server: RunningServer, patched: pytest.MonkeyPatch, hang: Hang) -> None:
     """Breaks the store, a loop, another one, a route and a pool; records two rare events."""
     patched.setattr(os, "fsync", _full)
-    patched.setattr(CronLoop, "run_once", _hangs)
+    patched.setattr(CronLoop, "run_once", hang)
     patched.setattr(StatisticsLoop, "run_once", _fails)
     patched.setattr(server.services.queries, "namespaces", _breaks)
     reply = await server.admin.put("/api/v1/pools/spent", json=POOL)
@@ -150,11 +174,37 @@ async def stage(server: RunningServer, patched: pytest.MonkeyPatch) -> None:
         work.say(EventKind.LOG, "The log is lost", job=1, data={"attempt": 1, "state": "lost"})
         cost = CostRow("spent", month_of(work.now), "default", "default", 5_000, 0)
         await work.tx.pools.charge([cost])
-        row = await work.tx.pools.lock_name("spent")
-        assert row is not None
-        await work.tx.pools.update(row._replace(failures=3))
+        await set_failed_launches(work, 3)
 
     await server.services.engine.run(step)
+
+
+async def heal(server: RunningServer) -> None:
+    """Gives the pool a budget and lets it start machines; cancels the jobs that nobody can run."""
+    more = {**POOL, "max_seconds_per_month": 3_600}
+    assert (await server.admin.put("/api/v1/pools/spent", json=more)).is_success
+    await server.services.engine.run(partial(set_failed_launches, count=0))
+    after: int | None = 0
+    while after is not None:
+        part = {"action": "cancel", "where": {"state": ["queued", "retrying"]}, "after": after}
+        reply = await server.admin.post("/api/v1/jobs/bulk", json=part)
+        assert reply.is_success, reply.text
+        after = reply.json()["next"]
+
+
+async def until_clear(prometheus: Prometheus) -> None:
+    """Waits until no alert fires any more."""
+    firing: set[str] = set()
+
+    async def all_clear() -> bool:
+        firing.clear()
+        firing.update(await prometheus.firing())
+        return not firing
+
+    try:
+        await until("all are over", all_clear, LONGEST)
+    finally:
+        assert sorted(firing) == []
 
 
 async def until_fired(prometheus: Prometheus, wanted: set[str]) -> None:
@@ -185,6 +235,9 @@ async def stay_healthy(
     working.cancel()
     assert await prometheus.unhealthy_rules() == []
     assert await prometheus.fired("1m") == set()
+    for where, query in queries().items():
+        asked = query.replace("$__rate_interval", "4s").replace("$queue", ".*")
+        assert await prometheus.problem_of(asked) is None, where
 
 
 def test_every_alert_is_staged() -> None:
@@ -198,7 +251,7 @@ def test_every_alert_is_staged() -> None:
 
 
 @pytest.mark.skipif(find_program("prometheus") is None, reason=missing_reason("promtool") or "")
-def test_nothing_fires_in_a_healthy_run_and_each_alert_on_its_fault(
+def test_nothing_fires_in_a_healthy_run_and_each_alert_until_its_fault_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
@@ -217,7 +270,9 @@ def test_nothing_fires_in_a_healthy_run_and_each_alert_on_its_fault(
             worker, other = await server.worker("w1"), await server.worker("w2")
             await stay_healthy(server, prometheus, worker, other)
             await stage_fuzzing(tmp_path)
-            await stage(server, monkeypatch)
+            hang = Hang()
+            broken = stack.enter_context(monkeypatch.context())
+            await stage(server, broken, hang)
             failing = asyncio.create_task(keep_failing(server, worker, other))
             await until_fired(prometheus, WHILE_WORKERS_FAIL | OF_FUZZING)
             assert failing.cancel()
@@ -229,6 +284,14 @@ def test_nothing_fires_in_a_healthy_run_and_each_alert_on_its_fault(
                 patched.setattr(server.services.feed, "run_once", _fails)
                 await server.submit(*[job()] * 500)
                 await until_fired(prometheus, {"WindlassEventLag"})
+            broken.undo()
+            hang.over.set()
+            await heal(server)
+            await heal_fuzzing(tmp_path, server.services.clock.now_ms())
+            fresh = await server.worker("w3"), await server.worker("w4")
+            working = asyncio.create_task(keep_working(server, *fresh))
+            await until_clear(prometheus)
+            assert working.cancel()
             await server.serving.stop()
             await until_fired(prometheus, {"WindlassServerDown"})
 

@@ -30,7 +30,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
             await page_of(server)
             return await page_of(server)
 
-    found: dict[str, set[str]] = {"up": set()}
+    found: dict[str, set[str]] = {"up": set(), "ALERTS": {"alertname", "alertstate"}}
     for name, labels in series_of(run(scenario())):
         found.setdefault(name, set()).update(labels)
     return found

@@ -53,6 +53,7 @@ def test_every_change_is_recorded_with_who_what_where_and_how_it_ended() -> None
                 "status": 200,
                 "error": None,
                 "request": reply.headers["X-Request-Id"],
+                "what": "Cancels one job",
             }
 
     run(scenario())
@@ -236,6 +237,10 @@ def test_recent_rows_are_filtered_and_paged_and_limited_to_the_callers_namespace
             refused = await recent(server.admin, refused=True)
             assert [entry["error"] for entry in refused["entries"]] == ["forbidden"]
             assert (await recent(server.admin, actor="nobody"))["entries"] == []
+            assert (await recent(server.admin, until="1h"))["entries"] == []
+            assert (await recent(server.admin, since="1h", until="2990-01-01T00:00:00Z")) == whole
+            later = await recent(server.admin, since="2990-01-01T00:00:00Z")
+            assert later == {"entries": [], "next": None}
             limited = await server.role(Role.ADMIN, "b")
             seen = await recent(limited, action=cancel)
             assert [entry["namespace"] for entry in seen["entries"]] == ["b"]

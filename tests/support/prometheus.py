@@ -27,6 +27,11 @@ class Prometheus:
         found = reply.json()["data"]["result"]
         return float(found[0]["value"][1]) if found else None
 
+    async def problem_of(self, query: str) -> str | None:
+        """Why a query cannot be answered, if so."""
+        reply = await self._client.get("/api/v1/query", params={"query": query})
+        return None if reply.is_success else str(reply.json()["error"])
+
     async def firing(self) -> set[str]:
         """The alerts that fire now."""
         reply = await self._client.get("/api/v1/alerts")

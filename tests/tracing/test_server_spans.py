@@ -13,11 +13,12 @@ from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from tests.support.waiting import until
 from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.traces import parse_trace
+from windlass.domain.lifecycle.traces import attempt_trace, parse_trace
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.event_levels import Level
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import WorkflowRow
+from windlass.engine.fleet.lost_workers import recover_orphans
 from windlass.engine.history.event_lines import Line
 from windlass.server.event_log import write_line
 from windlass.server.workflow_spans import WorkflowSpans
@@ -72,6 +73,42 @@ def test_the_trace_of_a_request_becomes_that_of_its_jobs(monkeypatch: pytest.Mon
             assert names["wait default"].attributes["windlass.job.state"] == "running"
             assert names["wait default"].attributes["cicd.pipeline.task.name"] == "curl"
             assert SECRET not in str(collector.spans)
+
+    run(scenario())
+
+
+def test_an_attempt_whose_worker_died_has_a_span_by_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with running_collector() as collector:
+            await traced(monkeypatch, collector)
+            async with running_server() as server:
+                worker = await server.worker()
+                number = await submit(server, PARENT, job())
+                other = await submit(server, PARENT, job(retries=0))
+                await worker.sync(want=2)
+                killed = Finished(other, 1, "failed", failure="worker_lost", message="killed")
+                await worker.sync(finished=(killed,))  # its process only, and the worker says so
+                gone = await server.admin.delete(
+                    f"/api/v1/workers/{worker.id}", params={"force": True}
+                )
+                assert gone.is_success, gone.text
+                await server.services.engine.run(recover_orphans)
+                await server.services.feed.run_once(0)
+
+                async def arrived() -> bool:
+                    return bool(collector.named("process default"))
+
+                await until("the span arrives", arrived, 60)
+            (lost,) = collector.named("process default")
+            parent = parse_trace(PARENT)
+            assert parent is not None
+            assert lost.span == attempt_trace(parent, number, 1).span  # a retry links to it
+            assert (lost.trace, lost.parent, lost.is_error) == (TRACE, SPAN, True)
+            assert lost.attributes["error.type"] == "worker_lost"
+            assert lost.attributes["cicd.pipeline.task.run.result"] == "error"
+            assert lost.attributes["cicd.pipeline.task.run.id"] == f"{number}.1"
 
     run(scenario())
 

@@ -729,7 +729,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Sets the metadata that operators decide. */
+        /** Sets the metadata of a worker that operators decide. */
         put: operations["workers.set_static"];
         post?: never;
         delete?: never;
@@ -1073,7 +1073,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Creates a token that replaces this one, which stays valid for `grace`. */
+        /** Replaces a token: creates a new one, and this one stays valid for `grace`. */
         post: operations["access.rotate"];
         delete?: never;
         options?: never;
@@ -1396,7 +1396,7 @@ export interface paths {
         };
         /** Returns one version of a template, by default the newest. */
         get: operations["templates.show"];
-        /** Creates a new version, unless the newest one is the same. */
+        /** Creates a template or a new version of it, unless the newest one is the same. */
         put: operations["templates.put_template"];
         post?: never;
         /** Deletes a template. */
@@ -1415,7 +1415,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Submits the workflow that a template describes, with these parameters. */
+        /** Starts a template: submits its workflow, with these parameters. */
         post: operations["templates.start"];
         delete?: never;
         options?: never;
@@ -1590,7 +1590,7 @@ export interface paths {
         /** Creates or changes a pool. Its options may name programs that the server runs. */
         put: operations["pools.apply"];
         post?: never;
-        /** Drains a pool; it is deleted when its workers are gone. */
+        /** Deletes a pool: drains it, and deletes it when its workers are gone. */
         delete: operations["pools.remove"];
         options?: never;
         head?: never;
@@ -1963,7 +1963,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Exchanges a token, or the code of a link, for a session in a cookie. */
+        /** Signs in: a token, or the code of a link, becomes a session in a cookie. */
         post: operations["sign-in.open_session"];
         delete?: never;
         options?: never;
@@ -2048,7 +2048,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends the caller's session. */
+        /** Signs out: ends the caller's session. */
         post: operations["sign-in.logout"];
         delete?: never;
         options?: never;
@@ -3616,6 +3616,22 @@ export interface components {
             running: number | null;
             /** @default null */
             isolation: string | null;
+            /** @default [] */
+            rates: components["schemas"]["QueueRate"][];
+        };
+        /**
+         * QueueRate
+         * @description A rate under which jobs of a queue wait: `used` of `max` starts in the last `seconds`.
+         *
+         *         `next_at` is when the next one may start; None: now.
+         */
+        QueueRate: {
+            namespace: string;
+            key: string;
+            max: number;
+            seconds: number;
+            used: number;
+            next_at: string | null;
         };
         /**
          * QueueLimitsRequest
@@ -4157,6 +4173,8 @@ export interface components {
         /**
          * ScheduleRun
          * @description One run; `slot` is None for those started by hand.
+         *
+         *         `workflow_state` is how its workflow is doing, if it was started and still exists.
          */
         ScheduleRun: {
             id: number;
@@ -4167,6 +4185,8 @@ export interface components {
             changed_at: string;
             reason: string | null;
             actor: string | null;
+            /** @default null */
+            workflow_state: string | null;
         };
         /**
          * ScheduleRequest
@@ -4562,7 +4582,7 @@ export interface components {
          *         Times are None where they lie outside the part of the log that was read, or have not come.
          *         `job` and what describes it are None for a job that the caller may not see. `state` is where
          *         the job went: completed, failed, retrying, queued, suspended…; running or assigned while it
-         *         lasts.
+         *         lasts. Only the newest attempts and those that last have a `name`.
          */
         WorkerSpell: {
             attempt: number;
@@ -4572,6 +4592,8 @@ export interface components {
             finished_at: string | null;
             /** @default null */
             job: number | null;
+            /** @default null */
+            name: string | null;
             /** @default null */
             task: string | null;
             /** @default null */
@@ -5031,6 +5053,8 @@ export interface components {
             status: number;
             error: string | null;
             request: string;
+            /** @default null */
+            what: string | null;
         };
         /**
          * SignInWays
@@ -9273,6 +9297,8 @@ export interface operations {
                 namespace?: string | null;
                 address?: string | null;
                 refused?: boolean;
+                since?: string | null;
+                until?: string | null;
                 limit?: number;
             };
             header?: never;

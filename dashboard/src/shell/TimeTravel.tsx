@@ -1,13 +1,20 @@
 import { useRouterState } from "@tanstack/react-router";
 import { type ChangeEvent, useEffect, useId, useRef, useState } from "react";
 import { Button } from "../ui/Button";
-import { counted, localTime, moment } from "../ui/format";
+import { duration, localTime, moment } from "../ui/format";
 import { Icon } from "../ui/Icon";
 import { useAsOf, useSetAsOf } from "./asOf";
 import styles from "./TimeTravel.module.css";
 
 const MINUTE_MS = 60_000;
-const REACH_MINUTES = 24 * 60;
+const HOUR = 60; // minutes
+const DAY = 24 * HOUR;
+/** How far back the places of the slider are: close to each other near now, up to 30 days. */
+const STOPS: readonly number[] = [
+  ...[0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50],
+  ...[1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 20].map((hours) => hours * HOUR),
+  ...[1, 1.5, 2, 3, 4, 5, 7, 10, 14, 21, 30].map((days) => days * DAY),
+];
 const SETTLE_MS = 250;
 
 /** The place in the header where the page is moved to another time; see `useAsOf`. */
@@ -59,7 +66,7 @@ function Moment(props: { asOf: string | undefined; onChange: (moment: string) =>
   useEffect(() => setBack(minutesBack(props.asOf)), [props.asOf]);
   useEffect(() => () => window.clearTimeout(timer.current), []);
   function slide(event: ChangeEvent<HTMLInputElement>): void {
-    const minutes = -Number(event.target.value);
+    const minutes = STOPS[-Number(event.target.value)] ?? 0;
     setBack(minutes);
     window.clearTimeout(timer.current);
     timer.current = window.setTimeout(() => {
@@ -74,17 +81,18 @@ function Moment(props: { asOf: string | undefined; onChange: (moment: string) =>
   return (
     <>
       <label htmlFor={`${id}-slider`} className="visually-hidden">
-        Minutes back
+        How long ago
       </label>
       <input
         id={`${id}-slider`}
         className={styles.slider}
         type="range"
-        min={-REACH_MINUTES}
+        min={1 - STOPS.length}
         max={0}
         step={1}
-        value={-Math.min(back, REACH_MINUTES)}
-        aria-valuetext={back === 0 ? "now" : `${counted(back, "minute")} ago`}
+        value={-nearestStop(back)}
+        title={back === 0 ? "now" : `${duration(back * 60)} ago`}
+        aria-valuetext={back === 0 ? "now" : `${duration(back * 60)} ago`}
         onChange={slide}
       />
       <label htmlFor={`${id}-time`} className="visually-hidden">
@@ -100,6 +108,12 @@ function Moment(props: { asOf: string | undefined; onChange: (moment: string) =>
       />
     </>
   );
+}
+
+/** Returns the number of the last stop that is not further back. */
+function nearestStop(minutes: number): number {
+  const next = STOPS.findIndex((stop) => stop > minutes);
+  return next < 0 ? STOPS.length - 1 : Math.max(0, next - 1);
 }
 
 function minutesBack(asOf: string | undefined): number {

@@ -18,7 +18,11 @@ export function Sparkline({ values, label, width = 96, height = 24 }: Props) {
     if (value === null) return;
     const start = path === "" || values[place - 1] === null;
     const y = height - 1.5 - (value / most) * (height - 3);
-    path += `${start ? "M" : "L"}${(1 + place * step).toFixed(1)} ${y.toFixed(1)}`;
+    const x = (1 + place * step).toFixed(1);
+    path += `${start ? "M" : "L"}${x} ${y.toFixed(1)}`;
+    // A line of no length is a dot: a value without neighbours would not be seen.
+    const isAlone = start && (values[place + 1] ?? null) === null;
+    if (isAlone) path += `L${x} ${y.toFixed(1)}`;
   });
   return (
     <svg

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
-from windlass.api.lists.live_depths import RUNNING, LiveDepths
+from windlass.api.fleet.queues import Rates, queued_in, read_rates, running_in, seen_by
+from windlass.api.lists.live_depths import LiveDepths
 from windlass.api.lists.orders import format_place
 from windlass.api.lists.past_workers import past_workers
 from windlass.api.render import show_job, show_queue, show_transitions, show_worker
@@ -27,7 +28,7 @@ from windlass.domain.rows.views import JobFilter, JobSort, Place, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
-from windlass.engine.history.series import read_counted
+from windlass.engine.history.series import Depths, read_counted
 from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.placement import HeldIndices
@@ -212,35 +213,31 @@ class Queries:
         return {s.queue for s in shapes if sees(who, s.namespace, Action.READ_FLEET)}
 
     async def queue_list(self, who: Identity) -> list[QueueInfo]:
-        """Returns the queues that have jobs or settings, and that the caller's namespaces use."""
+        """Returns the queues that have jobs or settings, and that the caller's namespaces use.
+
+        Who does not see the whole fleet gets the numbers of their own namespaces.
+        """
         store = self._engine.store
+        sees_all = may(who, Action.READ_FLEET, FLEET)
         rows = await store.read(lambda tx: tx.catalog.queues())
-        depths = (await self._engine.metrics()).queue_depth
-        running = await self._running()
+        depths, rates = await store.read(partial(self._queue_counts, who=who))
+        queued = (await self._engine.metrics()).queue_depth if sees_all else queued_in(depths)
+        running = running_in(depths)
         known = {row.name: row for row in rows}
-        names = {*known, *depths, *running}
-        if not may(who, Action.READ_FLEET, FLEET):
+        names = {*known, *queued, *running}
+        if not sees_all:
             names &= await self.queues(who)
         counted = [row.limit for row in rows if row.max_running and row.limit is not None]
-        limits = await store.read(lambda tx: tx.limits.read(counted))
+        limits = await store.read(lambda tx: tx.limits.read(counted)) if sees_all else {}
         return [
-            show_queue(row, limits, depths.get(name, 0), running.get(name, 0))
+            show_queue(row, limits, queued.get(name, 0), running.get(name, 0), rates.get(name, []))
             for name in sorted(names)
             for row in (known.get(name, QueueRow(name, queue_weight(name), 0)),)
         ]
 
-    async def _running(self) -> dict[str, int]:
-        """Returns how many jobs of each queue workers hold, as the overview counts them."""
-
-        async def read(tx: ReadTx) -> dict[str, int]:
-            found: dict[str, int] = {}
-            for (_, queue), counts in (await self._live.read(tx, *await read_counted(tx))).items():
-                held = sum(counts.get(state.code, 0) for state in RUNNING)
-                if held > 0:
-                    found[queue] = found.get(queue, 0) + held
-            return found
-
-        return await self._engine.store.read(read)
+    async def _queue_counts(self, tx: ReadTx, who: Identity) -> tuple[Depths, Rates]:
+        depths = await self._live.read(tx, *await read_counted(tx))
+        return seen_by(who, depths), await read_rates(tx, self._engine.catalog, who)
 
     async def namespaces(self) -> list[str]:
         """Returns all namespaces that have had jobs."""

@@ -30,7 +30,7 @@ from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
 from windlass.wire.system import EventInfo
-from windlass.wire.workers import IndexedResource, QueueInfo, WorkerInfo
+from windlass.wire.workers import IndexedResource, QueueInfo, QueueRate, WorkerInfo
 
 FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
@@ -344,11 +344,15 @@ def _json(body: bytes | None) -> Any:
 
 
 def show_queue(
-    row: QueueRow, limits: Mapping[int, LimitRow], depth: int, running: int
+    row: QueueRow,
+    limits: Mapping[int, LimitRow],
+    depth: int,
+    running: int,
+    rates: list[QueueRate],
 ) -> QueueInfo:
     """Renders a queue with so many jobs that wait in it or run; a limit counts its own."""
     counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
     return QueueInfo(
         row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
-        bool(row.preempts), running if counted is None else counted.leased, row.isolation,
+        bool(row.preempts), running if counted is None else counted.leased, row.isolation, rates,
     )  # fmt: skip

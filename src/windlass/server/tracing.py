@@ -1,4 +1,4 @@
-"""Spans of a server: submissions, and the waits of jobs, which it reads from the event log."""
+"""Spans of a server: submissions, and from the event log the waits of jobs and lost attempts."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -8,6 +8,7 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.attempts import shown_attempt
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
 from windlass.domain.lifecycle.traces import Trace, parse_trace
 from windlass.domain.rows.events import Event, EventKind
@@ -15,6 +16,7 @@ from windlass.ports.clock import Clock
 from windlass.ports.store import Store
 from windlass.server.http.call import Call
 from windlass.server.workflow_spans import WorkflowSpans
+from windlass.tracing.attempts import LOST, Ended, attempt_span
 from windlass.tracing.attributes import of_job, of_sending
 from windlass.tracing.current import with_trace
 from windlass.tracing.exporting import Made, Tracing
@@ -37,19 +39,28 @@ class _Spec(msgspec.Struct, frozen=True):
     workflow: int | None = None
 
 
+class _Data(msgspec.Struct, frozen=True):
+    gone: bool = False
+
+
 class _Traced(NamedTuple):
     trace: Trace
     queue: str
     task: str
     workflow: int | None
     queued_at: int | None = None
+    running_at: int | None = None
 
 
 _spec: Final = msgspec.json.Decoder(_Spec).decode
+_data: Final = msgspec.json.Decoder(_Data).decode
 
 
 class JobSpans:
-    """Makes a span for each time that a traced job was queued, and for traced workflows."""
+    """Makes a span for each time that a traced job was queued, and for traced workflows.
+
+    Also for an attempt whose worker was lost, since that worker makes none.
+    """
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
@@ -85,14 +96,32 @@ class JobSpans:
             known = self._open.get(event.job) if event.kind == _JOB else None
             if known is None:
                 continue
-            if event.to == _QUEUED:
-                self._open[event.job] = known._replace(queued_at=event.at)
-            elif event.to in _LEAVES_QUEUE and known.queued_at is not None:
-                if event.seq > after:
-                    self._add(event, known, known.queued_at)
-                self._open[event.job] = known._replace(queued_at=None)
+            self._open[event.job] = self._observe_job(event, known, event.seq > after)
             if event.to in _ENDED:
                 self._open.pop(event.job, None)
+
+    def _observe_job(self, event: Event, known: _Traced, is_new: bool) -> _Traced:
+        """Returns what is known after the event; a new one may be the end of a span."""
+        if event.to == _QUEUED:
+            return known._replace(queued_at=event.at, running_at=None)
+        if event.to in _LEAVES_QUEUE and known.queued_at is not None:
+            if is_new:
+                self._add(event, known, known.queued_at)
+            known = known._replace(queued_at=None)
+        if event.to == _RUNNING:
+            return known._replace(running_at=event.at)
+        if known.running_at is not None and _is_gone(event):
+            if is_new:
+                self._add_lost(event, known, known.running_at)
+            return known._replace(running_at=None)
+        return known
+
+    def _add_lost(self, event: Event, known: _Traced, began: int) -> None:
+        ended = Ended(
+            event.job, event.attempt, known.queue, known.task, known.workflow, began, event.at,
+            LOST, FailureClass.WORKER_LOST,
+        )  # fmt: skip
+        self._tracing.add(attempt_span(known.trace, ended))
 
     def _add(self, event: Event, known: _Traced, queued_at: int) -> None:
         attempt = shown_attempt(event.attempt)
@@ -100,6 +129,11 @@ class JobSpans:
         about["windlass.job.state"] = str(STATE_BY_CODE[event.to])
         name = f"wait {known.queue}"
         self._tracing.add(Made(name, "INTERNAL", known.trace, queued_at, event.at, about))
+
+
+def _is_gone(event: Event) -> bool:
+    """Returns whether the event is the end of an attempt that its worker cannot report."""
+    return event.data is not None and _data(event.data).gone
 
 
 class RootSpans:

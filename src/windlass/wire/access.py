@@ -129,6 +129,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     error: str | None  # None: it succeeded
     request: str
+    what: str | None = None  # `action` in words, if this server knows it
 
 
 class AuditList(msgspec.Struct, frozen=True):

@@ -82,7 +82,10 @@ class ScheduleRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run; `slot` is None for those started by hand."""
+    """One run; `slot` is None for those started by hand.
+
+    `workflow_state` is how its workflow is doing, if it was started and still exists.
+    """
 
     id: int
     slot: str | None
@@ -92,6 +95,7 @@ class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
     changed_at: str
     reason: str | None
     actor: str | None
+    workflow_state: str | None = None
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):

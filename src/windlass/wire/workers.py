@@ -34,6 +34,20 @@ class WorkerList(msgspec.Struct, frozen=True):
     workers: list[WorkerInfo]
 
 
+class QueueRate(msgspec.Struct, frozen=True, kw_only=True):
+    """A rate under which jobs of a queue wait: `used` of `max` starts in the last `seconds`.
+
+    `next_at` is when the next one may start; None: now.
+    """
+
+    namespace: str
+    key: str
+    max: int
+    seconds: float
+    used: int
+    next_at: str | None
+
+
 class QueueInfo(msgspec.Struct, frozen=True):
     name: str
     weight: int
@@ -44,6 +58,7 @@ class QueueInfo(msgspec.Struct, frozen=True):
     preempts: bool = False
     running: int | None = None  # None: an older server, which counts under `max_running` only
     isolation: str | None = None  # the weakest mode its jobs may run in
+    rates: list[QueueRate] = []  # of the jobs that wait, as far as the caller sees them
 
 
 class QueueLimitsRequest(

@@ -47,3 +47,13 @@ def test_a_traceback_keeps_its_lines_and_no_escapes() -> None:
     lines = shown.getvalue().splitlines()
     assert any(line.startswith("Traceback") for line in lines)
     assert not CONTROLS.search(shown.getvalue()), ascii(shown.getvalue())
+
+
+def test_a_line_about_an_event_has_the_time_of_the_event() -> None:
+    happened = "2026-01-02T12:34:56.789Z"
+    with _logged(json=False) as shown:
+        structlog.get_logger().info("[FSM] Job 1: NEW → QUEUED", facts={"job": 1, "at": happened})
+        structlog.get_logger().info("a line about nothing")
+    about, other = shown.getvalue().splitlines()
+    assert about.startswith(happened)
+    assert not other.startswith(happened)

@@ -58,3 +58,15 @@ async def test_orphans_and_worker_failures_are_counted(rig: Rig) -> None:
     metrics = await rig.engine.metrics()
     assert (metrics.orphans, metrics.worker_failures) == (2, 1)
     assert metrics.worker_failure_rate == 0.5
+
+
+async def test_attempts_that_a_restart_ended_count_as_orphans(rig: Rig) -> None:
+    """A worker that crashes again and again is back before anybody misses its heartbeat."""
+    await rig.end_grace()
+    for n in range(3):
+        await rig.submit(args=n)
+    agent = await rig.agent(slots=3)
+    for given in (await agent.take(3, prefetch=True))[:2]:
+        await agent.start(given)
+    await agent.enrol(slots=3, takeover=True)
+    assert (await rig.engine.metrics()).orphans == 2

@@ -23,11 +23,11 @@ def test_a_worker_shows_the_attempts_that_ran_on_it() -> None:
         async with running_server() as server:
             worker = await server.worker("w1", slots=4)
             await server.worker("w2")
-            done = await server.submit(job(namespace="a"))
+            done = await server.submit(job(namespace="a", name="the first"))
             await worker.sync(want=1)
             await worker.sync(started=(Started(done, 1),))
             await worker.sync(finished=(Finished(done, 1, "completed", 0),))
-            held = await server.submit(job(namespace="b", queue="live"))
+            held = await server.submit(job(namespace="b", queue="live", name="hidden"))
             await worker.sync(want=1)
             shown = await _history(server, f"workers/{worker.id}")
             first, second = shown["attempts"]
@@ -35,12 +35,14 @@ def test_a_worker_shows_the_attempts_that_ran_on_it() -> None:
             assert first["assigned_at"] <= first["started_at"] <= first["finished_at"]
             assert (second["job"], second["state"], second["queue"]) == (held, "running", "live")
             assert second["finished_at"] is None
+            assert (first["name"], second["name"]) == ("the first", "hidden")
             assert not shown["more"]
             assert any("enrolled" in one["what"].lower() for one in shown["changes"])
             limited = await server.role(Role.VIEWER, "a")
             seen = await _history(server, f"workers/{worker.id}", limited)
             assert [one["job"] for one in seen["attempts"]] == [done, None]
             assert [one["queue"] for one in seen["attempts"]] == ["default", None]
+            assert [one["name"] for one in seen["attempts"]] == ["the first", None]
             assert seen["changes"] == []
             before = await _history(server, f"workers/{worker.id}", since="2h", until="1h")
             assert before["attempts"] == []

@@ -15,8 +15,8 @@ from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.roles import Role
 from windlass.engine.loops.pools import PoolsLoop
-from windlass.server.metrics.catalogue import CATALOGUE, MOST_QUEUES
-from windlass.server.metrics.series import largest
+from windlass.server.metrics.catalogue import CATALOGUE, MOST_QUEUES, QUEUES_EVER
+from windlass.server.metrics.series import ShownNames
 from windlass.wire.sync import Finished
 
 SERIES = re.compile(r"^(\w+)(?:\{(.*)\})? \S+$")
@@ -121,6 +121,9 @@ def test_the_store_is_counted_by_queue_and_state(page: str) -> None:
     lines = set(page.splitlines())
     assert 'windlass_jobs{queue="default",state="blocked"} 1.0' in lines
     assert 'windlass_jobs{queue="default",state="retrying"} 2.0' in lines
+    assert 'windlass_jobs{queue="default",state="suspended"} 0.0' in lines
+    (depth,) = [line for line in lines if line.startswith('windlass_queue_depth{queue="default"}')]
+    assert f'windlass_jobs{{queue="default",state="queued"}} {depth.split()[-1]}' in lines
     assert 'windlass_workers{status="online"} 1.0' in lines
     assert 'windlass_worker_slots{status="online"} 4.0' in lines
     assert 'windlass_pool_budget_seconds{pool="spare"} 3600.0' in lines
@@ -185,9 +188,22 @@ def test_only_people_who_may_read_the_metrics_get_them() -> None:
 
 def test_the_largest_values_are_kept_and_the_rest_is_added_up() -> None:
     values = {f"q{n}": float(n) for n in range(MOST_QUEUES + 10)}
-    kept = largest(values, MOST_QUEUES)
+    names = ShownNames(MOST_QUEUES, QUEUES_EVER)
+    kept = names.largest(values)
     assert len(kept) == MOST_QUEUES + 1
     assert sum(kept.values()) == sum(values.values())
     assert kept["other",] == sum(range(10))
-    kept = largest({**values, "other": 500.0}, MOST_QUEUES)  # a queue of that name counts too
+    kept = names.largest({**values, "other": 500.0})  # a queue of that name counts too
     assert sum(kept.values()) == sum(values.values()) + 500
+
+
+def test_names_that_come_and_go_do_not_make_more_and_more_series() -> None:
+    names = ShownNames(most=3, ever=5)
+    seen: set[tuple[str, ...]] = set()
+    for scrape in range(10):
+        values = {f"q{scrape}-{n}": 1.0 for n in range(3)}
+        kept = names.largest({"steady": 9.0, **values})
+        assert kept["steady",] == 9
+        assert sum(kept.values()) == 12
+        seen |= kept.keys()
+    assert len(seen - {("other",)}) == 5

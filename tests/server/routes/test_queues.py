@@ -1,7 +1,12 @@
 """Limits of queues, shares of namespaces and the options of placement, over HTTP."""
 
+from typing import Any
+
+import httpx
+
 from tests.support.running import run
 from tests.support.running_server import error_of, job, running_server
+from windlass.domain.access.roles import Role
 
 
 def test_a_queue_is_limited_and_shows_what_runs() -> None:
@@ -16,6 +21,7 @@ def test_a_queue_is_limited_and_shows_what_runs() -> None:
             assert queue == {
                 "name": "bulk", "weight": 50, "paused": False, "depth": 0, "max_running": 3,
                 "max_per_worker": 2, "preempts": True, "running": 0, "isolation": None,
+                "rates": [],
             }  # fmt: skip
             wrong = await server.admin.post(path, json={"max_running": -1})
             assert wrong.status_code == 422
@@ -39,6 +45,46 @@ def test_every_queue_tells_how_many_of_its_jobs_run() -> None:
             queues = (await server.admin.get("/api/v1/queues")).json()["queues"]
             told = [(one["name"], one["depth"], one["running"]) for one in queues]
             assert told == [("a", 0, 2), ("b", 1, 1), ("c", 1, 0)]
+
+    run(scene())
+
+
+def test_a_queue_shows_the_rates_under_which_its_jobs_wait() -> None:
+    async def scene() -> None:
+        async with running_server() as server:
+            worker = await server.worker("w", slots=4)
+            rate = {"key": "mail", "max": 2, "per": "1h"}
+            await server.submit(*(job(queue="mail", rate=rate, namespace="ours") for _ in range(3)))
+            assert len((await worker.sync(want=4)).jobs) == 2
+
+            async def rates(client: httpx.AsyncClient) -> list[Any]:
+                found = (await client.get("/api/v1/queues")).json()["queues"]
+                return [one for queue in found for one in queue["rates"]]
+
+            (one,) = await rates(server.admin)
+            assert one.pop("next_at") > "2000"
+            assert one == {"namespace": "ours", "key": "mail", "max": 2, "seconds": 3600, "used": 2}
+            assert len(await rates(await server.role(Role.VIEWER, "ours"))) == 1
+            assert await rates(await server.role(Role.VIEWER, "theirs")) == []
+
+    run(scene())
+
+
+def test_who_sees_one_namespace_is_told_what_of_it_waits_and_runs() -> None:
+    async def scene() -> None:
+        async with running_server() as server:
+            worker = await server.worker("w", slots=2)
+            await server.submit(job(namespace="ours"), job(namespace="theirs"))
+            await worker.sync(want=2)
+            await server.submit(job(namespace="ours"), *[job(namespace="theirs")] * 3)
+            await server.admin.post("/api/v1/queues/default/limits", json={"max_running": 2})
+
+            async def told(client: httpx.AsyncClient) -> list[tuple[int, int]]:
+                found = (await client.get("/api/v1/queues")).json()["queues"]
+                return [(one["depth"], one["running"]) for one in found]
+
+            assert await told(server.admin) == [(4, 2)]
+            assert await told(await server.role(Role.VIEWER, "ours")) == [(1, 1)]
 
     run(scene())
 

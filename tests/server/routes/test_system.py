@@ -25,7 +25,7 @@ METRICS = (
     "windlass_db_pool_open",
     "windlass_db_pool_idle",
     "windlass_db_pool_in_use",
-    "windlass_db_pool_waits",
+    "windlass_db_pool_waits_total",
     "windlass_job_wait_seconds_count",
     "windlass_job_run_seconds_count",
 )

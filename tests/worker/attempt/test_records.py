@@ -79,7 +79,10 @@ def test_the_log_tells_how_long_an_attempt_took_and_how_it_ended() -> None:
         ("completed", "info", None),
     ]
     started = next(entry for entry in logged if entry["event"] == "job started")
-    assert (started["log_level"], started["attempt"], started["task"]) == ("debug", 2, "shell")
+    assert started == {
+        "event": "job started", "log_level": "info", "job": 7, "attempt": 2, "task": "shell",
+        "queue": "mail",
+    }  # fmt: skip
     assert SECRET not in str(logged)
 
 
@@ -95,6 +98,9 @@ def test_a_burst_of_short_jobs_is_summed_up_and_failures_are_not() -> None:
         begin(records).end(Finished(7, 1))
     ends = [entry["outcome"] for entry in logged if entry["event"] == "job ended"]
     assert (ends.count("completed"), ends.count("failed")) == (MOST_LINES + 1, 3)
+    starts = [entry for entry in logged if entry["event"] == "job started"]
+    assert len(starts) == MOST_LINES + 1
+    assert [entry["jobs"] for entry in logged if entry["event"] == "more jobs started"] == [53]
     assert [entry["jobs"] for entry in logged if entry["event"] == "more jobs ended"] == [50]
 
 

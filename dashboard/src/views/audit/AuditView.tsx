@@ -7,12 +7,13 @@ import { Empty } from "../../ui/Empty";
 import { ErrorBox, FILTER_HINT } from "../../ui/ErrorBox";
 import { Checkbox, TextField } from "../../ui/Field";
 import { type ActiveFilter, FilterBar } from "../../ui/FilterBar";
-import { counted } from "../../ui/format";
+import { counted, localTime } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { JobLink, WorkflowLink } from "../../ui/links";
 import { Page } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
 import { Time } from "../../ui/Time";
+import styles from "./Audit.module.css";
 import { type AuditSearch, auditRoute, auditSearch } from "./route";
 
 type Entry = Schemas["AuditEntry"];
@@ -29,28 +30,32 @@ const COLUMNS: ColumnDef<Entry, unknown>[] = [
     header: "Who",
     meta: { width: "minmax(110px, 1fr)" },
     cell: ({ row: { original } }) =>
-      original.actor ? <Narrow name="actor" value={original.actor} /> : <span>nobody known</span>,
+      original.actor ? <Narrow name="actor" value={original.actor} /> : <span>no token</span>,
   },
   {
     id: "action",
-    header: "Did",
-    meta: { width: "minmax(220px, 2fr)" },
-    cell: ({ row }) => <Narrow name="action" value={row.original.action} />,
+    header: "What",
+    meta: { width: "minmax(240px, 3fr)" },
+    cell: ({ row: { original } }) => (
+      <Narrow name="action" value={original.action} text={original.what ?? original.action} />
+    ),
   },
   {
     id: "resource",
-    header: "To",
-    meta: { width: "minmax(180px, 2fr)" },
+    header: "Where",
+    meta: { width: "minmax(170px, 2fr)" },
     cell: ({ row }) => <Resource path={row.original.resource} />,
   },
   {
     id: "result",
     header: "Result",
-    meta: { width: "130px" },
+    meta: { width: "minmax(120px, 1fr)" },
     cell: ({ row: { original } }) => (
       <StateBadge
         state={original.error ? "failed" : "completed"}
-        label={original.error ? `${original.status} ${original.error}` : String(original.status)}
+        label={
+          original.error ? `${original.error.replaceAll("_", " ")} (${original.status})` : "done"
+        }
         plain
       />
     ),
@@ -70,7 +75,7 @@ const COLUMNS: ColumnDef<Entry, unknown>[] = [
   },
   {
     id: "address",
-    header: "From",
+    header: "Address",
     meta: { width: "130px" },
     cell: ({ row }) => <Narrow name="address" value={row.original.address} />,
   },
@@ -96,11 +101,12 @@ export function AuditView() {
   const rows = found.data?.pages.flatMap((page) => page.entries) ?? [];
   const change = (next: Partial<AuditSearch>) =>
     void navigate({ search: (before) => ({ ...before, ...next }), replace: true });
+  const words = rows.find((row) => row.action === search.action)?.what;
   const active: ActiveFilter[] = (["action", "namespace", "address"] as const)
     .filter((name) => search[name])
     .map((name) => ({
       key: name,
-      label: `${name}: ${search[name]}`,
+      label: `${LABELS[name]}: ${(name === "action" && words) || search[name]}`,
       onRemove: () => change({ [name]: undefined }),
     }));
   return (
@@ -116,6 +122,8 @@ export function AuditView() {
           value={search.actor ?? ""}
           onChange={(event) => change({ actor: event.target.value || undefined })}
         />
+        <Moment label="From" value={search.since} onChange={(since) => change({ since })} />
+        <Moment label="Until" value={search.until} onChange={(until) => change({ until })} />
         <Checkbox
           label="Refused calls only"
           checked={search.refused ?? false}
@@ -147,11 +155,39 @@ export function AuditView() {
   );
 }
 
-/** A value that leads to the rows which have it too. */
-function Narrow({ name, value }: { name: keyof AuditSearch; value: string }) {
+const LABELS = { action: "what", namespace: "namespace", address: "address" } as const;
+
+/** One end of the time that is shown; empty: without an end. */
+function Moment(props: {
+  label: string;
+  value: string | undefined;
+  onChange: (moment: string | undefined) => void;
+}) {
   return (
-    <Link to="/audit" search={(before) => ({ ...before, [name]: value })} title={value}>
-      {value}
+    <TextField
+      label={props.label}
+      className={styles.moment}
+      type="datetime-local"
+      value={props.value === undefined ? "" : localTime(props.value)}
+      onChange={(event) => {
+        const at = Date.parse(event.target.value);
+        props.onChange(Number.isNaN(at) ? undefined : new Date(at).toISOString());
+      }}
+    />
+  );
+}
+
+/** A value that leads to the rows which have it too. */
+function Narrow(props: { name: keyof AuditSearch; value: string; text?: string }) {
+  const { name, value, text = value } = props;
+  return (
+    <Link
+      from="/audit"
+      to="/audit"
+      search={(before) => ({ ...before, [name]: value })}
+      title={value}
+    >
+      {text}
     </Link>
   );
 }
@@ -159,7 +195,7 @@ function Narrow({ name, value }: { name: keyof AuditSearch; value: string }) {
 /** What a call was about; a job or a workflow leads to it. */
 function Resource({ path }: { path: string }) {
   const [, kind, number] = /^\/api\/v1\/(jobs|workflows)\/(\d+)(?:\/|$)/.exec(path) ?? [];
-  const text = <span title={path}>{path}</span>;
+  const text = <span title={path}>{path.replace(/^\/api\/v1/, "")}</span>;
   if (!number) return text;
   const id = Number(number);
   return kind === "jobs" ? (

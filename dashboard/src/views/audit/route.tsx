@@ -8,6 +8,9 @@ export interface AuditSearch {
   namespace?: string;
   address?: string;
   refused?: true;
+  /** Only calls from one time on, and before another. */
+  since?: string;
+  until?: string;
 }
 
 export function auditSearch(raw: RawSearch): AuditSearch {
@@ -17,6 +20,8 @@ export function auditSearch(raw: RawSearch): AuditSearch {
     namespace: one(raw, "namespace"),
     address: one(raw, "address"),
     refused: flag(raw, "refused"),
+    since: one(raw, "since"),
+    until: one(raw, "until"),
   };
 }
 

@@ -7,6 +7,11 @@ import { Commit, Cut } from "./Commit";
 
 type Status = Schemas["FuzzStatus"];
 
+/** Returns how many commits `Builds` is about. */
+export function onTheirWay({ counts }: Status): number {
+  return (counts.queue ?? 0) + (counts.built ?? 0) + (counts.failed ?? 0);
+}
+
 /** Commits on their way: queued, being built, built, and those whose build failed. */
 export function Builds({ status }: { status: Status }) {
   const builders = new Map(
@@ -18,12 +23,12 @@ export function Builds({ status }: { status: Status }) {
     ...status.failed.map((commit) => ({ commit, state: "failed" })),
   ];
   if (rows.length === 0) return <Empty title="No commit waits for its build" />;
-  const all = (status.counts.queue ?? 0) + (status.counts.built ?? 0) + (status.counts.failed ?? 0);
+  const all = onTheirWay(status);
   return (
     <>
       <PlainTable
         label="Queue and builds"
-        head={["Commit", "State", "Builder"]}
+        head={["Commit", "State", "Builder, or what shows the log"]}
         rows={rows.map(({ commit, state }) => {
           const builder = builders.get(commit);
           return {
@@ -40,6 +45,8 @@ export function Builds({ status }: { status: Status }) {
                 <span key="builder">
                   {builder.holder}, until <Time at={builder.until} />, try {builder.tries}
                 </span>
+              ) : state === "failed" ? (
+                <code key="why">{`windlass fuzz builder log ${status.solver} ${commit.slice(0, 12)}`}</code>
               ) : (
                 "–"
               ),

@@ -6,7 +6,7 @@ import { Section } from "../../ui/Page";
 import { Tabs } from "../../ui/Tabs";
 import { Time } from "../../ui/Time";
 import { Alarms } from "./Alarms";
-import { Builds } from "./Builds";
+import { Builds, onTheirWay } from "./Builds";
 import { Coverage } from "./Coverage";
 import { Findings } from "./Findings";
 import styles from "./Fuzzing.module.css";
@@ -47,7 +47,7 @@ export function SolverPart({ name, search }: { name: string; search: FuzzingSear
             tabs={[
               { key: "findings", label: `Findings ${status.counts.open ?? 0}` },
               { key: "schedule", label: `Schedule ${status.counts.schedule ?? 0}` },
-              { key: "builds", label: `Queue and builds ${status.counts.queue ?? 0}` },
+              { key: "builds", label: `Queue and builds ${onTheirWay(status)}` },
               { key: "statistics", label: "Statistics" },
               { key: "coverage", label: "Coverage" },
             ]}

@@ -117,12 +117,13 @@ function SeriesTable({ solver, series }: { solver: string; series: Series }) {
     ["Fixed findings", (day) => day.closed, series.closed],
   ];
   const days = series.days;
-  const span = `${days[0]?.day ?? ""} to ${days[days.length - 1]?.day ?? ""}`;
+  const [first = "", last = ""] = [days[0]?.day, days.at(-1)?.day];
+  const span = first === last ? `on ${first}` : `${first} to ${last}`;
   return (
     <div className={styles.report}>
       <h3>{name}</h3>
       <p className={styles.soft}>
-        {counted(series.runs, "run")}, {span}
+        {counted(series.runs, "run")} {span}
       </p>
       <PlainTable
         label={name}

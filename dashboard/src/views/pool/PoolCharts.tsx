@@ -11,7 +11,8 @@ type Size = PoolHistory["sizes"][number];
 type Values = (number | null)[];
 
 /** A pool over time: its size against what it wanted, its latency against its target, its costs. */
-export function PoolCharts({ history }: { history: PoolHistory }) {
+export function PoolCharts({ history: whole }: { history: PoolHistory }) {
+  const history = useMemo(() => sinceItsBeginning(whole), [whole]);
   const figures = history.figures;
   const sizes = useMemo(() => sizesOf(history), [history]);
   const has = (values: Values) => values.some((value) => value);
@@ -67,6 +68,30 @@ export function PoolCharts({ history }: { history: PoolHistory }) {
         )}
     </ChartGrid>
   );
+}
+
+/** Leaves out the slots before the pool was there: the time since then gets all the room. */
+function sinceItsBeginning(history: PoolHistory): PoolHistory {
+  const { figures, sizes } = history;
+  const first = figures.most.findIndex((value) => value !== null);
+  const start = figures.times[first];
+  if (first <= 0 || start === undefined) return history;
+  const before = sizes.filter(({ at }) => Date.parse(at) / 1000 < start);
+  const held = before.at(-1);
+  const cut = Object.fromEntries(
+    Object.entries(figures).map(([name, values]) => [
+      name,
+      Array.isArray(values) ? values.slice(first) : values,
+    ]),
+  ) as PoolHistory["figures"];
+  return {
+    ...history,
+    figures: cut,
+    sizes: [
+      ...(held ? [{ ...held, at: new Date(start * 1000).toISOString() }] : []),
+      ...sizes.slice(before.length),
+    ],
+  };
 }
 
 /** Sizes are exact and hold until the next one; what the pool wanted is known by the slot. */

@@ -19,7 +19,7 @@ const SHOWN = 50;
 
 /** A pool over time, its reasons, its machines as they came and went, and what happened. */
 export function PoolPast({ pool }: { pool: Schemas["PoolInfo"] }) {
-  const { range = "1d" } = poolRoute.useSearch();
+  const { range = usualRange(pool.created_at) } = poolRoute.useSearch();
   const navigate = poolRoute.useNavigate();
   const found = useQuery({
     queryKey: ["pools", pool.name, "history", range],
@@ -83,6 +83,12 @@ export function PoolPast({ pool }: { pool: Schemas["PoolInfo"] }) {
       )}
     </>
   );
+}
+
+/** Returns the shortest range that shows all of a young pool, or the last day. */
+function usualRange(created: string): Range {
+  const hours = (Date.now() - Date.parse(created)) / 3_600_000;
+  return hours <= 1 ? "1h" : hours <= 6 ? "6h" : "1d";
 }
 
 /** Why the pool did what it did, each reason from when on it was given. */

@@ -82,7 +82,8 @@ export function LimitsDialog(props: { queue: Schemas["QueueInfo"]; onClose: () =
           onChange={(event) => setPreempts(event.target.checked)}
         />
         <p className={styles.soft}>
-          Rates (so many starts in a time) belong to jobs: their option is --rate.
+          Rates (so many starts in a time) belong to jobs: their option is --rate. The list of
+          queues shows those under which jobs wait.
         </p>
       </div>
     </Dialog>

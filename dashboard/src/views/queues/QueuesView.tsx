@@ -22,6 +22,7 @@ import { StateBadge } from "../../ui/StateBadge";
 import { StateMark } from "../../ui/StateMark";
 import { lookOf } from "../../ui/states";
 import { useNarrow } from "../../ui/useNarrow";
+import { LastHour, limitsOf, QueueRates } from "./figures";
 import { LimitsDialog } from "./LimitsDialog";
 import styles from "./Queues.module.css";
 import { type QueuesSearch, queuesRoute, SORTS } from "./route";
@@ -39,12 +40,13 @@ const ACTIONS = {
 const NAME = {
   id: "name",
   header: "Queue",
-  meta: { width: "minmax(104px, 3fr)", sortKey: "name" },
+  meta: { width: "minmax(104px, 2fr)", sortKey: "name" },
 };
 
 const COLUMNS: ColumnDef<Queue, unknown>[] = [
   {
     ...NAME,
+    meta: { ...NAME.meta, width: "minmax(152px, 2fr)" }, // room for the mark of a paused one
     cell: ({ row: { original } }) => (
       <span className={styles.name}>
         <Link {...jobsLink({ queue: original.name })}>{original.name}</Link>
@@ -72,28 +74,34 @@ const COLUMNS: ColumnDef<Queue, unknown>[] = [
     ),
   },
   {
+    id: "completed",
+    header: () => <span title="Jobs that completed in the last hour">Done, 1 h</span>,
+    meta: { width: "82px", align: "right" },
+    cell: ({ row: { original } }) => <LastHour queue={original.name} state="completed" />,
+  },
+  {
+    id: "failed",
+    header: () => <span title="Jobs that failed in the last hour">Failed, 1 h</span>,
+    meta: { width: "84px", align: "right" },
+    cell: ({ row: { original } }) => <LastHour queue={original.name} state="failed" />,
+  },
+  {
     id: "weight",
     header: "Weight",
-    meta: { width: "76px", align: "right" },
+    meta: { width: "72px", align: "right" },
     cell: ({ row }) => row.original.weight,
   },
   {
-    id: "most",
-    header: "At most",
-    meta: { width: "104px", align: "right" },
-    cell: ({ row }) => row.original.max_running || "any number",
+    id: "limits",
+    header: "Limits",
+    meta: { width: "minmax(84px, 1fr)" },
+    cell: ({ row }) => limitsOf(row.original),
   },
   {
-    id: "each",
-    header: "For each worker",
-    meta: { width: "128px", align: "right" },
-    cell: ({ row }) => row.original.max_per_worker || "any number",
-  },
-  {
-    id: "isolation",
-    header: "Isolation",
-    meta: { width: "100px" },
-    cell: ({ row }) => row.original.isolation ?? "–",
+    id: "rates",
+    header: "Rates",
+    meta: { width: "minmax(130px, 5fr)" },
+    cell: ({ row }) => <QueueRates rates={row.original.rates ?? []} />,
   },
   {
     ...ACTIONS,

@@ -19,7 +19,9 @@ const COLUMNS: ColumnDef<Run, unknown>[] = [
     id: "state",
     header: "State",
     meta: { width: "110px" },
-    cell: ({ row }) => <StateBadge state={row.original.state} plain />,
+    cell: ({ row: { original } }) => (
+      <StateBadge state={original.workflow_state ?? original.state} plain />
+    ),
   },
   {
     id: "workflow",

@@ -68,13 +68,13 @@ export function TokensView() {
           <p>Change the filters to see others.</p>
         </Empty>
       )}
-      {tokens.length > 0 && <TokenTable tokens={tokens.slice(0, MOST)} />}
+      {tokens.length > 0 && <TokenTable tokens={tokens.slice(0, MOST)} mayChange={mayCreate} />}
       {creating && <CreateDialog onClose={() => setCreating(false)} />}
     </Page>
   );
 }
 
-function TokenTable({ tokens }: { tokens: readonly Token[] }) {
+function TokenTable({ tokens, mayChange }: { tokens: readonly Token[]; mayChange: boolean }) {
   return (
     <PlainTable
       label="Tokens"
@@ -95,7 +95,7 @@ function TokenTable({ tokens }: { tokens: readonly Token[] }) {
           ) : (
             "never"
           ),
-          hasEnded(token) ? null : <TokenActions key="actions" token={token} />,
+          hasEnded(token) || !mayChange ? null : <TokenActions key="actions" token={token} />,
         ],
       }))}
     />

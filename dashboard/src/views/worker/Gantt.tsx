@@ -33,7 +33,7 @@ export function Gantt(props: { history: Schemas["WorkerHistory"]; enrolled: stri
                 // A gap to the next one, as long as something is left of it.
                 width: `max(2px, calc(${share(bar.to) - share(bar.from)}% - 1px))`,
               };
-              const title = `${bar.job ? `job ${bar.job}` : "another namespace's job"}, ${bar.task ?? ""} ${lookOf(bar.state).label}, ${exact(bar.from)}, ${duration((bar.to - bar.from) / 1000)}`;
+              const title = `${bar.job ? `job ${bar.job}` : "another namespace's job"}, ${bar.name ?? bar.task ?? ""} ${lookOf(bar.state).label}, ${exact(bar.from)}, ${duration((bar.to - bar.from) / 1000)}`;
               const common = { className: styles.bar, "data-tone": lookOf(bar.state).tone, title };
               return bar.job ? (
                 <Link
@@ -57,8 +57,26 @@ export function Gantt(props: { history: Schemas["WorkerHistory"]; enrolled: stri
           <span key={at}>{clock(at, end - begin)}</span>
         ))}
       </div>
+      <ul className={styles.legend} aria-label="Colours">
+        {legendOf(history).map(({ tone, words }) => (
+          <li key={tone}>
+            <span className={styles.swatch} data-tone={tone} aria-hidden="true" />
+            {words}
+          </li>
+        ))}
+      </ul>
     </div>
   );
+}
+
+/** What the colours of the bars mean, as far as there are such bars. */
+function legendOf(history: Schemas["WorkerHistory"]): { tone: string; words: string }[] {
+  const labels = new Map<string, Set<string>>();
+  for (const { state } of history.attempts) {
+    const { tone, label } = lookOf(state);
+    labels.set(tone, (labels.get(tone) ?? new Set()).add(label));
+  }
+  return Array.from(labels, ([tone, all]) => ({ tone, words: [...all].join(", ") }));
 }
 
 function labelOf(history: Schemas["WorkerHistory"]): string {

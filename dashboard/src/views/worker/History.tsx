@@ -70,17 +70,33 @@ export function History({ worker }: { worker: Schemas["WorkerInfo"] }) {
       {history && history.changes.length > 0 && (
         <Section title="What happened to it">
           <ul className={styles.changes}>
-            {history.changes.slice(0, SHOWN_CHANGES).map((change) => (
-              <li key={`${change.at} ${change.what}`}>
-                <Time at={change.at} /> <span>{sentence(change.what)}</span>
-                {change.actor && <span className={styles.soft}>by {change.actor}</span>}
-              </li>
-            ))}
+            {withoutRepeats(history.changes)
+              .slice(0, SHOWN_CHANGES)
+              .map(({ change, times }) => (
+                <li key={`${change.at} ${change.what}`}>
+                  <Time at={change.at} /> <span>{sentence(change.what)}</span>
+                  {change.actor && <span className={styles.soft}>by {change.actor}</span>}
+                  {times > 1 && <span className={styles.soft}>{times} times</span>}
+                </li>
+              ))}
           </ul>
         </Section>
       )}
     </>
   );
+}
+
+type Change = WorkerHistory["changes"][number];
+
+/** Returns each change with how often it was told in a row, by its newest time. */
+function withoutRepeats(changes: readonly Change[]): { change: Change; times: number }[] {
+  const told: { change: Change; times: number }[] = [];
+  for (const change of changes) {
+    const last = told.at(-1);
+    if (last?.change.what === change.what && last.change.actor === change.actor) last.times += 1;
+    else told.push({ change, times: 1 });
+  }
+  return told;
 }
 
 function Now({ history }: { history: WorkerHistory }) {
@@ -96,7 +112,8 @@ function Now({ history }: { history: WorkerHistory }) {
           ) : (
             <span>a job of another namespace</span>
           )}
-          <span>{one.task}</span>
+          {one.name && <span>{one.name}</span>}
+          <span className={styles.soft}>{one.task}</span>
           <span className={styles.soft}>
             for <Elapsed from={one.started_at ?? one.assigned_at} />
           </span>
@@ -146,12 +163,13 @@ function AttemptList({ attempts }: { attempts: WorkerHistory["attempts"] }) {
       {open && (
         <PlainTable
           label="Attempts on this worker, newest first"
-          head={["Job", "Task", "Attempt", "State", "Started", "Took", "Reason"]}
-          numbers={[2, 5]}
+          head={["Job", "Name", "Task", "Attempt", "State", "Started", "Took", "Reason"]}
+          numbers={[3, 6]}
           rows={newest.map((one, at) => ({
             key: `${one.job ?? at} ${one.attempt}`,
             cells: [
               one.job ? <JobLink key="job" id={one.job} /> : "of another namespace",
+              one.name ?? "–",
               one.task ?? "–",
               one.attempt,
               <StateBadge key="state" state={one.state} plain />,

@@ -3,6 +3,7 @@ import type { Schemas } from "../../api/client";
 export interface Bar {
   key: string;
   job: number | null;
+  name: string | null;
   task: string | null;
   state: string;
   from: number;
@@ -31,6 +32,7 @@ export function lanesOf(
     lanes[lane]?.push({
       key: `${one.job ?? "other"} ${one.attempt} ${number}`,
       job: one.job ?? null,
+      name: one.name ?? null,
       task: one.task ?? null,
       state: one.state,
       from,

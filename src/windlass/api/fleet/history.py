@@ -1,5 +1,6 @@
 """What workers and pools did over time, read from a bounded part of the event log."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -32,6 +33,7 @@ MOST_WALKED: Final = 200_000  # events of the log, for the history of one worker
 MOST_SEARCHED: Final = 1_000_000  # events of the log, for those about pools
 MOST_EVENTS: Final = 5_000  # that name the worker or a pool
 MOST_ATTEMPTS: Final = 1_000
+MOST_NAMED: Final = 200  # attempts that are over
 MOST_CHANGES: Final = 200
 MOST_SIZES: Final = 1_000
 HOUR_MS: Final = 3_600_000
@@ -46,6 +48,13 @@ class Window(NamedTuple):
     until: int
     cut: bool = False  # the log holds more in that time than is read
     is_past: bool = False  # it ended before now
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str | None = None
+
+
+_named: Final = msgspec.json.Decoder(_Named).decode
 
 
 class Histories:
@@ -78,6 +87,7 @@ class Histories:
             facts = await tx.jobs.read(sorted({spell.job for spell in spells}))
             await self._shapes.know(tx, [fact.shape for fact in facts.values()])
             shapes = {job: self._shapes[fact.shape] for job, fact in facts.items()}
+            names = await _names(tx, spells)
             changes = [event for event in events if event.kind == EventKind.WORKER]
             if not may(who, Action.READ_EVENTS, FLEET):
                 changes = []  # As the log is shown: limited tokens see events of their jobs.
@@ -87,7 +97,10 @@ class Histories:
                 complete_from=format_moment(begin),
                 more=more,
                 slots=row.slots,
-                attempts=[_show(spell, shapes.get(spell.job), who) for spell in spells],
+                attempts=[
+                    _show(spell, shapes.get(spell.job), who, names.get(spell.job))
+                    for spell in spells
+                ],
                 changes=[
                     WorkerChange(
                         at=format_moment(event.at), what=event.reason or "", actor=event.actor
@@ -171,7 +184,15 @@ class Histories:
         return Window(begin, end, last - most if cut else after, last, cut, end < now)
 
 
-def _show(spell: Spell, shape: Shape | None, who: Identity) -> WorkerSpell:
+async def _names(tx: ReadTx, spells: Sequence[Spell]) -> dict[int, str | None]:
+    """Returns the names of the jobs of attempts that last, and of the newest others."""
+    lasting = {spell.job for spell in spells if spell.finished_at is None}
+    newest = {spell.job for spell in spells[-MOST_NAMED:]}
+    specs = await tx.jobs.specs(sorted(lasting | newest))
+    return {job: _named(stored).name for job, stored in specs.items()}
+
+
+def _show(spell: Spell, shape: Shape | None, who: Identity, name: str | None) -> WorkerSpell:
     visible = may(who, Action.READ_JOBS, FLEET) if shape is None else sees(who, shape.namespace)
     shown = WorkerSpell(
         attempt=spell.attempt,
@@ -185,6 +206,7 @@ def _show(spell: Spell, shape: Shape | None, who: Identity) -> WorkerSpell:
     return msgspec.structs.replace(
         shown,
         job=spell.job,
+        name=name,
         reason=spell.reason,
         task=None if shape is None else shape.task,
         queue=None if shape is None else shape.queue,

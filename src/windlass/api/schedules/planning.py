@@ -112,7 +112,8 @@ class EnginePlanning:
 
     async def schedule(self, name: str, namespace: str | None = None) -> Schedule:
         seen = await self._schedules.show(self._in(namespace, Action.READ_PLANS), name)
-        return show_schedule(seen.row, [show_run(run) for run in seen.runs])
+        runs = [show_run(run, seen.workflows.get(run.workflow or 0)) for run in seen.runs]
+        return show_schedule(seen.row, runs)
 
     async def pause_schedule(
         self, name: str, paused: bool = True, namespace: str | None = None

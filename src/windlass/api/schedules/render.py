@@ -5,6 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.schedules.cron import Cron, in_words
 from windlass.domain.schedules.schedules import (
     ReactionKind,
@@ -97,8 +99,8 @@ def _coming(row: ScheduleRow) -> list[str]:
     return [format_moment(slot) for slot in (row.next_at, *later)]
 
 
-def show_run(run: RunRow) -> ScheduleRun:
-    """Renders one run of a schedule."""
+def show_run(run: RunRow, workflow: WorkflowRow | None = None) -> ScheduleRun:
+    """Renders one run of a schedule, and how its workflow is doing."""
     return ScheduleRun(
         id=run.id,
         slot=_moment(run.slot),
@@ -108,6 +110,7 @@ def show_run(run: RunRow) -> ScheduleRun:
         changed_at=format_moment(run.changed_at),
         reason=run.reason,
         actor=run.actor,
+        workflow_state=(None if workflow is None else WorkflowState(workflow.state).name.lower()),
     )
 
 

@@ -47,10 +47,13 @@ class _Forward(logging.Handler):
 def _for_people(logger: Any, method: str, entry: Entry) -> Entry:
     """Leaves out what the line says already, and makes what came from outside harmless.
 
+    A line about an event has the time of the event, which may be a second before that of the line.
     Names and reasons come from jobs and callers. Only tracebacks have several lines.
     """
     del logger, method
-    entry.pop("facts", None)
+    happened = entry.pop("facts", {}).get("at")
+    if happened is not None:
+        entry["timestamp"] = happened
     for key, value in entry.items():
         if isinstance(value, str):
             entry[key] = escape(value) if key == TRACEBACK else escape_line(value)

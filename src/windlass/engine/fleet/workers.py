@@ -136,6 +136,9 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
         )
     reasons = {worker.id: f"Worker {worker.name} was restarted"}
     await end_leases(work, leases, reasons, restarted=True)
+    started = sum(lease.state != ASSIGNED for lease in leases)
+    if started:
+        work.effects.count("orphans", started)
 
 
 async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
@@ -182,7 +185,8 @@ async def end_leases(
             closing.hand_back(facts[lease.job], now_leased, None)
         else:
             shared = company[lease.worker, lease.incarnation] > 1
-            lost = Failure(FailureClass.WORKER_LOST, reasons[lease.worker], shared=shared)
+            why = reasons[lease.worker]
+            lost = Failure(FailureClass.WORKER_LOST, why, shared=shared, gone=True)
             closing.fail(facts[lease.job], now_leased, lost)
     await closing.write()
     return ended

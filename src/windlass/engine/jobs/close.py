@@ -63,6 +63,7 @@ class Failure(NamedTuple):
     exit_code: int | None = None
     blameless: bool = False
     shared: bool = False  # the worker was lost with other jobs, any of which may be the cause
+    gone: bool = False  # its worker cannot report how it ended
     misfit: bool = False  # the arguments are wrong, and nothing was run
     unable: bool = False  # its worker cannot run such jobs, others may
     back_off: bool = False  # without blame, but the next attempt would fail as well
@@ -251,7 +252,7 @@ class Closing:
         self._move(
             facts, lease, frm, RETRYING, reason,
             failure=str(failure.failure), counts=verdict.counts, backoff_ms=verdict.after_ms,
-            not_before=at, **self._used_up(facts, verdict),
+            not_before=at, **self._used_up(facts, verdict), **_gone(failure),
         )  # fmt: skip
         if verdict.counts != "none":
             self._work.effects.count("retries")
@@ -268,7 +269,7 @@ class Closing:
             counts = "returned"
         self._move(
             facts, lease, frm, FAILED, why, failure=str(failure.failure), counts=counts,
-            quarantined=verdict.quarantined,
+            quarantined=verdict.quarantined, **_gone(failure),
         )  # fmt: skip
         counted = facts._replace(
             failed=facts.failed + (counts == "failed"),
@@ -459,6 +460,10 @@ def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> J
         facts.id, state, facts.flags, facts.attempt, facts.failed, facts.lost,
         None, None, None, None, now, 0, None, None, reason, None,
     )  # fmt: skip
+
+
+def _gone(failure: Failure) -> dict[str, bool]:
+    return {"gone": True} if failure.gone else {}
 
 
 def _apart_text(excluded: str) -> str:

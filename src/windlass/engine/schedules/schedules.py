@@ -3,13 +3,14 @@
 Slots that pass while a schedule is paused do not count as missed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from windlass.domain.job.dependency_graph import order_by_dependencies
 from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.schedules.cron import Cron
 from windlass.domain.schedules.schedules import (
     CATCH_UP_LIMIT,
@@ -51,10 +52,11 @@ class ScheduleInput(NamedTuple):
 
 
 class ScheduleView(NamedTuple):
-    """A schedule and its newest runs."""
+    """A schedule, its newest runs, and the workflows of these that still exist."""
 
     row: ScheduleRow
     runs: Sequence[RunRow]
+    workflows: Mapping[int, WorkflowRow]
 
 
 class Schedules:
@@ -130,7 +132,9 @@ class Schedules:
 
         async def read(tx: ReadTx) -> ScheduleView:
             row = _found(await tx.schedules.named(namespace, name), name)
-            return ScheduleView(row, await tx.schedules.runs(row.id, 0, SHOWN_RUNS))
+            runs = await tx.schedules.runs(row.id, 0, SHOWN_RUNS)
+            started = sorted(run.workflow for run in runs if run.workflow is not None)
+            return ScheduleView(row, runs, await tx.workflows.read(started))
 
         return await self._engine.store.read(read)
 

@@ -11,7 +11,7 @@ from windlass.domain.access.audit import AuditRow
 from windlass.domain.values.times import format_moment
 from windlass.ports.store import ReadTx
 from windlass.server.http.call import Call
-from windlass.server.http.routes import Routes
+from windlass.server.http.routes import Routes, words_of
 from windlass.wire.access import AuditEntry, AuditList
 from windlass.wire.numbers import Cursor
 
@@ -48,14 +48,19 @@ async def read_recent(
     namespace: str | None = None,
     address: str | None = None,
     refused: bool = False,
+    since: str | None = None,
+    until: str | None = None,
     limit: RecentSize = 100,
 ) -> AuditList:
     """Returns rows of the audit log, newest first; to admins of namespaces only theirs.
 
-    `next` is the `before` of the next page. A call looks at a bounded number of rows, so a page
-    may be short and still have a `next`.
+    `since` and `until` are times, or how long ago. `next` is the `before` of the next page. A call
+    looks at a bounded number of rows, so a page may be short and still have a `next`.
     """
-    wanted = RecentFilter(actor, action, namespace, address, refused)
+    now = await call.services.engine.now()
+    begin = None if since is None else moment_since(since, now)
+    end = None if until is None else moment_since(until, now)
+    wanted = RecentFilter(actor, action, namespace, address, refused, end)
     own = call.who.namespaces
     found: list[AuditRow] = []
     seen = before
@@ -65,6 +70,8 @@ async def read_recent(
         for row in rows:
             if len(found) == limit:
                 return AuditList([_show(row) for row in found], seen)
+            if begin is not None and row.at < begin:
+                return AuditList([_show(row) for row in found], None)
             seen = row.id
             if wanted.takes(row) and (not own or row.namespace in own):
                 found.append(row)
@@ -85,6 +92,7 @@ class RecentFilter(NamedTuple):
     namespace: str | None
     address: str | None
     refused: bool
+    until: int | None
 
     def takes(self, row: AuditRow) -> bool:
         """Returns whether it shows this row."""
@@ -94,6 +102,7 @@ class RecentFilter(NamedTuple):
             and self.namespace in (None, row.namespace)
             and self.address in (None, row.address)
             and (not self.refused or bool(row.code))
+            and (self.until is None or row.at < self.until)
         )
 
 
@@ -112,4 +121,5 @@ def _show(row: AuditRow) -> AuditEntry:
         status=row.status,
         error=row.code or None,
         request=row.request,
+        what=words_of(row.action),
     )

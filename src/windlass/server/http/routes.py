@@ -8,6 +8,8 @@ async def show(call: Call, job: Id) -> Job:
     \"\"\"Returns one job with its attempts.\"\"\"
 """
 
+import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -16,6 +18,11 @@ from windlass.server.http.replies import JSON
 
 EACH: Final = "each"  # call is recorded, although it is a GET
 COUNTED: Final = "counted"  # equal calls of a minute share a row
+
+_AFTER_THE_POINT: Final = re.compile(
+    r"[:;.]|, (?:all|because|in|once|under|unless|with|within|without)\b"
+)
+_WORDS: dict[str, str] = {}  # what routes do, by method and path
 
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
@@ -92,7 +99,14 @@ class Routes:
     def _add(self, method: str, path: str, needs: Action, **options: Any) -> Callable[[H], H]:
         def add(handler: H) -> H:
             whole = self._prefix + path
+            told = inspect.getdoc(handler) or ""
+            _WORDS[f"{method} {whole}"] = _AFTER_THE_POINT.split(told.partition("\n")[0])[0]
             self._routes.append(Route(method, whole, needs, handler, self._tag, **options))
             return handler
 
         return add
+
+
+def words_of(action: str) -> str | None:
+    """Returns what a route does, such as "Pauses a queue"; `action` is its method and path."""
+    return _WORDS.get(action) or None

@@ -5,6 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 OTHER: Final = "other"  # the value of a label beyond its bound
 MOST_QUEUES: Final = 100  # values of `queue` in one family
+QUEUES_EVER: Final = 1_000  # values of `queue` of gauges in the life of a server
 MOST_TASKS: Final = 300  # pairs of `queue` and `task`
 MOST_POOLS: Final = 100  # values of `pool`
 MOST_SOLVERS: Final = 100  # values of `solver`
@@ -63,12 +64,13 @@ CATALOGUE: Final = (
          "result"),
         ("retries_total", "Retries after failed or lost attempts.", ""),
         ("timeouts_total", "Attempts that took too long.", ""),
-        ("orphans_total", "Attempts whose worker was gone.", ""),
+        ("orphans_total", "Attempts whose worker died, was removed or was restarted.", ""),
         ("worker_failures_total", "Failures that workers caused.", ""),
         ("http_refused_total",
          "Connections and requests that were refused or cut off, by reason.", "reason"),
         ("http_requests_total", "Requests that were answered.", "route method status"),
         ("loop_failures_total", "Rounds of a loop that failed.", "loop"),
+        ("db_pool_waits_total", "How often work had to wait for a connection to the database.", ""),
     ),
     *_metrics(
         Scope.SERVER, "histogram",
@@ -84,10 +86,9 @@ CATALOGUE: Final = (
         ("loop_interval_seconds", "How long a loop pauses between two rounds.", "loop"),
         ("event_lag_events", "Events that this server has not read from the log yet.", ""),
         ("store_ready", "1 if the store and the blobs take what is written.", ""),
-        ("db_pool_open", "Database connections: open.", ""),
-        ("db_pool_idle", "Database connections: idle.", ""),
-        ("db_pool_in_use", "Database connections: in_use.", ""),
-        ("db_pool_waits", "Database connections: waits.", ""),
+        ("db_pool_open", "Open connections to the database.", ""),
+        ("db_pool_idle", "Connections to the database that are idle.", ""),
+        ("db_pool_in_use", "Connections to the database that are in use.", ""),
         ("pool_wanted_workers",
          "How many workers a pool should have, before limits; the server that sizes pools has it.",
          "pool"),
@@ -99,7 +100,8 @@ CATALOGUE: Final = (
         ("queue_paused", "1 if a queue is paused.", "queue"),
         ("queue_oldest_job_age_seconds",
          "How long the first job in line has waited, of those not tried before.", "queue"),
-        ("jobs", "Open jobs by state, counted up to 20,000 in each place.", "queue state"),
+        ("jobs", "Open jobs by state; all but queued ones are counted up to 20,000 in each place.",
+         "queue state"),
         ("leases", "Jobs that workers hold, counted up to 20,000.", ""),
         ("workers", "Workers by status.", "status"),
         ("worker_slots", "Jobs that workers can run at once, by their status.", "status"),

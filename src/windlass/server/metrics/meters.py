@@ -11,10 +11,10 @@ from prometheus_client.registry import Collector
 
 from windlass.engine.transaction.counters import Metrics
 from windlass.server.connections.refusals import Reason
-from windlass.server.metrics.catalogue import BY_NAME, MOST_POOLS, MOST_QUEUES
+from windlass.server.metrics.catalogue import BY_NAME, MOST_POOLS, MOST_QUEUES, QUEUES_EVER
 from windlass.server.metrics.jobs import JobCounts
 from windlass.server.metrics.requests import Requests
-from windlass.server.metrics.series import Count, gauge, largest
+from windlass.server.metrics.series import Count, ShownNames, gauge
 
 # The engine's own counters, by metric.
 _COUNTS = {
@@ -23,7 +23,7 @@ _COUNTS = {
     "windlass_orphans_total": "orphans",
     "windlass_worker_failures_total": "worker_failures",
 }
-_POOL = ("open", "idle", "in_use", "waits")
+_POOL = ("open", "idle", "in_use")
 
 
 class PoolCounts(Protocol):
@@ -62,6 +62,7 @@ class Meters:
         for reason in Reason:
             self._refused.labels(reason)
         self.connections: Callable[[], int] = lambda: 0  # set by what listens
+        self.queues = ShownNames(MOST_QUEUES, QUEUES_EVER)
         self.jobs = JobCounts()
         self.requests = Requests()
         self._store_kind = store_kind
@@ -95,10 +96,13 @@ class Meters:
     def _own(self, metrics: Metrics, pool: PoolCounts | None) -> Iterator[Family]:
         """Returns what the engine counted, and what this server has."""
         depth = {queue: float(depth) for queue, depth in metrics.queue_depth.items()}
-        yield gauge("windlass_queue_depth", largest(depth, MOST_QUEUES))
+        yield gauge("windlass_queue_depth", self.queues.largest(depth))
         for name in _POOL:
             count = float(getattr(pool, name, 0)) if pool is not None else 0.0
             yield gauge(f"windlass_db_pool_{name}", {(): count})
+        waits = Count("windlass_db_pool_waits_total")
+        waits.add(by=0 if pool is None else pool.waits)
+        yield waits.family()
         yield gauge("windlass_http_connections", {(): self.connections()})
         yield from _loops(metrics)
         wanted = {(name,): float(n) for name, n in list(metrics.wanted.items())[:MOST_POOLS]}

@@ -7,6 +7,7 @@ from windlass.server.metrics.catalogue import (
     MOST_QUEUES,
     MOST_TASKS,
     OTHER,
+    QUEUES_EVER,
     Metric,
     Scope,
 )
@@ -28,8 +29,10 @@ If several servers use one store, *combine* says how their values make one:
 
 Values of labels are bounded, whoever makes up names: at most {queues} queues and {tasks} pairs of
 queue and task have series of their own in a family (the first a server sees, or the largest), the
-rest is `{other}`. `task` is the kind of work: the option `kind` of a job, else its function, the
-name of its program, or its task; never an argument. `failure` is a class of failures, or `none`.
+rest is `{other}`. Gauges show at most {ever} names of queues in the life of a server, so that names
+which come and go do not add up either. `task` is the kind of work: the option `kind` of a job, else
+its function, the name of its program, or its task; never an argument. `failure` is a class of
+failures, or `none`.
 
 Beside these there are `process_*` (memory, CPU, files) of the server's process, and `*_created`:
 when some counters began.
@@ -41,7 +44,9 @@ when some counters began.
 
 def metrics_page() -> str:
     """Returns the text of docs/reference/metrics.md."""
-    start = _START.format(queues=MOST_QUEUES, tasks=MOST_TASKS, other=OTHER)
+    start = _START.format(
+        queues=MOST_QUEUES, tasks=MOST_TASKS, other=OTHER, ever=f"{QUEUES_EVER:,}"
+    )
     return start + "".join(map(_row, CATALOGUE))
 
 

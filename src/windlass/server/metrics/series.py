@@ -83,19 +83,35 @@ def gauge(name: str, values: Mapping[Any, float]) -> Family:
     return family
 
 
-def top(values: Mapping[str, float], most: int) -> dict[Labels, float]:
-    """Returns the largest of the values by name, without the rest."""
-    ranked = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
-    return {(name,): value for name, value in ranked[:most]}
+class ShownNames:
+    """Which names gauges show: the largest, and only so many in the whole life of a server.
 
+    Each scrape has at most `most` of them, and all scrapes together at most `ever`: series that
+    come and go stay in Prometheus as well.
+    """
 
-def largest(values: Mapping[str, float], most: int) -> dict[Labels, float]:
-    """Returns the largest of the values by name, and the sum of the rest as `other`."""
-    kept = top(values, most)
-    if len(values) > most:
-        rest = sum(values.values()) - sum(kept.values())
-        kept[OTHER,] = kept.get((OTHER,), 0) + rest  # one of them may have that name itself
-    return kept
+    def __init__(self, most: int, ever: int) -> None:
+        self._most = most
+        self._known = BoundedNames(ever)
+
+    def top(self, values: Mapping[str, float]) -> dict[Labels, float]:
+        """Returns the largest of the values by name, without the rest."""
+        ranked = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
+        kept: dict[Labels, float] = {}
+        for name, value in ranked:
+            if len(kept) == self._most:
+                break
+            if self._known.admit((name,), ()):
+                kept[name,] = value
+        return kept
+
+    def largest(self, values: Mapping[str, float]) -> dict[Labels, float]:
+        """Returns the largest of the values by name, and the sum of the rest as `other`."""
+        kept = self.top(values)
+        if len(values) > len(kept):
+            rest = sum(values.values()) - sum(kept.values())
+            kept[OTHER,] = kept.get((OTHER,), 0) + rest  # one of them may have that name itself
+        return kept
 
 
 class BoundedNames:

@@ -6,20 +6,21 @@ from typing import Final, NamedTuple
 
 from prometheus_client.metrics_core import Metric as Family
 
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.pools.pools import Lifecycle
 from windlass.domain.rows.views import Census
 from windlass.engine.engine import Engine
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.ports.store import ReadTx
-from windlass.server.metrics.catalogue import MOST_POOLS, MOST_QUEUES, OTHER
-from windlass.server.metrics.series import Labels, gauge, largest, top
+from windlass.server.metrics.catalogue import MOST_POOLS, OTHER
+from windlass.server.metrics.series import Labels, ShownNames, gauge
 
 MOST_COUNTED: Final = 20_000  # rows of one place
 MOST_LINES: Final = 1_000  # shapes whose first job is looked at
 
 _HELD: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
+_OPEN: Final = tuple(str(state) for state in State if state not in TERMINAL)
 
 
 class StoreState(NamedTuple):
@@ -55,13 +56,15 @@ async def read_state(engine: Engine, pools: Pools) -> StoreState:
     return StoreState(newest, census, waited, queue_of, await pools.all())
 
 
-def families(state: StoreState, paused: Mapping[str, bool]) -> Iterator[Family]:
-    """Returns the gauges about the store."""
+def families(
+    state: StoreState, paused: Mapping[str, bool], depth: Mapping[str, int], names: ShownNames
+) -> Iterator[Family]:
+    """Returns the gauges about the store; `depth` is how many jobs of each queue are queued."""
     waits = {queue: ms / 1000 for queue, ms in state.waited_ms.items()}
-    yield gauge("windlass_queue_oldest_job_age_seconds", top(waits, MOST_QUEUES))
+    yield gauge("windlass_queue_oldest_job_age_seconds", names.top(waits))
     stopped = {queue: float(is_paused) for queue, is_paused in paused.items()}
-    yield gauge("windlass_queue_paused", top(stopped, MOST_QUEUES))
-    by_state = _jobs_by_state(state)
+    yield gauge("windlass_queue_paused", names.top(stopped))
+    by_state = _jobs_by_state(state, depth, names)
     yield gauge("windlass_jobs", by_state)
     held = sum(count for (_, name), count in by_state.items() if name in _HELD)
     yield gauge("windlass_leases", {(): held})
@@ -72,19 +75,26 @@ def families(state: StoreState, paused: Mapping[str, bool]) -> Iterator[Family]:
     yield from _pool_families(state.pools[:MOST_POOLS])
 
 
-def _jobs_by_state(state: StoreState) -> dict[Labels, float]:
-    """Returns how many open jobs there are by queue and state; small queues become `other`."""
+def _jobs_by_state(
+    state: StoreState, depth: Mapping[str, int], names: ShownNames
+) -> dict[Labels, float]:
+    """Returns how many open jobs there are by queue and state; small queues become `other`.
+
+    A queue has a series for each state, 0 as well: a rule about none can only find what exists.
+    """
     counts: dict[tuple[str, str], float] = {}
-    totals: dict[str, float] = {}
+    for queue, queued in depth.items():
+        counts[queue, State.QUEUED] = queued
     for shape, code, jobs in state.census.jobs:
-        queue, name = state.queue_of[shape], str(STATE_BY_CODE[code])
-        counts[queue, name] = counts.get((queue, name), 0) + jobs
-        totals[queue] = totals.get(queue, 0) + jobs
-    kept = {queue for (queue,) in largest(totals, MOST_QUEUES)}
-    shown: dict[Labels, float] = {}
+        place = state.queue_of[shape], str(STATE_BY_CODE[code])
+        counts[place] = counts.get(place, 0) + jobs
+    totals: dict[str, float] = {}
+    for (queue, _), total in counts.items():
+        totals[queue] = totals.get(queue, 0) + total
+    kept = names.largest(totals)
+    shown: dict[Labels, float] = {(*queue, name): 0 for queue in kept for name in _OPEN}
     for (queue, name), total in counts.items():
-        labels = (queue if queue in kept else OTHER, name)
-        shown[labels] = shown.get(labels, 0) + total
+        shown[queue if (queue,) in kept else OTHER, name] += total
     return shown
 
 

@@ -53,7 +53,7 @@ async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
 
 @routes.post("/tokens/{token:int}/rotate", needs=Action.MANAGE_TOKENS, status=201)
 async def rotate(call: Call, token: Id, data: Body[RotateRequest]) -> TokenCreated:
-    """Creates a token that replaces this one, which stays valid for `grace`."""
+    """Replaces a token: creates a new one, and this one stays valid for `grace`."""
     await _check_token(call, token)
     asked = None if data.expires is None else _ttl(data.expires)
     if asked is not None:

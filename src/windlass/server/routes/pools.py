@@ -84,7 +84,7 @@ async def apply(call: Call, name: str, data: Body[dict[str, Any]]) -> PoolApplie
 
 @routes.delete("/{name:str}", needs=Action.MANAGE_POOLS)
 async def remove(call: Call, name: str) -> Changed:
-    """Drains a pool; it is deleted when its workers are gone."""
+    """Deletes a pool: drains it, and deletes it when its workers are gone."""
     return Changed(await call.services.pools.delete(name, call.who.name))
 
 

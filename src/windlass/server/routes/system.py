@@ -49,15 +49,16 @@ async def metrics(call: Call) -> bytes:
     problem = await services.readiness.problem()
     state = await read_state(engine, services.pools)
     paused = {name: bool(row.paused) for name, row in engine.catalog.queues.items()}
+    counted = await engine.metrics()
     lag = max(0, state.newest - services.feed.position)
     gauges: list[Family] = [
         gauge("windlass_store_ready", {(): problem is None}),
         gauge("windlass_event_lag_events", {(): lag}),
-        *families(state, paused),
+        *families(state, paused, counted.queue_depth, services.meters.queues),
         *await fuzzing_families(services.fleet.fuzzing),
     ]
     pool = getattr(engine.store, "pool", None)
-    return services.meters.render(await engine.metrics(), pool, gauges)
+    return services.meters.render(counted, pool, gauges)
 
 
 @routes.post("/api/v1/verify", needs=Action.VERIFY)

@@ -94,7 +94,7 @@ async def show(call: Call, worker: Id) -> WorkerInfo:
 
 @routes.put("/{worker:int}/static", needs=Action.MANAGE_WORKERS)
 async def set_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Changed:
-    """Sets the metadata that operators decide."""
+    """Sets the metadata of a worker that operators decide."""
     done = await call.services.engine.workers.set_metadata(worker, data, call.who.name)
     return Changed(done)
 

@@ -35,7 +35,7 @@ async def ways(call: Call) -> SignInWays:
 
 @routes.post("/auth/session", needs=Action.SIGN_IN, status=201)
 async def open_session(call: Call, data: Body[SessionRequest]) -> Complete:
-    """Exchanges a token, or the code of a link, for a session in a cookie."""
+    """Signs in: a token, or the code of a link, becomes a session in a cookie."""
     if (data.token is None) == (data.code is None):
         raise InvalidInput("token", "a token or a code", "both" if data.token else "neither")
     call.services.sign_ins.enter(call.source)
@@ -100,7 +100,7 @@ async def callback(
 
 @routes.post("/auth/logout", needs=Action.KNOW_ITSELF, status=204)
 async def logout(call: Call) -> Complete:
-    """Ends the caller's session."""
+    """Signs out: ends the caller's session."""
     session = await _session(call)
     if session is not None:
         await call.services.access.revoke(session.token, session.name)

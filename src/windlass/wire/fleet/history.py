@@ -9,7 +9,7 @@ class WorkerSpell(msgspec.Struct, frozen=True, kw_only=True):
     Times are None where they lie outside the part of the log that was read, or have not come.
     `job` and what describes it are None for a job that the caller may not see. `state` is where
     the job went: completed, failed, retrying, queued, suspended…; running or assigned while it
-    lasts.
+    lasts. Only the newest attempts and those that last have a `name`.
     """
 
     attempt: int
@@ -18,6 +18,7 @@ class WorkerSpell(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str | None
     finished_at: str | None
     job: int | None = None
+    name: str | None = None
     task: str | None = None
     queue: str | None = None
     reason: str | None = None

@@ -1,7 +1,8 @@
 """What is told about attempts outside the log of their jobs: the worker's log, and spans.
 
-A burst of short jobs must not cost more than the jobs: of the lines about good ends, a second has
-a limited number, and the rest is summed up.
+A worker that dies says nothing more: only its lines about starts tell what it was running. A burst
+of short jobs must not cost more than the jobs: of the lines about starts and good ends, a second
+has a limited number, and the rest is summed up.
 """
 
 import msgspec
@@ -11,7 +12,7 @@ from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.traces import Trace, attempt_trace, parse_trace
 from windlass.ports.clock import Clock
-from windlass.tracing.attributes import of_job, of_processing
+from windlass.tracing.attempts import LOST, Ended, attempt_span
 from windlass.tracing.current import VARIABLE, with_trace
 from windlass.tracing.exporting import Made, Tracing, end_tracing
 from windlass.wire.jobs import SubmitRequest
@@ -19,8 +20,9 @@ from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt.spec import AttemptSpec
 from windlass.worker.core.ports import Report
 
-MOST_LINES = 100  # about good ends, in a second
+MOST_LINES = 100  # about starts and about good ends each, in a second
 SECOND_MS = 1_000
+STARTED = "job started"
 ENDED = "job ended"  # the line about the end of an attempt
 
 log = structlog.get_logger("windlass.worker")
@@ -32,9 +34,8 @@ class Records:
     def __init__(self, clock: Clock, tracing: Tracing | None = None) -> None:
         self.clock = clock
         self.tracing = tracing
-        self._second = 0
-        self._lines = 0
-        self._left_out = 0
+        self.starts = _Room("more jobs started")
+        self.good_ends = _Room("more jobs ended")
 
     def begin(self, assignment: Assignment, spec: AttemptSpec) -> "Record":
         """Returns the record of an attempt that begins now."""
@@ -44,11 +45,22 @@ class Records:
         """Sends the last spans."""
         end_tracing(self.tracing)
 
-    def has_room(self, now: int) -> bool:
-        """Returns whether this second has room for another line about a good end."""
+
+class _Room:
+    """Lets a limited number of lines pass in a second, and sums up the rest."""
+
+    def __init__(self, rest: str) -> None:
+        """`rest` is the line that says how many were left out."""
+        self._rest = rest
+        self._second = 0
+        self._lines = 0
+        self._left_out = 0
+
+    def is_left(self, now: int) -> bool:
+        """Returns whether this second has room for another line."""
         if now // SECOND_MS != self._second:
             if self._left_out:
-                log.info("more jobs ended", jobs=self._left_out)
+                log.info(self._rest, jobs=self._left_out)
             self._second, self._lines, self._left_out = now // SECOND_MS, 0, 0
         self._lines += 1
         if self._lines <= MOST_LINES:
@@ -74,10 +86,8 @@ class Record:
             self._parent = parse_trace(spec.trace)
         if self._parent is not None:
             self.trace = attempt_trace(self._parent, *self._job).text
-        job, attempt = self._job
-        log.debug(
-            "job started", job=job, attempt=shown_attempt(attempt), task=spec.task, **self._ids()
-        )
+        if of.starts.is_left(self._began):
+            self._log_start()
 
     def env(self) -> dict[str, str]:
         """Returns the variables that tell programs of the job what they are part of."""
@@ -99,16 +109,22 @@ class Record:
         """Records how it ended; None: its lease was lost."""
         now = self._of.clock.now_ms()
         outcome, failure, reason = _end_of(report)
-        if outcome != "completed" or self._of.has_room(now):
+        if outcome != "completed" or self._of.good_ends.is_left(now):
             self._log(now, outcome, failure, reason)
         tracing = self._of.tracing
         if self._parent is not None and tracing is not None:
             tracing.add(self._span(now, outcome, failure))
 
+    def _log_start(self) -> None:
+        job, attempt = self._job
+        task, queue = self._spec.task, self._spec.queue
+        shown = shown_attempt(attempt)
+        log.info(STARTED, job=job, attempt=shown, task=task, queue=queue, **self._ids())
+
     def _log(self, now: int, outcome: str, failure: str | None, reason: str | None) -> None:
         job, attempt = self._job
         facts = {"failure": failure, "reason": reason, **self._ids()}
-        write = log.warning if outcome in ("failed", "timed_out", "lost") else log.info
+        write = log.warning if outcome in ("failed", "timed_out", LOST) else log.info
         write(
             ENDED,
             job=job,
@@ -119,23 +135,11 @@ class Record:
         )
 
     def _span(self, now: int, outcome: str, failure: str | None) -> Made:
-        job, attempt = self._job
         assert self._parent is not None
-        about = of_job(
-            job, shown_attempt(attempt), self._spec.queue, program_or_task(bytes(self._stored)),
-            self._spec.workflow,
-        )  # fmt: skip
-        is_retry = shown_attempt(attempt) > 1
-        return Made(
-            f"process {self._spec.queue}",
-            "CONSUMER",
+        spec, task = self._spec, program_or_task(bytes(self._stored))
+        return attempt_span(
             self._parent,
-            self._began,
-            now,
-            {**about, **of_processing(outcome)},
-            own=attempt_trace(self._parent, job, attempt),
-            link=attempt_trace(self._parent, job, attempt - 1) if is_retry else None,
-            error=(failure or outcome) if outcome in ("failed", "timed_out", "lost") else None,
+            Ended(*self._job, spec.queue, task, spec.workflow, self._began, now, outcome, failure),
         )
 
     def _ids(self) -> dict[str, str]:
@@ -149,4 +153,4 @@ def _end_of(report: Report | None) -> tuple[str, str | None, str | None]:
         return report.outcome, report.failure, report.message
     if isinstance(report, Released):
         return "released", None, report.reason
-    return "lost", None, "its lease was lost"
+    return LOST, None, "its lease was lost"

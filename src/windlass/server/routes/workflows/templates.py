@@ -34,7 +34,7 @@ async def list_templates(call: Call, namespace: str | None = None) -> TemplateLi
 async def put_template(
     call: Call, name: str, data: Body[TemplateRequest], namespace: str | None = None
 ) -> TemplatePut:
-    """Creates a new version, unless the newest one is the same."""
+    """Creates a template or a new version of it, unless the newest one is the same."""
     return await call.services.planning(call.who).put_template(name, data, namespace)
 
 
@@ -50,7 +50,7 @@ async def show(
 async def start(
     call: Call, name: str, data: Body[StartRequest], namespace: str | None = None
 ) -> StartReply:
-    """Submits the workflow that a template describes, with these parameters."""
+    """Starts a template: submits its workflow, with these parameters."""
     return await call.services.planning(call.who).start_template(name, data, namespace)
 
 
