@@ -68,7 +68,7 @@ def test_names_are_made_unique_and_may_be_waited_for(tmp_path: Path) -> None:
         assert set(shown) == {"add", "add-2", "add-3", "double"}
         assert shown["double"].after == [before.id, *(job.id for job in adds)]
         with pytest.raises(InvalidInput, match=r"described by .*fail_fast"):
-            client.workflow("bad", failfast=True)
+            client.workflow("bad", failfast=True)  # type: ignore[call-overload]
 
 
 def test_a_workflow_is_canceled_and_retried(tmp_path: Path) -> None:
