@@ -11,6 +11,7 @@ from tests.fuzzing.histories import (
     dating,
     failures,
     matrix,
+    merges,
     naming,
     telling_apart,
 )
@@ -24,6 +25,7 @@ ALL = (
     *branches.HISTORIES,
     *dating.HISTORIES,
     *failures.HISTORIES,
+    *merges.HISTORIES,
     *naming.HISTORIES,
     *telling_apart.HISTORIES,
 )

@@ -59,6 +59,10 @@ SURELY: Final = 16  # letters that are from the input, wherever the quote ends
 QUOTED_IN_CODE: Final = 3  # letters of a quote that an assertion may have from an input
 _SIGNALS_OF_HALTS: Final = (signal.SIGABRT, signal.SIGILL, signal.SIGTRAP)
 _TELLING: Final = ("assertion `", "fatal failure `", "uncaught ")  # of titles that say what failed
+_BAD_ADDRESS: Final = re.compile(
+    r"^SIG(?:SEGV|BUS)$|^(?:HW)?AddressSanitizer: (?!stack-overflow|FPE|ILL|ABRT|TRAP)|"
+    r"out of bounds|null pointer|misaligned|insufficient space|pointer index"
+)
 OUT_OF_MEMORY: Final = ("std::bad_alloc", "out of memory", "MemoryError", "Cannot allocate memory")
 
 
@@ -147,6 +151,17 @@ def may_be_same(one: Signature, names: Collection[str], frames: Collection[str])
         elif place == there or (how == other and how.startswith(_TELLING)):
             return True
     return False
+
+
+def is_close(title: str, other: str) -> bool:
+    """Returns whether two failures are in the same function, and of the same way or both memory's.
+
+    Which error a bad address gives depends on where it leads; callers of the function may differ.
+    """
+    (how, place), (way, there) = _how_and_where(title), _how_and_where(other)
+    if not place or place != there:
+        return False
+    return how == way or all(_BAD_ADDRESS.search(one) is not None for one in (how, way))
 
 
 def is_surely_same(one: Signature, names: Collection[str]) -> bool:

@@ -55,7 +55,8 @@ class _Search:
     """The state of one search.
 
     `sure_bad` is the oldest build that fails as the bug does. Older ones may fail in another way:
-    `other` is the newest of these, and `other_name` what it shows.
+    `other` is the newest of these, and `other_name` what it shows. `merge` is a merge that may
+    be to blame itself: for what it combined, or for a fix that it lost.
     """
 
     first_bad: str
@@ -64,6 +65,7 @@ class _Search:
     other_name: str = ""
     last_good: str | None = None
     line_bad: str = ""
+    merge: str = ""
     answers: dict[str, Outcome] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
     built: int = 0
@@ -234,29 +236,54 @@ class Bisector:
 
     async def _enter_merge(self, search: _Search, built: set[str], question: Question) -> None:
         """Follows the other parents of a merge that brought the bug."""
-        while search.last_good is not None and not self._late(search, question):
-            others = (await self.mirror.parents(search.first_bad))[1:]
+        while search.last_good and not search.merge and not self._late(search, question):
+            merge = search.first_bad
+            others = (await self.mirror.parents(merge))[1:]
+            fine = 0
             for parent in others:
                 line = await self.mirror.first_parents(parent, LONGEST, without=search.last_good)
                 known = [c for c in line if c in built or self.build is not None]
-                if known and await self._ask(search, known[0], question) == "fails":
+                answer = await self._ask(search, known[0], question) if known else "unclear"
+                if answer == "fails":
                     search.first_bad = known[0]
-                    await self._walk_side(search, known[1:], question)
+                    if not await self._walk_side(search, known[1:], question):
+                        fork = (await self.mirror.parents(line[-1]))[:1]
+                        await self._ask_fork(search, merge, fork, built, question)
                     break
+                fine += answer == "fine" and known[0] == parent
             else:
+                search.merge = merge if others and fine == len(others) else ""
                 return
 
-    async def _walk_side(self, search: _Search, line: Sequence[str], question: Question) -> None:
-        """Walks back over a side branch; if all of it fails, its base is the last good one."""
+    async def _walk_side(self, search: _Search, line: Sequence[str], question: Question) -> bool:
+        """Walks back over a side branch; returns whether one of its builds is fine."""
         for commit in line:
             if self._late(search, question):
-                return
+                return False
             answer = await self._ask(search, commit, question)
             if answer == "fine":
                 search.last_good = commit
-                return
+                return True
             if answer == "fails":
                 search.first_bad = commit
+        return False
+
+    async def _ask_fork(
+        self, search: _Search, merge: str, fork: list[str], built: set[str], question: Question
+    ) -> None:
+        """Finds out whether a side branch whose builds all fail began with the bug.
+
+        Then its commits are not to blame: the main line had fixed the bug, and the merge lost that.
+        """
+        known = bool(fork) and (fork[0] in built or self.build is not None)
+        answer = await self._ask(search, fork[0], question) if known else "unclear"
+        if answer == "fine":
+            search.last_good = fork[0]
+        elif answer == "fails" and not search.other:
+            search.first_bad, search.merge = merge, merge
+        else:
+            search.merge = merge
+            search.assume("the branch that was merged may have begun with the bug")
 
     async def _ask(self, search: _Search, commit: str, question: Question) -> Outcome:
         """Returns the answer of a build, each asked once; a missing one is unclear."""
@@ -281,6 +308,13 @@ class Bisector:
         search.assume(LATE)
         return True
 
+    async def _with_merge(self, search: _Search, between: list[str]) -> list[str]:
+        """Returns the suspects if a merge is one of them, or the only one besides its own line."""
+        if search.merge == search.first_bad and search.last_good is not None:
+            main = (await self.mirror.parents(search.merge))[0]
+            between = await self.mirror.between(search.last_good, main)
+        return [search.merge, *between]
+
     async def _result(self, search: _Search, question: Question) -> Origin:
         between: list[str] = []
         if search.last_good is not None:
@@ -292,6 +326,8 @@ class Bisector:
             shows = f"{code(search.other_name)}, which {search.other[:12]} shows"
             search.assume(f"{shows}, may be this bug or another one")
             search.first_bad, line_bad = search.sure_bad, ""
+        if search.merge:
+            between = await self._with_merge(search, between)
         suspects = [c for c in between if await self._may_break(c)]
         if suspects and len(suspects) < len(between):
             search.assume("commits that change only documents or tests are not to blame")

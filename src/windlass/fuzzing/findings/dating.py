@@ -86,8 +86,8 @@ class Dating:
         if last.gone_in is None:
             return origin.last_good is not None and origin.first_bad != last.first_bad
         ends = [last.gone_in, *(one.fixed_in for one in known.branches if one.fixed_in)]
-        after = [await self.bisector.comes_after(end, origin.first_bad) for end in ends]
-        return any(after)
+        began = origin.line_bad or origin.first_bad  # a merge may bring it from before the fix
+        return any([await self.bisector.comes_after(end, began) for end in ends])
 
     def _seen_with(self, place: int | None, origin: Origin | None = None) -> Change:
         """Returns the change: the sighting, and its origin as a new one or in place of one."""

@@ -13,7 +13,13 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from windlass.fuzzing.engines.signature import Signature, is_surely_same, key_of, may_be_same
+from windlass.fuzzing.engines.signature import (
+    Signature,
+    is_close,
+    is_surely_same,
+    key_of,
+    may_be_same,
+)
 from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.evidence import Where, inputs_for, missing_runs
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
@@ -84,6 +90,15 @@ class Catalogue:
             and any(_place_of(name) == place for name in one.names)
         ]
         return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
+
+    def close_to(self, signature: Signature) -> list[Finding]:
+        """Returns live findings that fail in the same function, with other callers or errors."""
+        fitting = [
+            one
+            for one in self.findings.values()
+            if one.live and any(is_close(signature.title, name) for name in one.names)
+        ]
+        return sorted(fitting, key=lambda one: one.found_at_ms)
 
     def of_family(self, signature: Signature, commit: str = "") -> list[Finding]:
         """Returns live findings of the same family, if there is one, that this commit shows."""

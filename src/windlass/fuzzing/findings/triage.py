@@ -20,6 +20,8 @@ from windlass.fuzzing.findings.judge import (
     Observation,
     Reproduction,
     Slow,
+    tries_for,
+    tries_needed,
 )
 from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.markdown import count_of
@@ -192,6 +194,7 @@ class Triage:
         known = next((f for name in titles if (f := self.catalogue.named(name))), None)
         known = known or self.catalogue.alike(failure.signature, self.where.target)
         known = known or self.catalogue.unfinished(failure.signature)
+        known = known or await self._twin(failure, again)
         beyond = await self._beyond_fix(known, failure, commit)
         if beyond == []:
             self.notify(
@@ -220,6 +223,25 @@ class Triage:
         if signature is None:
             return failure, again
         return Failure(signature, [small]), seen
+
+    async def _twin(self, failure: Failure, again: Reproduction) -> Finding | None:
+        """Returns a finding of the same function that the same commit brought: they are one bug."""
+        bisector, signature = self.dating.bisector, failure.signature
+        path = failure.paths[0]
+        tries = tries_for(again.shown, again.tried, self.tries)
+        needed = tries_needed(again.shown, again.tried)
+        question = Question(
+            path, path.name, tries, signature.kind in Slow, self.deadline_ms, needed=needed
+        )
+        for one in self.catalogue.close_to(signature):
+            for origin in one.origins:
+                other = origin.combination != self.where.combination
+                if other or origin.gone_in is not None or origin.last_good is None:
+                    continue
+                ends = (origin.first_bad, "fails"), (origin.last_good, "fine")
+                if all([await bisector.answer(at, question) == said for at, said in ends]):
+                    return one
+        return None
 
     async def _beside(self, failure: Failure, finding: Finding) -> list[Failure]:
         """Returns what is left of an input without what a finding is about, if that fails too.
