@@ -32,6 +32,14 @@ QUOTED = program(
     '    for (int n = -1; n < text[1] % 5; n++) fprintf(stderr, " %d", n);\n'
     '    fprintf(stderr, "\\n");\n    return 4;\n  }'
 )
+REPEATED = program(
+    '  if (has("X")) {\n    fprintf(stderr, "error: unknown symbol %s in this clause\\n", text);\n'
+    "    return 4;\n  }"
+)
+REPEATED_ASSERTION = program(
+    '  if (has("X")) {\n    fprintf(stderr, "toy: toy.c:5: check: Assertion "\n'
+    '      "`the symbol %s is known\' failed.\\n", text);\n    abort();\n  }'
+)
 OVERFLOWS = """\
 static int add(int number) { return number + text[0]; }
 static int less(int number) { return number - text[0]; }
@@ -79,6 +87,20 @@ HISTORIES = (
         {"good": FINE, "bug": QUOTED, "fix": FINE},
         (Step("bug", ("Xabc", "Xdef", "Xghi\n", "Xjkl", "X9"), 1), Step("fix", (), 0)),
         (Expected("unexpected '*'", "closed", ("bug",), "good", gone="fix", kind="wrong_answer"),),
+    ),
+    History(
+        "what a message repeats of the input without quotes does not name a bug either",
+        {"good": FINE, "bug": REPEATED, "fix": FINE},
+        (Step("bug", ("Xabc", "Xdefg", "(Xhi (jk))", "Xlm error", "symbol X q", "X"), 1),
+         Step("fix", (), 0)),
+        (Expected("error: unknown symbol * in this clause", "closed", ("bug",), "good",
+                  gone="fix", kind="wrong_answer"),),
+    ),
+    History(
+        "nor does it in an assertion",
+        {"good": FINE, "bug": REPEATED_ASSERTION},
+        (Step("bug", ("Xabc", "Xdefg", "(Xhi (jk))", "known X"), 1),),
+        (Expected("the symbol * is known", since=("bug",), good="good", kind="assertion"),),
     ),
     History(
         "two overflows in one file are two findings, each with any numbers",
