@@ -42,6 +42,18 @@ def two(first: str, second: str) -> str:
     return program("  first();\n  second();", TWO_ASSERTIONS % (first, second))
 
 
+def moving(place: str) -> str:
+    """Returns a program with four functions, one of which fails an assertion."""
+    return program(
+        "  in_a();\n  in_b();\n  in_c();\n  in_d();",
+        "".join(
+            f'static int bad_{name}(void) {{ return {name == place:d} && has("X"); }}\n'
+            f"static void in_{name}(void) {{ assert(!bad_{name}()); }}\n"
+            for name in "abcd"
+        ),
+    )
+
+
 HISTORIES = (
     History(
         "an incomplete fix keeps the finding open",
@@ -117,9 +129,29 @@ HISTORIES = (
         "a bug behind another one is not gone when its input stops there",
         {"good": FINE, "both": two("0", 'has("Y")'), "hidden": two('has("Y")', 'has("Y")'),
          "front": two('has("Y")', "0"), "fix": FINE},
-        (Step("both", ("Y",), 1), Step("hidden", ("aY",), 1), Step("front", (), 1),
+        (Step("both", ("Y",), 1), Step("hidden", ("aY",), 2), Step("front", (), 2),
          Step("fix", (), 0)),
-        (Expected("!other()", "closed", ("both",), "good", gone="fix"),),
+        (Expected("!other()", "closed", ("both",), "good", gone="fix"),
+         Expected("!one()", "closed", ("hidden",), "good", exact=False, gone="fix",
+                  suspects=("both", "hidden"))),
+    ),
+    History(
+        "a bug that another one hid is a finding of its own once that is fixed, and blames nobody",
+        {"good": FINE, "first": two('has("X")', "0"), "hidden": two('has("X")', 'has("X")'),
+         "fixed": two("0", 'has("X")'), "fix": FINE},
+        (Step("first", ("X",), 1), Step("fixed", (), 2), Step("fix", (), 0)),
+        (Expected("!one()", "closed", ("first",), "good", gone="fix"),
+         Expected("!other()", "closed", ("fixed",), "good", exact=False, gone="fix",
+                  suspects=("first", "hidden", "fixed"))),
+    ),
+    History(
+        "a failure that moves from function to function is at most two findings",
+        {"good": moving(""), "a": moving("a"), "b": moving("b"), "c": moving("c"),
+         "d": moving("d"), "fix": moving("")},
+        (Step("a", ("X",), 1), Step("b", (), 2), Step("c", ("X",), 2), Step("d", ("aX",), 2),
+         Step("fix", (), 0)),
+        (Expected("in_a", "closed", ("a",), "good", gone="fix"),
+         Expected("in_b", "closed", ("b",), "good", exact=False, gone="fix")),
     ),
     History(
         "an input that meets another known bug keeps both open",

@@ -115,8 +115,8 @@ class OnBranch:
 class Expected:
     """A finding that must be there: words of its title, its state, and each time it came.
 
-    `since` are the first bad commits of its origins, `good` the last good one of the newest.
-    A commit is blamed only if `exact`.
+    `since` are the first bad commits of its origins, `good` the last good one of the newest, and
+    `suspects` those of the newest, if given. A commit is blamed only if `exact`.
     """
 
     words: str
@@ -126,6 +126,7 @@ class Expected:
     exact: bool = True
     gone: str | None = None
     kind: str | None = None
+    suspects: tuple[str, ...] | None = None
     branches: Mapping[str, OnBranch] = field(default_factory=dict)
 
 

@@ -73,6 +73,8 @@ def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
     assert since == list(expected.since), "the wrong commit is blamed"
     assert world.name_of(newest.last_good) == expected.good
     assert newest.exact == expected.exact, (newest.suspects, newest.assumed)
+    suspects = {world.name_of(commit) for commit in newest.suspects}
+    assert expected.suspects is None or suspects == set(expected.suspects)
     assert world.name_of(one.closed_in) == expected.gone
     assert expected.kind in (None, one.kind)
     known = {

@@ -183,6 +183,15 @@ def is_surely_same(one: Signature, names: Collection[str]) -> bool:
     )
 
 
+def innermost(title: str) -> str:
+    """Returns the innermost function that a title names, without its classes; "" if there is none.
+
+    What has no plain name, such as a lambda, counts as none.
+    """
+    name = _how_and_where(title)[1].rpartition(" ")[2].rpartition("::")[2]
+    return name if name.isidentifier() else ""
+
+
 def _how_and_where(title: str) -> tuple[str, str]:
     """Splits a title into how it failed and the innermost place, "" if it names none."""
     how, said, stack = title.rpartition(" in ")

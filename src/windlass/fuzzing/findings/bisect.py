@@ -321,10 +321,11 @@ class Bisector:
             between = await self.mirror.between(search.last_good, search.first_bad)
         line_bad = search.line_bad if search.line_bad != search.first_bad else ""
         if search.other:
-            # Either it is the same bug, or the commit after it brought another one.
-            between += await self.mirror.between(search.other, search.sure_bad)
+            # What these builds show may be this bug, or hide it: any commit may have brought it.
+            if search.last_good is not None:
+                between = await self.mirror.between(search.last_good, search.sure_bad)
             shows = f"{code(search.other_name)}, which {search.other[:12]} shows"
-            search.assume(f"{shows}, may be this bug or another one")
+            search.assume(f"{shows}, may be this bug or hide it")
             search.first_bad, line_bad = search.sure_bad, ""
         if search.merge:
             between = await self._with_merge(search, between)

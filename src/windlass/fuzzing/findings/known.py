@@ -15,13 +15,14 @@ from msgspec.structs import replace
 
 from windlass.fuzzing.engines.signature import (
     Signature,
+    innermost,
     is_close,
     is_surely_same,
     key_of,
     may_be_same,
 )
 from windlass.fuzzing.findings.bisect import Bisector
-from windlass.fuzzing.findings.evidence import Where, inputs_for, missing_runs
+from windlass.fuzzing.findings.evidence import Where, inputs_for, inputs_of, missing_runs
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
 from windlass.fuzzing.findings.on_branches.rule import ends_of, facts_of, settled
 from windlass.fuzzing.findings.on_branches.watch import BranchWatch
@@ -68,6 +69,19 @@ class Catalogue:
         """Returns whether a failure that nobody has looked into may be this bug."""
         return self.unseen or any(
             may_be_same(one, finding.names, finding.frames) for one in self.waiting
+        )
+
+    def is_live(self, key: str) -> bool:
+        """Returns whether there is a live finding with this key."""
+        return key in self.findings and self.findings[key].live
+
+    def hides(self, key: str) -> bool:
+        """Returns whether inputs of other live findings show this finding instead."""
+        return any(
+            kept.masked_by == key
+            for one in self.findings.values()
+            if one.live
+            for kept in one.inputs
         )
 
     def named(self, title: str) -> Finding | None:
@@ -261,7 +275,7 @@ class KnownFindings:
         failing = [name for name, result in results.items() if result.shown]
         if not finding.live and not failing:
             return
-        masks = self._masks(ran, fresh)
+        masks = await self._masks(ran, commit, fresh)
         for name in masks:
             shutil.copyfile(self._path(finding, name), crashes / f"known-{name}")
         if not finding.live and set(failing) <= set(masks):
@@ -289,9 +303,10 @@ class KnownFindings:
             return result._replace(unclear=f"proves nothing: {self.sickness}")
         return result
 
-    def _masks(self, ran: _Ran, fresh: set[str]) -> dict[str, str]:
+    async def _masks(self, ran: _Ran, commit: str, fresh: set[str]) -> dict[str, str]:
         """Returns the inputs that show another failure instead, and the key of its finding."""
         masks = {}
+        before = {one.name: one for one in inputs_of(ran.finding)}
         for name, result in ran.results.items():
             titles = [signature.title for signature in result.signatures]
             if any(title in ran.finding.names for title in titles):
@@ -299,7 +314,14 @@ class KnownFindings:
             others = [other for title in titles if (other := self.catalogue.named(title))]
             if others:
                 masks[name] = others[0].key
-            elif titles and self._is_another(ran.finding, result.signatures[0], fresh):
+            elif titles and self.catalogue.is_live(before[name].masked_by):
+                masks[name] = before[name].masked_by  # what hid this finding has another name
+            elif titles and (
+                self._is_another(ran.finding, result.signatures[0], fresh)
+                or await self._is_elsewhere(
+                    ran.finding, before[name].title, result.signatures[0], commit
+                )
+            ):
                 masks[name] = key_of(titles[0])
         return masks
 
@@ -314,6 +336,27 @@ class KnownFindings:
         if is_surely_same(shown, finding.names):
             return False
         return not finding.live or (shown.title in fresh and finding.size > 0)
+
+    async def _is_elsewhere(
+        self, finding: Finding, before: str, shown: Signature, commit: str
+    ) -> bool:
+        """Returns whether an input fails in another function now, and neither has been renamed.
+
+        The function where it failed `before` is still there, and the other one was there then. A
+        finding that was itself found behind another one is not divided: its place may just vary.
+        """
+        there, here = innermost(before), innermost(shown.title)
+        callers = any(there == innermost(f" in {one}") for one in shown.frames) or any(
+            here == innermost(f" in {one}") for one in finding.frames
+        )  # one was inlined into the other, or not
+        same = is_surely_same(shown, finding.names) or not there or not here
+        if same or callers or self.catalogue.hides(finding.key):
+            return False
+        earlier = next((one for one in reversed(finding.seen_in) if one != commit), None)
+        mirror = self.bisector.mirror
+        if earlier is None or not await mirror.has(earlier):
+            return False
+        return await mirror.defines(earlier, here) and await mirror.defines(commit, there)
 
     async def _fresh(self, ran: list[_Ran], crashes: Path) -> set[str]:
         """Returns the failures that have nothing to do with one finding's inputs.
@@ -330,6 +373,7 @@ class KnownFindings:
                 for one in result.signatures
                 if one.title not in finding.names and self.catalogue.named(one.title) is None
             }
+            if not all(self.catalogue.is_live(one.masked_by) for one in inputs_of(finding))
         )
         if not shown:
             return set()
