@@ -194,7 +194,8 @@ def _checked(
         after, masked_by=masks.get(one.name, ""), quiet=quiet,
         title=result.signatures[0].title if failed else one.title,
         shown=one.shown + (result.shown if failed else 0),
-        tried=one.tried + (result.tried if failed else 0),
+        # It was there in the quiet runs before, too.
+        tried=one.tried + (one.quiet + result.tried if failed else 0),
     )  # fmt: skip
 
 

@@ -14,7 +14,9 @@ from windlass.fuzzing.findings.bisect import Question
 from windlass.fuzzing.findings.dating import Dating
 from windlass.fuzzing.findings.evidence import Where, first_evidence
 from windlass.fuzzing.findings.judge import (
+    FLAKY_TRIES,
     MORE_TRIES,
+    SEEN_ENOUGH,
     TRIES,
     Judge,
     Observation,
@@ -291,15 +293,25 @@ class Triage:
         again = await self.judge.reproduce(
             failure.paths[0], self.tries, slow, late, failure.signature
         )
-        if again.shown or slow:
+        if slow or again.shown == again.tried:
             return again
-        more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
-        tried = more.tried + again.tried
-        if more.shown or failure.seen is None:
-            return more._replace(tried=tried)
-        # It failed again when we looked at it, as it did for the engine.
-        signatures = (failure.signature,)
-        return Reproduction(1, tried + failure.looks, signatures, failure.seen, more.unclear)
+        if not again.shown:
+            more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
+            if not more.shown and failure.seen is not None:
+                # It failed again when we looked at it, as it did for the engine.
+                tried = again.tried + more.tried + failure.looks
+                return Reproduction(1, tried, (failure.signature,), failure.seen, more.unclear)
+            again = _added(again, more)
+        return await self._count_flaky(failure.paths[0], again)
+
+    async def _count_flaky(self, path: Path, again: Reproduction) -> Reproduction:
+        """Runs a flaky input until it is known about how often it fails."""
+        while 0 < again.shown < SEEN_ENOUGH and again.tried < FLAKY_TRIES and not self._late():
+            more = await self.judge.reproduce(path, self.tries, late=self._late)
+            if not more.tried:
+                break
+            again = _added(again, more)
+        return again
 
     async def _shrink(self, failure: Failure, waiting: int) -> tuple[Path, bool]:
         """Minimises with the engine's own tool, then with delta debugging, as time allows.
@@ -418,6 +430,15 @@ def _add(failures: dict[str, Failure], path: Path, seen: Observation, looks: int
         name = str(path) if seen.signature.family else seen.signature.title
         fresh = Failure(seen.signature, [], seen, looks)
         failures.setdefault(name, fresh).paths.append(path)
+
+
+def _added(one: Reproduction, more: Reproduction) -> Reproduction:
+    """Returns both together."""
+    titles = {signature.title: signature for signature in (*one.signatures, *more.signatures)}
+    return more._replace(
+        shown=one.shown + more.shown, tried=one.tried + more.tried,
+        signatures=tuple(titles.values()), last=more.last or one.last,
+    )  # fmt: skip
 
 
 def _in_turn(groups: list[list[_Seen]]) -> list[_Seen]:
