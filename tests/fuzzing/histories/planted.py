@@ -138,7 +138,7 @@ class History:
     `unbuilt` commits have no build at first. `lines` are more branches: the commit at which each
     starts, and its commits. A commit in `merges` merges other commits into its branch. A commit
     in `touched` changes only that file, whatever its builds do then. The binary of commits in
-    `misnamed` has another name.
+    `misnamed` has another name, and `compilers` are those of single commits.
     """
 
     name: str
@@ -147,6 +147,7 @@ class History:
     expected: tuple[Expected, ...]
     settings: str = ""
     compiler: str = "cc -g -O0"
+    compilers: Mapping[str, str] = field(default_factory=dict)
     side: tuple[str, ...] = ()
     unbuilt: tuple[str, ...] = ()
     lines: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -286,7 +287,8 @@ class PlantedWorld:
     def _store_build(self, name: str) -> None:
         folder = fresh_folder(self.folder / "made")
         binary = folder / ("old" if name in self.history.misnamed else "toy")
-        binary.write_bytes(compiled(self.history.commits[name], self.history.compiler))
+        compiler = self.history.compilers.get(name, self.history.compiler)
+        binary.write_bytes(compiled(self.history.commits[name], compiler))
         binary.chmod(0o755)
         commit = self.names[name]
         about = BuildMetadata(commit=commit, kind="production", root="/", built_at_ms=0)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from windlass.fuzzing.engines.sanitizers import MARKS
+
 MOST_READ: Final = 512 * 1024 * 1024  # bytes of a build
 MOST_KNOWN: Final = 20_000  # answers that are kept
 LOOKED_AT: Final = 500  # letters of a message
@@ -42,6 +44,11 @@ class ProgramText:
             left -= size
             with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as text:
                 yield text
+
+
+def has_checker(program: ProgramText, checker: str) -> bool:
+    """Returns whether a build contains a sanitizer, or assertions."""
+    return any(program.contains(mark) for mark in MARKS.get(checker, ()))
 
 
 class InputWords(NamedTuple):

@@ -11,6 +11,8 @@ from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.engines.input_words import ProgramText, has_checker
+from windlass.fuzzing.engines.sanitizers import ASSERTIONS
 from windlass.fuzzing.engines.signature import Signature, is_surely_same
 from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
 from windlass.fuzzing.findings.markdown import code
@@ -32,7 +34,8 @@ class Question:
     """What a search asks of each build: an input, how often it is run, and until when.
 
     `names` are those of the bug. Without them, any failure counts as the bug. A
-    flaky input is fine only if it ran as often as is `needed`. `known` is how it fails.
+    flaky input is fine only if it ran as often as is `needed`. `known` is how it fails, and
+    `checker` what a build needs to report that.
     """
 
     path: Path
@@ -43,6 +46,7 @@ class Question:
     names: frozenset[str] = frozenset()
     needed: int = 0
     known: Signature | None = None
+    checker: str = ""
 
     def fits(self, result: Reproduction) -> bool:
         """Returns whether a failure is surely the bug that the search is about."""
@@ -120,7 +124,18 @@ class Bisector:
             return Reproduction(0, 0, unclear=f"cannot run: {error}")
         if result.fine and result.tried < question.needed:
             return result._replace(unclear="fails too rarely to say that it is fine")
+        if result.fine and not await self.has(question.checker, build.folder, commit):
+            return result._replace(unclear=f"has no {question.checker}")
         return result
+
+    async def has(self, checker: str, binaries: Path, commit: str) -> bool:
+        """Returns whether a build contains what reports a failure, if that is needed.
+
+        A program without any assertion is as good as one with them, unless its sources have some.
+        """
+        if not checker or has_checker(ProgramText(binaries), checker):
+            return True
+        return checker == ASSERTIONS and not await self.mirror.asserts(commit)
 
     def tries_of(self, one: KeptInput) -> int:
         """Returns how often a search runs a kept input; flaky ones need more tries."""

@@ -9,7 +9,7 @@ import msgspec
 from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.engines.signature import Signature
 from windlass.fuzzing.findings.bisect import Bisector, Question
-from windlass.fuzzing.findings.evidence import Where, fails_with, inputs_of
+from windlass.fuzzing.findings.evidence import Where, checker_for, fails_with, inputs_of
 from windlass.fuzzing.findings.judge import Slow, tries_needed
 from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.record import Finding, KeptInput, Origin
@@ -42,7 +42,9 @@ class Dating:
         tries, slow = self.bisector.tries_of(one), finding.kind in Slow
         needed = tries_needed(one.shown, one.tried)
         how = Signature(finding.kind, finding.title)
-        return Question(path, one.name, tries, slow, self.deadline_ms, names, needed, how)
+        return Question(
+            path, one.name, tries, slow, self.deadline_ms, names, needed, how, checker_for(one)
+        )
 
     async def date(self, known: Finding | None, finding: Finding, question: Question) -> Change:
         """Returns how the sighting changes the record, with an origin if one has to be added.

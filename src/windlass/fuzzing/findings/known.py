@@ -22,7 +22,13 @@ from windlass.fuzzing.engines.signature import (
     may_be_same,
 )
 from windlass.fuzzing.findings.bisect import Bisector
-from windlass.fuzzing.findings.evidence import Where, inputs_for, inputs_of, missing_runs
+from windlass.fuzzing.findings.evidence import (
+    Where,
+    checker_for,
+    inputs_for,
+    inputs_of,
+    missing_runs,
+)
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
 from windlass.fuzzing.findings.on_branches.rule import ends_of, facts_of, settled
 from windlass.fuzzing.findings.on_branches.watch import BranchWatch
@@ -153,7 +159,8 @@ class Catalogue:
 class KnownFindings:
     """Checks known findings with one build; `works` says that the build runs some test.
 
-    `sickness` says why the build's runs do not count; then it closes nothing.
+    `sickness` says why the build's runs do not count; then it closes nothing. `binaries` is
+    its folder.
     """
 
     judge: Judge
@@ -170,6 +177,7 @@ class KnownFindings:
     where: Where = ANYWHERE
     sickness: str = ""
     branches: BranchWatch | None = None
+    binaries: Path = Path()
 
     async def load(self) -> None:
         """Reads all findings."""
@@ -266,7 +274,7 @@ class KnownFindings:
             if results and self._late():
                 self.notify(f"{finding.key}: no time is left to run all its inputs")
                 break
-            results[one.name] = await self._run(finding, one)
+            results[one.name] = await self._run(finding, one, commit)
         return results
 
     async def _note(self, ran: _Ran, commit: str, crashes: Path, fresh: set[str]) -> None:
@@ -289,7 +297,7 @@ class KnownFindings:
         if not finding.live:
             self.reopened.append(finding.key)
 
-    async def _run(self, finding: Finding, one: KeptInput) -> Reproduction:
+    async def _run(self, finding: Finding, one: KeptInput, commit: str) -> Reproduction:
         path = self._path(finding, one.name)
         if not await self.store.fetch_input(finding, path, one.name):
             return Reproduction(0, 0, unclear="is no longer stored")
@@ -301,6 +309,9 @@ class KnownFindings:
             return result._replace(unclear="", refused=False)
         if result.fine and self.sickness:
             return result._replace(unclear=f"proves nothing: {self.sickness}")
+        checker = checker_for(one)
+        if result.fine and not await self.bisector.has(checker, self.binaries, commit):
+            return result._replace(unclear=f"ran, but the build has no {checker}")
         return result
 
     async def _masks(self, ran: _Ran, commit: str, fresh: set[str]) -> dict[str, str]:

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.fuzzing.engines.input_words import ProgramText, has_checker
+from windlass.fuzzing.engines.sanitizers import checker_of
 from windlass.fuzzing.engines.signature import Signature, key_of
 from windlass.fuzzing.findings.bisect import Question
 from windlass.fuzzing.findings.dating import Dating
@@ -381,7 +383,7 @@ class Triage:
         return KeptInput(
             name=finding.input, size=finding.size, title=finding.title,
             found_in=finding.found_in, shown=again.shown, tried=again.tried,
-            checked_in=finding.found_in, minimised=minimised,
+            checked_in=finding.found_in, minimised=minimised, checker=self._checker(finding),
             combinations=first_evidence(self.where, finding.found_in),
         )  # fmt: skip
 
@@ -402,9 +404,15 @@ class Triage:
                     name=name, size=len(data), title=finding.title, found_in=finding.found_in,
                     shown=finding.shown, tried=finding.tried, checked_in=finding.found_in,
                     minimised=False, combinations=first_evidence(self.where, finding.found_in),
+                    checker=self._checker(finding),
                 )
             )  # fmt: skip
         return made
+
+    def _checker(self, finding: Finding) -> str:
+        """Returns the part of the build that reported a failure, if the build's files name it."""
+        checker = checker_of(finding.kind, finding.title)
+        return checker if has_checker(ProgramText(self.binaries), checker) else ""
 
     def _of_another(self, path: Path, key: str) -> bool:
         """Returns whether an input is kept for another live bug, which it would still show."""

@@ -137,7 +137,7 @@ class FindingsRun:
             self.factory.judge(build.folder), self.bisector(), self.store,
             fresh_folder(self.work / "known"), self.pipeline.runtime.clock, deadline_ms,
             self.solver.findings.refused_is_fixed, works, self.notify, where=self.where,
-            branches=self.branches,
+            branches=self.branches, binaries=build.folder,
         )  # fmt: skip
         if self.catalogue is None:
             await known.load()

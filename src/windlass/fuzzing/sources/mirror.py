@@ -291,6 +291,15 @@ class Mirror:
                 return True
         return False
 
+    async def asserts(self, commit: str) -> bool:
+        """Returns whether the sources of a commit contain an assertion."""
+        words = ("grep", "-q", "-I", "-w", "-E", "-e", r"assert[[:space:]]*\(", commit, "--")
+        try:
+            await _git(self._folder, *words)
+        except GitFailed:
+            return False
+        return True
+
     async def _sources(self, commit: str, hunks: list[Hunk]) -> Mapping[str, str]:
         found = {}
         for path in sorted({hunk.path for hunk in hunks}):
