@@ -196,6 +196,15 @@ HISTORIES = (
         (Expected("parse", since=("first",), good=None, exact=False),),
     ),
     History(
+        "after a forced push, the bug is that of the new commits, and their fix closes it",
+        {"good": FINE, "bug": BUG, "better": FINE, "moved": BUG, "fix": FINE},
+        (Step("bug", ("X",), 1), Step("better", (), 1, made=("better", "moved"),
+                                      moves={"main": "moved"}),
+         Step("moved", (), 1), Step("fix", (), 0, made=("fix",))),
+        (Expected("parse", "closed", ("moved",), "better", gone="fix"),),
+        lines={"again": ("good", ("better", "moved", "fix"))},
+    ),
+    History(
         "a fix on another branch closes nothing",
         {"good": FINE, "bug": BUG, "elsewhere": FINE},
         (Step("bug", ("X",), 1), Step("elsewhere", (), 1)),

@@ -111,7 +111,10 @@ class Dating:
         return change
 
     async def date_again(self, commit: str) -> None:
-        """Searches anew for origins that are not exact if there are builds that may help."""
+        """Searches anew for origins that are not exact if there are builds that may help.
+
+        So it does for those that are about commits which no branch contains any more.
+        """
         for finding in list(self.catalogue.findings.values()):
             if self.clock.now_ms() >= self.deadline_ms:
                 return
@@ -122,8 +125,10 @@ class Dating:
             if origin.combination != self.where.combination:
                 continue
             try:
-                if origin.gone_in is None and await self.bisector.could_narrow(origin):
-                    await self._date_again(finding, place, commit)
+                left = await self.bisector.mirror.is_left(origin.first_bad)
+                wanted = left or await self.bisector.could_narrow(origin)
+                if origin.gone_in is None and wanted:
+                    await self._date_again(finding, place, commit, left)
             except WindlassError as error:
                 self.notify(f"{finding.key}: could not search for its origin again: {error}")
 
@@ -152,8 +157,11 @@ class Dating:
             )
             self.catalogue.put(after)
 
-    async def _date_again(self, finding: Finding, place: int, commit: str) -> None:
-        """Makes one new search from a commit that fails, and takes the better result."""
+    async def _date_again(self, finding: Finding, place: int, commit: str, left: bool) -> None:
+        """Makes one new search from a commit that fails, and takes the better result.
+
+        If the old result is about commits that a forced push has `left`, any result is better.
+        """
         old = finding.origins[place]
         names = {one.name: one for one in inputs_of(finding)}
         one = names.get(old.input) or names[finding.input]
@@ -162,10 +170,10 @@ class Dating:
             return
         question = self.question(path, one, finding)
         bad = commit if await self._fails(commit, question) else old.first_bad
-        if bad != commit and not await self._fails(bad, question):
+        if bad != commit and (left or not await self._fails(bad, question)):
             return
         new = await self.bisector.origin(bad, question)
-        if new.width < old.width:
+        if left or new.width < old.width:
             after = await self.store.update(
                 finding.key, lambda known: with_origin(known or finding, new, place=place)
             )

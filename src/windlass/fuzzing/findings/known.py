@@ -406,12 +406,17 @@ class KnownFindings:
         return after
 
     async def _comes_after_all(self, finding: Finding, commit: str) -> bool:
-        """Checks descendants of all bad commits only: no other commit can have fixed the bug."""
-        for seen in {finding.found_in, *finding.seen_in}:
-            known = await self.bisector.mirror.has(seen)
-            if known and not await self.bisector.comes_after(seen, commit):
-                return False
-        return True
+        """Checks descendants of all bad commits only: no other commit can have fixed the bug.
+
+        Commits that a forced push has left do not count. If nothing else showed the bug, only
+        the newest commit of a branch says that it is gone: what replaced them may have it, too.
+        """
+        mirror = self.bisector.mirror
+        seen = {finding.found_in, *finding.seen_in}
+        there = [one for one in sorted(seen) if not await mirror.is_left(one)]
+        if not there:
+            return any(newest == commit for _, newest in await mirror.branches_with(commit))
+        return all([await self.bisector.comes_after(one, commit) for one in there])
 
     def _late(self) -> bool:
         return self.clock.now_ms() >= self.deadline_ms

@@ -113,6 +113,10 @@ class Mirror:
         pairs = [line.split(" ", 1) for line in lines]
         return {(_branch_of(name), newest) for newest, name in pairs}
 
+    async def is_left(self, commit: str) -> bool:
+        """Returns whether no branch contains a commit any more, as after a forced push."""
+        return not await self.has(commit) or not await self.branches_with(commit)
+
     async def first_with(self, commit: str, head: str) -> str:
         """Returns the oldest commit on the first-parent line of `head` that contains a commit."""
         line = await self.first_parents(head, LONGEST, without=commit)
