@@ -104,7 +104,10 @@ class FindingsRun:
         await BranchSearch(dating, self.branches).run()
 
     async def triage_waiting(self, commit: str, deadline_ms: int) -> list[Finding]:
-        """Triages inputs that earlier runs of other commits left, as long as there is time."""
+        """Triages inputs that earlier runs of other commits left, as long as there is time.
+
+        If such a commit has no build any more, they wait for the next run of this one.
+        """
         untriaged = Untriaged(self.pipeline, self.where.combination)
         found: list[Finding] = []
         for other in await untriaged.commits():
@@ -112,7 +115,7 @@ class FindingsRun:
                 continue
             build = await self.builds.fetch(other)
             if build is None:
-                await untriaged.forget(other)
+                await untriaged.pass_on(other, commit)
                 continue
             crashes = fresh_folder(self.work / "waiting")
             await untriaged.fetch(other, crashes)
