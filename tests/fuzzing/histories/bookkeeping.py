@@ -69,6 +69,13 @@ HISTORIES = (
         (Expected("!bad()", "closed", ("bug",), "good", gone="fix"),),
     ),
     History(
+        "an incomplete fix mends the smallest and the largest inputs, and one between them is kept",
+        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XbX")'), "fix": FINE},
+        (Step("bug", ("X", "aXa", "XbXbXb", "XcccccccccccccX", "ddXdddddddddddddddd"), 1),
+         Step("half", (), 1), Step("fix", (), 0)),
+        (Expected("!bad()", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
         "a bug whose fix only looked complete was never gone",
         {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")')},
         (Step("bug", ("X",), 1), Step("half", (), 0), Step("half", ("XX",), 1)),

@@ -19,7 +19,7 @@ from tests.fuzzing.histories import (
 from tests.fuzzing.histories.planted import Expected, History, OnBranch, PlantedWorld
 from tests.support.forms import LONG
 from tests.support.running import run
-from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.record import Finding, excerpt_of
 
 ALL = (
     *bookkeeping.HISTORIES,
@@ -75,6 +75,8 @@ def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
     assert since == list(expected.since), "the wrong commit is blamed"
     assert world.name_of(newest.last_good) == expected.good
     assert newest.exact == expected.exact, (newest.suspects, newest.assumed)
+    stored = world.folder / "bucket" / f"solvers/scripted/findings/{one.key}/{one.input}"
+    assert one.excerpt == excerpt_of(stored.read_bytes()), "the record shows another input"
     suspects = {world.name_of(commit) for commit in newest.suspects}
     assert expected.suspects is None or suspects == set(expected.suspects)
     assert world.name_of(one.closed_in) == expected.gone

@@ -32,7 +32,13 @@ from windlass.fuzzing.findings.evidence import (
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
 from windlass.fuzzing.findings.on_branches.rule import ends_of, facts_of, settled
 from windlass.fuzzing.findings.on_branches.watch import BranchWatch
-from windlass.fuzzing.findings.record import Finding, KeptInput
+from windlass.fuzzing.findings.record import (
+    Finding,
+    KeptInput,
+    binary_of,
+    excerpt_of,
+    shorten,
+)
 from windlass.fuzzing.findings.sightings import (
     ANYWHERE,
     checked,
@@ -290,12 +296,23 @@ class KnownFindings:
             return
 
         def change(known: Finding | None) -> Finding:
-            after = checked(known or finding, commit, results, masks, self.where)
+            before = known or finding
+            after = checked(before, commit, results, masks, self.where)
+            if after.input != before.input:
+                after = self._showing(after, results.get(after.input))
             return after if finding.live else reopened(after)
 
         self.catalogue.put(await self.store.update(finding.key, change))
         if not finding.live:
             self.reopened.append(finding.key)
+
+    def _showing(self, finding: Finding, ran: Reproduction | None) -> Finding:
+        """Returns the record with what it says about its input, which has changed."""
+        path = self._path(finding, finding.input)
+        data = path.read_bytes() if path.exists() else b""
+        seen = None if ran is None else ran.last
+        output = finding.output if seen is None else shorten(seen.output)
+        return replace(finding, excerpt=excerpt_of(data), binary=binary_of(data), output=output)
 
     async def _run(self, finding: Finding, one: KeptInput, commit: str) -> Reproduction:
         path = self._path(finding, one.name)

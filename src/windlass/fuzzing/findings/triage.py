@@ -47,8 +47,10 @@ MOST_FILES: Final = 5_000
 LOOKS: Final = 4
 MORE_LOOKS: Final = 16  # for inputs that did not fail in these
 MOST_QUIET: Final = 20  # of such inputs
-SHARE: Final = 5  # one in so many of a finding's inputs is kept as it was found
-ASKED: Final = 5  # inputs that the build of a fix is asked about
+SHARE: Final = 2  # one in so many of a finding's inputs is kept as it was found
+ASKED: Final = 3  # inputs that the build of a fix is asked about, however late it is
+ASKING_MS: Final = 10_000  # for them
+MOST_ASKED: Final = 30
 SHRINK_MS: Final = 60_000  # per finding, if there is time
 # Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
 SMALL: Final = 32
@@ -280,13 +282,19 @@ class Triage:
         failing: list[Path] = []
         unknown = False
         slow = failure.signature.kind in Slow
-        for path in failure.paths[:ASKED]:
-            question = Question(path, path.name, self.tries, slow, self.deadline_ms)
+        # Some are asked also if the time is over: without an answer, it would be open again.
+        until = max(self.deadline_ms, self.clock.now_ms() + ASKING_MS)
+        asked = _spread(failure.paths, MOST_ASKED)
+        for number, path in enumerate(asked):
+            if number >= ASKED and self._late():
+                self.left += asked[number:]
+                break
+            question = Question(path, path.name, self.tries, slow, until)
             answers = {await bisector.answer(fix, question) for fix in known.fixes}
             if "fails" in answers:
                 failing.append(path)
             unknown = unknown or "fine" not in answers
-        return failing or (None if unknown else [])
+        return sorted(failing, key=_by_size) or (None if unknown else [])
 
     async def _reproduce(self, failure: Failure) -> Reproduction:
         """Runs the smallest input again; one that fails rarely gets more tries."""
@@ -464,9 +472,10 @@ def _with_stack(failure: Failure, again: Reproduction) -> Failure:
 
 def _spread(paths: list[Path], count: int) -> list[Path]:
     """Returns so many of the paths, from the last one on, at equal distances."""
+    if len(paths) <= count:
+        return paths[::-1]
     last = len(paths) - 1
-    places = [last - last * number // count for number in range(min(count, len(paths)))]
-    return [paths[place] for place in dict.fromkeys(places)]
+    return [paths[last - last * number // (count - 1)] for number in range(count)]
 
 
 def _different(paths: list[Path]) -> list[Path]:
