@@ -184,6 +184,12 @@ HISTORIES = (
         (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
     ),
     History(
+        "nor does it bring it back if there is no time left",
+        {"good": FINE, "bug": BUG, "later": BUG, "fix": FINE},
+        (Step("bug", ("X",), 1), Step("fix", (), 0), Step("later", ("X", "aXa"), 0, late=True)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
         "an input of an older commit that the fix does not mend brings the finding back",
         {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")'), "fix": FINE},
         (Step("bug", ("X",), 1), Step("half", (), 0), Step("bug", ("XX",), 1),

@@ -87,7 +87,7 @@ class Step:
 
     `built` are commits that get their builds before it, `lost` those that lose them, and `made`
     those that do not exist before. `moves` forces branches to commits, or deletes them, and
-    `settings` changes the solver file.
+    `settings` changes the solver file. If it is `late`, the time for triage is over.
     """
 
     commit: str
@@ -98,6 +98,7 @@ class Step:
     made: tuple[str, ...] = ()
     moves: Mapping[str, str | None] = field(default_factory=dict)
     settings: str | None = None
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ class PlantedWorld:
         build = await builds.fetch(commit)
         assert build is not None
         run = FindingsRun(self.solver, self.world.pipeline, work, builds, mirror)
-        deadline = self.world.clock.now_ms() + LIMIT_MS
+        deadline = self.world.clock.now_ms() + (0 if step.late else LIMIT_MS)
         seen = await run.examine(commit, build, crashes, deadline, works=True)
         await seen.close_fixed(commit, {finding.key for finding in seen.found}, {})
         await seen.triage.dating.date_again(commit)
