@@ -53,6 +53,9 @@ NOISY = program(
     '  add(2147483647);\n  if (has("X")) stop();\n  assert(!has("Y"));',
     OVERFLOWS + "static void stop(void) { *(volatile int *)8 = 1; }\n",
 )
+SIGNS = program(
+    '  if (has("((")) {\n    fprintf(stderr, "fatal: cannot handle %s", text);\n    abort();\n  }'
+)
 SLOW_REPORT = program('  if (has("X")) for (;;) add(2147483647);', OVERFLOWS)
 # A silent crash in every third run: without luck, the debugger does not see the first one.
 THIRD = """\
@@ -91,10 +94,16 @@ HISTORIES = (
     History(
         "what a message repeats of the input without quotes does not name a bug either",
         {"good": FINE, "bug": REPEATED, "fix": FINE},
-        (Step("bug", ("Xabc", "Xdefg", "(Xhi (jk))", "Xlm error", "symbol X q", "X"), 1),
+        (Step("bug", ("Xabc", "((((X", "(Xhi (jk))", "Xlm error", "symbol X q", "X", "X (("), 1),
          Step("fix", (), 0)),
         (Expected("error: unknown symbol * in this clause", "closed", ("bug",), "good",
                   gone="fix", kind="wrong_answer"),),
+    ),
+    History(
+        "nor do signs of the input name a bug",
+        {"good": FINE, "bug": SIGNS},
+        (Step("bug", ("((", "(((", "(() ((", "((a", "b ((1 2", "((-"), 1),),
+        (Expected("cannot handle *", since=("bug",), good="good", kind="crash"),),
     ),
     History(
         "nor does it in an assertion",

@@ -17,7 +17,8 @@ MOST_KNOWN: Final = 20_000  # answers that are kept
 LOOKED_AT: Final = 500  # letters of a message
 BESIDE: Final = 4  # letters before or after a word that show it in a message
 SHORT: Final = 3  # shorter words are in any program between two spaces
-_WORD: Final = re.compile(r"[^\W\d]\w*")
+# Words, and signs that do not belong to a word or number.
+_WORD: Final = re.compile(r"[^\W\d]\w*|[^\w\s]{2,}|(?<!\S)[^\w\s](?!\S)")
 
 
 class ProgramText:
