@@ -63,6 +63,12 @@ HISTORIES = (
         (Expected("!bad()", since=("bug",), good="good"),),
     ),
     History(
+        "after an incomplete fix, the record shows an input that still fails",
+        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")')},
+        (Step("bug", ("X", "XXX"), 1), Step("half", (), 1)),
+        (Expected("!bad()", since=("bug",), good="good"),),
+    ),
+    History(
         "an incomplete fix and then a complete one",
         {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")'), "fix": FINE},
         (Step("bug", ("X", "XXX"), 1), Step("half", (), 1), Step("fix", (), 0)),
