@@ -219,7 +219,7 @@ HISTORIES = (
         {"good": FINE, "bug": BUG, "better": FINE, "moved": BUG, "fix": FINE},
         (Step("bug", ("X",), 1), Step("better", (), 1, made=("better", "moved"),
                                       moves={"main": "moved"}),
-         Step("moved", (), 1), Step("fix", (), 0, made=("fix",))),
+         Step("moved", (), 1), Step("fix", (), 0, made=("fix",), moves={"main": "fix"})),
         (Expected("parse", "closed", ("moved",), "better", gone="fix"),),
         lines={"again": ("good", ("better", "moved", "fix"))},
     ),

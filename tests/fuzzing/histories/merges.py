@@ -8,6 +8,14 @@ SIDE = {"side": ("bug", ("innocent",))}
 
 HISTORIES = (
     History(
+        "a fix on a branch that nobody watches closes nothing before it is merged",
+        {"good": FINE, "bug": BUG, "topic": FINE, "later": BUG, "merge-fix": FINE},
+        (Step("bug", ("X",), 1), Step("topic", (), 1), Step("later", (), 1),
+         Step("merge-fix", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="merge-fix"),),
+        lines={"side": ("bug", ("topic",))}, merges={"merge-fix": "topic"},
+    ),
+    History(
         "a merge that loses a fix is to blame, and not the branch that began with the bug",
         LOST,
         (Step("merge-back", ("X",), 1),),

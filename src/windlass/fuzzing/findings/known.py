@@ -425,10 +425,13 @@ class KnownFindings:
     async def _comes_after_all(self, finding: Finding, commit: str) -> bool:
         """Checks descendants of all bad commits only: no other commit can have fixed the bug.
 
+        It must be on the watched branch: a fix on another one is none before it is merged.
         Commits that a forced push has left do not count. If nothing else showed the bug, only
         the newest commit of a branch says that it is gone: what replaced them may have it, too.
         """
         mirror = self.bisector.mirror
+        if self.branches is not None and not await self.branches.leads_through(commit):
+            return False
         seen = {finding.found_in, *finding.seen_in}
         there = [one for one in sorted(seen) if not await mirror.is_left(one)]
         if not there:
