@@ -235,6 +235,23 @@ def test_a_target_that_libfuzzer_cannot_run_does_not_count(tmp_path: Path) -> No
         bench.fuzz(bench.engine("libfuzzer", binary="target"), "x")
 
 
+@pytest.mark.parametrize(
+    "does",
+    [
+        pytest.param("echo usage: target FILE", id="no driver"),
+        pytest.param("echo 'error while loading shared libraries' >&2; exit 127", id="no library"),
+        pytest.param("echo Running: $4 >&2", id="ends in the middle of the input"),
+    ],
+)
+def test_a_target_that_does_not_run_an_input_to_its_end_proves_nothing(
+    tmp_path: Path, does: str
+) -> None:
+    bench = Bench(tmp_path)
+    bench.script("target", does)
+    verdict = run(bench.engine("libfuzzer", binary="target").classify(bench.file("x")))
+    assert verdict.kind == "unsupported"
+
+
 def test_libfuzzer_tells_how_far_it_is_while_it_runs(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     line = "cov: 1 ft: 1 corp: 1 exec/s: 9 oom/timeout/crash: 0/0/{} time: 1s"

@@ -1,5 +1,6 @@
 """How often an input failed, where runs are stopped by a limit."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.support.running import run
 from windlass.fuzzing.engines.engine import Verdict
-from windlass.fuzzing.findings.judge import Judge
+from windlass.fuzzing.findings.judge import Judge, tries_needed
 
 BUG = Verdict("bug", "in f", source="stack")
 
@@ -40,3 +41,21 @@ def test_an_input_whose_every_run_was_stopped_is_not_fine() -> None:
     judge = Judge(engine, frozenset({"crash"}), lambda _: engine)
     found = run(judge.reproduce(Path("input"), tries=5))
     assert (found.tried, found.fine, found.unclear) == (0, False, "needs too much memory")
+
+
+@pytest.mark.parametrize("tried", [5, 20, 60])
+@pytest.mark.parametrize("rate", [0.02, 0.05, 0.1, 0.2, 0.33, 0.5])
+def test_a_flaky_failure_is_hardly_ever_taken_for_gone(rate: float, tried: int) -> None:
+    """Over all that we may have seen of it: we mostly see more of a rare failure than is usual."""
+    missed = sum(
+        math.comb(tried, shown) * rate**shown * (1 - rate) ** (tried - shown)
+        * (1 - rate) ** tries_needed(shown, tried)
+        for shown in range(1, tried)
+    )  # fmt: skip
+    assert missed < 0.01
+
+
+def test_a_failure_that_came_every_time_needs_no_more_runs() -> None:
+    assert tries_needed(5, 5) == 0
+    assert tries_needed(4, 5) < tries_needed(2, 5) < tries_needed(1, 5)
+    assert tries_needed(100, 2000) < tries_needed(1, 20)

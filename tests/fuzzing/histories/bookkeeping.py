@@ -42,6 +42,18 @@ def two(first: str, second: str) -> str:
     return program("  first();\n  second();", TWO_ASSERTIONS % (first, second))
 
 
+def moving(place: str) -> str:
+    """Returns a program with four functions, one of which fails an assertion."""
+    return program(
+        "  in_a();\n  in_b();\n  in_c();\n  in_d();",
+        "".join(
+            f'static int bad_{name}(void) {{ return {name == place:d} && has("X"); }}\n'
+            f"static void in_{name}(void) {{ assert(!bad_{name}()); }}\n"
+            for name in "abcd"
+        ),
+    )
+
+
 HISTORIES = (
     History(
         "an incomplete fix keeps the finding open",
@@ -51,9 +63,22 @@ HISTORIES = (
         (Expected("!bad()", since=("bug",), good="good"),),
     ),
     History(
+        "after an incomplete fix, the record shows an input that still fails",
+        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")')},
+        (Step("bug", ("X", "XXX"), 1), Step("half", (), 1)),
+        (Expected("!bad()", since=("bug",), good="good"),),
+    ),
+    History(
         "an incomplete fix and then a complete one",
         {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")'), "fix": FINE},
         (Step("bug", ("X", "XXX"), 1), Step("half", (), 1), Step("fix", (), 0)),
+        (Expected("!bad()", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "an incomplete fix mends the smallest and the largest inputs, and one between them is kept",
+        {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XbX")'), "fix": FINE},
+        (Step("bug", ("X", "aXa", "XbXbXb", "XcccccccccccccX", "ddXdddddddddddddddd"), 1),
+         Step("half", (), 1), Step("fix", (), 0)),
         (Expected("!bad()", "closed", ("bug",), "good", gone="fix"),),
     ),
     History(
@@ -117,9 +142,29 @@ HISTORIES = (
         "a bug behind another one is not gone when its input stops there",
         {"good": FINE, "both": two("0", 'has("Y")'), "hidden": two('has("Y")', 'has("Y")'),
          "front": two('has("Y")', "0"), "fix": FINE},
-        (Step("both", ("Y",), 1), Step("hidden", ("aY",), 1), Step("front", (), 1),
+        (Step("both", ("Y",), 1), Step("hidden", ("aY",), 2), Step("front", (), 2),
          Step("fix", (), 0)),
-        (Expected("!other()", "closed", ("both",), "good", gone="fix"),),
+        (Expected("!other()", "closed", ("both",), "good", gone="fix"),
+         Expected("!one()", "closed", ("hidden",), "good", exact=False, gone="fix",
+                  suspects=("both", "hidden"))),
+    ),
+    History(
+        "a bug that another one hid is a finding of its own once that is fixed, and blames nobody",
+        {"good": FINE, "first": two('has("X")', "0"), "hidden": two('has("X")', 'has("X")'),
+         "fixed": two("0", 'has("X")'), "fix": FINE},
+        (Step("first", ("X",), 1), Step("fixed", (), 2), Step("fix", (), 0)),
+        (Expected("!one()", "closed", ("first",), "good", gone="fix"),
+         Expected("!other()", "closed", ("fixed",), "good", exact=False, gone="fix",
+                  suspects=("first", "hidden", "fixed"))),
+    ),
+    History(
+        "a failure that moves from function to function is at most two findings",
+        {"good": moving(""), "a": moving("a"), "b": moving("b"), "c": moving("c"),
+         "d": moving("d"), "fix": moving("")},
+        (Step("a", ("X",), 1), Step("b", (), 2), Step("c", ("X",), 2), Step("d", ("aX",), 2),
+         Step("fix", (), 0)),
+        (Expected("in_a", "closed", ("a",), "good", gone="fix"),
+         Expected("in_b", "closed", ("b",), "good", exact=False, gone="fix")),
     ),
     History(
         "an input that meets another known bug keeps both open",
@@ -145,6 +190,12 @@ HISTORIES = (
         (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
     ),
     History(
+        "nor does it bring it back if there is no time left",
+        {"good": FINE, "bug": BUG, "later": BUG, "fix": FINE},
+        (Step("bug", ("X",), 1), Step("fix", (), 0), Step("later", ("X", "aXa"), 0, late=True)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
         "an input of an older commit that the fix does not mend brings the finding back",
         {"good": FINE, "bug": checked('has("X")'), "half": checked('has("XX")'), "fix": FINE},
         (Step("bug", ("X",), 1), Step("half", (), 0), Step("bug", ("XX",), 1),
@@ -162,6 +213,15 @@ HISTORIES = (
         {"first": BUG, "second": BUG},
         (Step("second", ("X",), 1),),
         (Expected("parse", since=("first",), good=None, exact=False),),
+    ),
+    History(
+        "after a forced push, the bug is that of the new commits, and their fix closes it",
+        {"good": FINE, "bug": BUG, "better": FINE, "moved": BUG, "fix": FINE},
+        (Step("bug", ("X",), 1), Step("better", (), 1, made=("better", "moved"),
+                                      moves={"main": "moved"}),
+         Step("moved", (), 1), Step("fix", (), 0, made=("fix",), moves={"main": "fix"})),
+        (Expected("parse", "closed", ("moved",), "better", gone="fix"),),
+        lines={"again": ("good", ("better", "moved", "fix"))},
     ),
     History(
         "a fix on another branch closes nothing",

@@ -179,7 +179,7 @@ HISTORIES = (
             Step("bug2", (), 1), Step("n3", (), 0, moves={R1: "n3"}),
         ),
         (
-            Expected("parse", "closed", ("bug",), "r1", gone="n3", branches={
+            Expected("parse", "closed", ("bug2",), "n1", gone="n3", branches={
                 R1: OnBranch("fixed", "bug2", fixed="n3"),
             }),
         ),

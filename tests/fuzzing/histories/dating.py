@@ -29,6 +29,13 @@ HISTORIES = (
         (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
     ),
     History(
+        "a build that only explains how to call it closes nothing, though it exits with 0",
+        {"good": FINE, "bug": BUG, "options": program('  puts("Usage: toy --input FILE");'),
+         "fix": FINE},
+        (Step("bug", ("X",), 1), Step("options", (), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
         "a build that refuses everything is not blamed, and nobody else for it",
         {"good": FINE, "broken": REFUSES, "bug": BUG},
         (Step("bug", ("X",), 1),),

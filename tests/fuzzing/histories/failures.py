@@ -20,6 +20,23 @@ static int right(void) { return read_at((int *)8); }
 """
 )
 TWO_STACKS = program('  if (has("X")) left();\n  if (has("Y")) right();', STACKS)
+CALLERS = READ + "".join(
+    f"static int by_{name}(void) {{ return read_at((int *)8); }}\n" for name in "abcd"
+)
+FOUR_STACKS = program("".join(f'  if (has("{name}")) by_{name}();\n' for name in "abcd"), CALLERS)
+# Which error a bad address gives depends on the input.
+ADDRESSES = program(
+    '  if (has("X")) use(text[1]);',
+    """\
+static char global[4];
+static int use(int kind) {
+  char *freed = malloc(4), *heap = malloc(4);
+  volatile int end = 4;
+  free(freed);
+  return kind == 'a' ? *freed : kind == 'b' ? global[end] : kind == 'c' ? *(char *)8 : heap[end];
+}
+""",
+)
 RECURSIVE = program(
     '  if (has("X")) even(1);\n  if (has("Y")) odd(1);',
     "static int even(int n);\n"
@@ -61,11 +78,33 @@ HISTORIES = (
          Expected("SIGSEGV in right", since=("bug",), good="good")),
     ),
     History(
-        "one bug with two stacks is at most two findings of one group",
-        {"good": FINE, "bug": TWO_STACKS, "fix": FINE},
-        (Step("bug", ("X", "Y")), Step("fix", (), 0)),
-        (Expected("read_at", "closed", ("bug",), "good", gone="fix"),),
+        "one bug with two stacks that is older than all builds is two findings of one group",
+        {"bug": TWO_STACKS, "later": TWO_STACKS, "fix": FINE},
+        (Step("later", ("X", "Y")), Step("fix", (), 0)),
+        (Expected("read_at", "closed", ("bug",), None, exact=False, gone="fix"),),
         duplicates=1,
+    ),
+    History(
+        "one bug with four stacks is one finding if one commit brought them all",
+        {"good": FINE, "bug": FOUR_STACKS,
+         "rest": program('  if (has("d")) by_d();\n', CALLERS), "fix": FINE},
+        (Step("bug", ("a", "b", "c", "d"), 1), Step("rest", (), 1), Step("fix", (), 0)),
+        (Expected("read_at", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "what two commits bring to one function is two findings",
+        {"good": FINE, "one": program('  if (has("a")) by_a();\n', CALLERS),
+         "two": program('  if (has("a")) by_a();\n  if (has("b")) by_b();\n', CALLERS)},
+        (Step("one", ("a",), 1), Step("two", ("b",), 2)),
+        (Expected("read_at < by_a", since=("one",), good="good"),
+         Expected("read_at < by_b", since=("two",), good="one")),
+    ),
+    History(
+        "a bad address is one finding, whatever the sanitizer calls it",
+        {"good": FINE, "bug": ADDRESSES, "fix": FINE},
+        (Step("bug", ("Xa", "Xb", "Xc", "Xd"), 1), Step("fix", (), 0)),
+        (Expected("in use", "closed", ("bug",), "good", gone="fix", kind="sanitizer"),),
+        compiler="cc -g -O0 -fsanitize=address",
     ),
     History(
         "an endless recursion is one finding wherever it ends",

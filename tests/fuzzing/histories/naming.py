@@ -32,6 +32,14 @@ QUOTED = program(
     '    for (int n = -1; n < text[1] % 5; n++) fprintf(stderr, " %d", n);\n'
     '    fprintf(stderr, "\\n");\n    return 4;\n  }'
 )
+REPEATED = program(
+    '  if (has("X")) {\n    fprintf(stderr, "error: unknown symbol %s in this clause\\n", text);\n'
+    "    return 4;\n  }"
+)
+REPEATED_ASSERTION = program(
+    '  if (has("X")) {\n    fprintf(stderr, "toy: toy.c:5: check: Assertion "\n'
+    '      "`the symbol %s is known\' failed.\\n", text);\n    abort();\n  }'
+)
 OVERFLOWS = """\
 static int add(int number) { return number + text[0]; }
 static int less(int number) { return number - text[0]; }
@@ -44,6 +52,9 @@ TWO_OVERFLOWS = program(
 NOISY = program(
     '  add(2147483647);\n  if (has("X")) stop();\n  assert(!has("Y"));',
     OVERFLOWS + "static void stop(void) { *(volatile int *)8 = 1; }\n",
+)
+SIGNS = program(
+    '  if (has("((")) {\n    fprintf(stderr, "fatal: cannot handle %s", text);\n    abort();\n  }'
 )
 SLOW_REPORT = program('  if (has("X")) for (;;) add(2147483647);', OVERFLOWS)
 # A silent crash in every third run: without luck, the debugger does not see the first one.
@@ -79,6 +90,26 @@ HISTORIES = (
         {"good": FINE, "bug": QUOTED, "fix": FINE},
         (Step("bug", ("Xabc", "Xdef", "Xghi\n", "Xjkl", "X9"), 1), Step("fix", (), 0)),
         (Expected("unexpected '*'", "closed", ("bug",), "good", gone="fix", kind="wrong_answer"),),
+    ),
+    History(
+        "what a message repeats of the input without quotes does not name a bug either",
+        {"good": FINE, "bug": REPEATED, "fix": FINE},
+        (Step("bug", ("Xabc", "((((X", "(Xhi (jk))", "Xlm error", "symbol X q", "X", "X (("), 1),
+         Step("fix", (), 0)),
+        (Expected("error: unknown symbol * in this clause", "closed", ("bug",), "good",
+                  gone="fix", kind="wrong_answer"),),
+    ),
+    History(
+        "nor do signs of the input name a bug",
+        {"good": FINE, "bug": SIGNS},
+        (Step("bug", ("((", "(((", "(() ((", "((a", "b ((1 2", "((-"), 1),),
+        (Expected("cannot handle *", since=("bug",), good="good", kind="crash"),),
+    ),
+    History(
+        "nor does it in an assertion",
+        {"good": FINE, "bug": REPEATED_ASSERTION},
+        (Step("bug", ("Xabc", "Xdefg", "(Xhi (jk))", "known X"), 1),),
+        (Expected("the symbol * is known", since=("bug",), good="good", kind="assertion"),),
     ),
     History(
         "two overflows in one file are two findings, each with any numbers",

@@ -87,7 +87,7 @@ class Step:
 
     `built` are commits that get their builds before it, `lost` those that lose them, and `made`
     those that do not exist before. `moves` forces branches to commits, or deletes them, and
-    `settings` changes the solver file.
+    `settings` changes the solver file. If it is `late`, the time for triage is over.
     """
 
     commit: str
@@ -98,6 +98,7 @@ class Step:
     made: tuple[str, ...] = ()
     moves: Mapping[str, str | None] = field(default_factory=dict)
     settings: str | None = None
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,8 @@ class OnBranch:
 class Expected:
     """A finding that must be there: words of its title, its state, and each time it came.
 
-    `since` are the first bad commits of its origins, `good` the last good one of the newest.
-    A commit is blamed only if `exact`.
+    `since` are the first bad commits of its origins, `good` the last good one of the newest, and
+    `suspects` those of the newest, if given. A commit is blamed only if `exact`.
     """
 
     words: str
@@ -126,6 +127,7 @@ class Expected:
     exact: bool = True
     gone: str | None = None
     kind: str | None = None
+    suspects: tuple[str, ...] | None = None
     branches: Mapping[str, OnBranch] = field(default_factory=dict)
 
 
@@ -137,7 +139,7 @@ class History:
     `unbuilt` commits have no build at first. `lines` are more branches: the commit at which each
     starts, and its commits. A commit in `merges` merges other commits into its branch. A commit
     in `touched` changes only that file, whatever its builds do then. The binary of commits in
-    `misnamed` has another name.
+    `misnamed` has another name, and `compilers` are those of single commits.
     """
 
     name: str
@@ -146,6 +148,7 @@ class History:
     expected: tuple[Expected, ...]
     settings: str = ""
     compiler: str = "cc -g -O0"
+    compilers: Mapping[str, str] = field(default_factory=dict)
     side: tuple[str, ...] = ()
     unbuilt: tuple[str, ...] = ()
     lines: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -213,7 +216,7 @@ class PlantedWorld:
         build = await builds.fetch(commit)
         assert build is not None
         run = FindingsRun(self.solver, self.world.pipeline, work, builds, mirror)
-        deadline = self.world.clock.now_ms() + LIMIT_MS
+        deadline = self.world.clock.now_ms() + (0 if step.late else LIMIT_MS)
         seen = await run.examine(commit, build, crashes, deadline, works=True)
         await seen.close_fixed(commit, {finding.key for finding in seen.found}, {})
         await seen.triage.dating.date_again(commit)
@@ -285,7 +288,8 @@ class PlantedWorld:
     def _store_build(self, name: str) -> None:
         folder = fresh_folder(self.folder / "made")
         binary = folder / ("old" if name in self.history.misnamed else "toy")
-        binary.write_bytes(compiled(self.history.commits[name], self.history.compiler))
+        compiler = self.history.compilers.get(name, self.history.compiler)
+        binary.write_bytes(compiled(self.history.commits[name], compiler))
         binary.chmod(0o755)
         commit = self.names[name]
         about = BuildMetadata(commit=commit, kind="production", root="/", built_at_ms=0)

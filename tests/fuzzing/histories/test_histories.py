@@ -10,20 +10,24 @@ from tests.fuzzing.histories import (
     branches,
     dating,
     failures,
+    flags,
     matrix,
+    merges,
     naming,
     telling_apart,
 )
 from tests.fuzzing.histories.planted import Expected, History, OnBranch, PlantedWorld
 from tests.support.forms import LONG
 from tests.support.running import run
-from windlass.fuzzing.findings.record import Finding
+from windlass.fuzzing.findings.record import Finding, excerpt_of
 
 ALL = (
     *bookkeeping.HISTORIES,
     *branches.HISTORIES,
     *dating.HISTORIES,
     *failures.HISTORIES,
+    *flags.HISTORIES,
+    *merges.HISTORIES,
     *naming.HISTORIES,
     *telling_apart.HISTORIES,
 )
@@ -71,6 +75,10 @@ def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
     assert since == list(expected.since), "the wrong commit is blamed"
     assert world.name_of(newest.last_good) == expected.good
     assert newest.exact == expected.exact, (newest.suspects, newest.assumed)
+    stored = world.folder / "bucket" / f"solvers/scripted/findings/{one.key}/{one.input}"
+    assert one.excerpt == excerpt_of(stored.read_bytes()), "the record shows another input"
+    suspects = {world.name_of(commit) for commit in newest.suspects}
+    assert expected.suspects is None or suspects == set(expected.suspects)
     assert world.name_of(one.closed_in) == expected.gone
     assert expected.kind in (None, one.kind)
     known = {

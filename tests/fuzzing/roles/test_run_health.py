@@ -10,7 +10,7 @@ from tests.fuzzing.roles.test_fuzzer import SLOW_MS, counts, findings_of, fuzz_u
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.support.running import run
-from windlass.fuzzing.buckets.layout import build_log_key
+from windlass.fuzzing.buckets.layout import build_key, build_log_key
 from windlass.fuzzing.config.finding_settings import FindingSettings, HealthSettings
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.fuzzing.findings.untriaged import Untriaged
@@ -117,6 +117,24 @@ def test_what_a_killed_run_left_is_triaged_by_the_next(tmp_path: Path) -> None:
     report = run(world.fuzz(good, budget_ms=1_000))
     (finding,) = run(findings_of(world))
     assert (report.findings, finding.found_in) == ([finding.key], bad)
+    assert run(read_status(world.pipeline)).untriaged == 0
+
+
+def test_what_a_killed_run_left_outlives_the_build_of_its_commit(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    bad = world.commit("bad", solver_sh=BROKEN.replace("limit 0", "never made by chance"))
+    later = world.commit("later")
+    run(world.build_and_schedule(bad, later))
+    left = tmp_path / "left"
+    left.mkdir()
+    (left / "crash").write_text("never made by chance")
+    run(Untriaged(world.pipeline).keep(bad, left))
+    run(world.bucket.delete([build_key("scripted", "production", bad)]))
+    assert run(world.fuzz(later, budget_ms=1_000)).findings == []
+    assert run(read_status(world.pipeline)).untriaged == 1
+    report = run(world.fuzz(later, budget_ms=1_000))
+    (finding,) = run(findings_of(world))
+    assert (report.findings, finding.found_in) == ([finding.key], later)
     assert run(read_status(world.pipeline)).untriaged == 0
 
 

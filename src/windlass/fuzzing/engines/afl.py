@@ -25,7 +25,7 @@ from windlass.fuzzing.engines.engine import (
     parse_options,
 )
 from windlass.fuzzing.engines.sanitizers import report_before_limit, report_of_run
-from windlass.fuzzing.engines.signature import crashed, signature_of
+from windlass.fuzzing.engines.signature import crashed, prints_usage, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits
@@ -83,9 +83,12 @@ class AflEngine:
             return Verdict("memory", output=output)
         if crashed(ended) or report is not None:
             data = path.read_bytes()
-            found = signature_of(output, ended, self._target.signature, errors, data)
+            found = signature_of(
+                output, ended, self._target.signature, errors, data, self._tools.program
+            )
             return bug_verdict(found, output)
-        return Verdict("fine" if ended.code == 0 else "unsupported", output=output)
+        fine = ended.code == 0 and not prints_usage(output, path.read_bytes())
+        return Verdict("fine" if fine else "unsupported", output=output)
 
     async def stack(self, path: Path) -> tuple[str, ...]:
         """Runs the input again in a debugger."""

@@ -37,6 +37,7 @@ from windlass.fuzzing.engines.sanitizers import (
 from windlass.fuzzing.engines.signature import (
     crashed,
     normalise,
+    prints_usage,
     says_out_of_memory,
     signature_of,
 )
@@ -93,7 +94,9 @@ class CommandEngine:
         if kind != "bug":
             return Verdict(kind, output=output)
         data = path.read_bytes()
-        found = signature_of(output, ended, self._target.signature, errors, data)
+        found = signature_of(
+            output, ended, self._target.signature, errors, data, self._tools.program
+        )
         return bug_verdict(found, output)
 
     async def stack(self, path: Path) -> tuple[str, ...]:
@@ -174,7 +177,7 @@ class CommandEngine:
         if ended.code in self._options.bug:
             return "bug"
         if ended.code in self._options.fine:
-            return "fine"
+            return "unsupported" if prints_usage(output, path.read_bytes()) else "fine"
         if ended.code in self._options.unsupported:
             return "unsupported"
         return "bug" if crashed(ended) else "unsupported"

@@ -22,8 +22,8 @@ from windlass.fuzzing.engines.engine import (
     find_binary,
     parse_options,
 )
-from windlass.fuzzing.engines.sanitizers import report_before_limit
-from windlass.fuzzing.engines.signature import signature_of
+from windlass.fuzzing.engines.sanitizers import report_before_limit, sanitizer_report
+from windlass.fuzzing.engines.signature import crashed, signature_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, last_line
 from windlass.fuzzing.processes.runner import MIB, SMALL_PARENT, ExitStatus, Limits
 
@@ -32,6 +32,8 @@ LOG: Final = 16 * MIB  # a target that keeps crashing writes far more in a long 
 _STATUS: Final = re.compile(
     r"^#(\d+): cov: (\d+) .* oom/timeout/crash: (\d+)/(\d+)/(\d+)", re.MULTILINE
 )
+STARTED: Final = "Running: "  # what the driver says before and after an input
+EXECUTED: Final = "Executed "
 TIMEOUT_CODE: Final = 70
 MEMORY_CODE: Final = 71
 
@@ -66,10 +68,17 @@ class LibFuzzerEngine:
         ended, output, errors = await self._tools.run_target(argv, limits)
         slow = ended.reason in {"timeout", "output"} or ended.code == TIMEOUT_CODE
         large = ended.reason == "memory" or ended.code == MEMORY_CODE
-        if (ended.ok or slow or large) and report_before_limit(errors) is None:
-            return Verdict("timeout" if slow else "memory" if large else "fine", output=output)
+        report = sanitizer_report(errors)
+        if (slow or large) and report_before_limit(errors) is None:
+            return Verdict("timeout" if slow else "memory", output=output)
+        if report is None and STARTED not in errors and not crashed(ended):
+            return Verdict("unsupported", output=output)  # no driver, or a library is missing
+        if report is None and ended.ok:
+            return Verdict("fine" if EXECUTED in errors else "unsupported", output=output)
         data = path.read_bytes()
-        found = signature_of(output, ended, self._target.signature, errors, data)
+        found = signature_of(
+            output, ended, self._target.signature, errors, data, self._tools.program
+        )
         return bug_verdict(found, output)
 
     async def stack(self, path: Path) -> tuple[str, ...]:  # noqa: ARG002

@@ -24,6 +24,17 @@ _CANNOT_START: Final = re.compile(
     r"Sanitizer: internal allocator is out of memory|Failed to protect the shadow gap|"
     r"ERROR: Failed to mmap"
 )
+ASSERTIONS: Final = "assertions"
+# What the files of a build contain that can report such a failure, in one of these ways.
+MARKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "AddressSanitizer": ("__asan_",),
+    "HWAddressSanitizer": ("__hwasan_",),
+    "LeakSanitizer": ("__lsan_", "liblsan", "__asan_"),
+    "MemorySanitizer": ("__msan_",),
+    "ThreadSanitizer": ("__tsan_",),
+    "UndefinedBehaviorSanitizer": ("__ubsan_", "libubsan", "UndefinedBehaviorSanitizer"),
+    ASSERTIONS: ("__assert_fail", "__assert_rtn", "Assertion `"),
+}
 _DEADLY: Final = ("deadly signal", "fuzz target exited", "fuzz target overwrites")
 
 
@@ -88,6 +99,16 @@ def _named(tool: str, error: str, text: str) -> SanitizerReport:
     words = _WORDS.match(error)
     name = error if words is None else words[0]
     return SanitizerReport(tool, name.removesuffix(" on"), "sanitizer", text)
+
+
+def checker_of(kind: str, title: str) -> str:
+    """Returns what a build must contain to report a failure with this title; "" if nothing."""
+    if kind == "assertion":
+        return ASSERTIONS if title.startswith("assertion `") else ""
+    if kind not in {"sanitizer", "leak"}:
+        return ""
+    tool = title.partition(":")[0]
+    return tool if tool in MARKS else "UndefinedBehaviorSanitizer"
 
 
 def start_of_report(output: str) -> int | None:

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from windlass.fuzzing.config.finding_settings import FailureKind, SignatureSettings
 from windlass.fuzzing.engines.frames import clean_function, frames_in, own_functions
+from windlass.fuzzing.engines.input_words import InputWords, ProgramText
 from windlass.fuzzing.engines.sanitizers import (
     SanitizerReport,
     sanitizer_report,
@@ -25,6 +26,7 @@ TITLE_LENGTH: Final = 200
 LINE_LENGTH: Final = 2_000  # a report says more in no line; the patterns take long for long lines
 SHELL_SIGNALS: Final = 128  # a shell reports a signal as this number plus the signal's
 DEFAULT_RULES: Final = SignatureSettings()
+NO_WORDS: Final = InputWords()
 
 Source = Literal["report", "message", "stack", "output"]
 
@@ -59,6 +61,11 @@ SURELY: Final = 16  # letters that are from the input, wherever the quote ends
 QUOTED_IN_CODE: Final = 3  # letters of a quote that an assertion may have from an input
 _SIGNALS_OF_HALTS: Final = (signal.SIGABRT, signal.SIGILL, signal.SIGTRAP)
 _TELLING: Final = ("assertion `", "fatal failure `", "uncaught ")  # of titles that say what failed
+_USAGE: Final = re.compile(r"^\s*usage: .*$", re.IGNORECASE | re.MULTILINE)
+_BAD_ADDRESS: Final = re.compile(
+    r"^SIG(?:SEGV|BUS)$|^(?:HW)?AddressSanitizer: (?!stack-overflow|FPE|ILL|ABRT|TRAP)|"
+    r"out of bounds|null pointer|misaligned|insufficient space|pointer index"
+)
 OUT_OF_MEMORY: Final = ("std::bad_alloc", "out of memory", "MemoryError", "Cannot allocate memory")
 
 
@@ -92,21 +99,23 @@ def signature_of(
     rules: SignatureSettings = DEFAULT_RULES,
     errors: str | None = None,
     data: bytes = b"",
+    program: ProgramText | None = None,
 ) -> Signature:
     """Returns the signature of a failed run.
 
-    `errors` is its error output alone, if known, and `data` the input, whose words are no names.
+    `errors` is its error output alone, if known, and `data` the input, whose words are no names
+    unless the `program` uses them in its messages.
     """
     output = _shortened(output)
     said = None if errors is None else _shortened(errors)
-    text = data.decode(errors="replace")
+    words = InputWords(data.decode(errors="replace"), program)
     found = (
         _by_rules(output, ended, rules)
         or _sanitizer(said or "", ended, rules)
         or _sanitizer(output, ended, rules)
-        or _stated(said or "", rules, text)
-        or _stated(output, rules, text)
-        or _plain(output, output if said is None else said, ended, rules, text)
+        or _stated(said or "", rules, words)
+        or _stated(output, rules, words)
+        or _plain(output, output if said is None else said, ended, rules, words)
     )
     return found._replace(title=found.title[:TITLE_LENGTH])
 
@@ -149,6 +158,17 @@ def may_be_same(one: Signature, names: Collection[str], frames: Collection[str])
     return False
 
 
+def is_close(title: str, other: str) -> bool:
+    """Returns whether two failures are in the same function, and of the same way or both memory's.
+
+    Which error a bad address gives depends on where it leads; callers of the function may differ.
+    """
+    (how, place), (way, there) = _how_and_where(title), _how_and_where(other)
+    if not place or place != there:
+        return False
+    return how == way or all(_BAD_ADDRESS.search(one) is not None for one in (how, way))
+
+
 def is_surely_same(one: Signature, names: Collection[str]) -> bool:
     """Returns whether a failure is the bug with these names, in another build.
 
@@ -161,6 +181,15 @@ def is_surely_same(one: Signature, names: Collection[str]) -> bool:
         bool(place) and (place == there or (how == other and how.startswith(_TELLING)))
         for other, there in others
     )
+
+
+def innermost(title: str) -> str:
+    """Returns the innermost function that a title names, without its classes; "" if there is none.
+
+    What has no plain name, such as a lambda, counts as none.
+    """
+    name = _how_and_where(title)[1].rpartition(" ")[2].rpartition("::")[2]
+    return name if name.isidentifier() else ""
 
 
 def _how_and_where(title: str) -> tuple[str, str]:
@@ -184,6 +213,12 @@ def signal_of(code: int) -> int | None:
 def says_out_of_memory(output: str, data: bytes) -> bool:
     """Returns whether a program says that memory is short, and does not repeat its input."""
     return any(word in output and word.encode() not in data for word in OUT_OF_MEMORY)
+
+
+def prints_usage(output: str, data: bytes) -> bool:
+    """Returns whether a program explains how to call it, instead of running the input."""
+    found = _USAGE.search(output)
+    return found is not None and found[0].strip().encode() not in data
 
 
 def normalise(text: str, rules: SignatureSettings = DEFAULT_RULES) -> str:
@@ -275,14 +310,16 @@ def _deadly(report: SanitizerReport, output: str) -> tuple[FailureKind, str]:
     return said.kind, f"{report.tool}: {said.title}"
 
 
-def _stated(output: str, rules: SignatureSettings, text: str) -> Signature | None:
+def _stated(output: str, rules: SignatureSettings, words: InputWords) -> Signature | None:
     """Returns what an assertion or an exception says."""
-    return _assertion(without_quotes(output, text, QUOTED_IN_CODE), rules) or _thrown(
-        without_quotes(output, text), rules
+    return _assertion(without_quotes(output, words.text, QUOTED_IN_CODE), rules, words) or _thrown(
+        without_quotes(output, words.text), rules, words
     )
 
 
-def _assertion(output: str, rules: SignatureSettings = DEFAULT_RULES) -> Signature | None:
+def _assertion(
+    output: str, rules: SignatureSettings = DEFAULT_RULES, words: InputWords = NO_WORDS
+) -> Signature | None:
     where = ""
     function = ""
     if (found := _ASSERTION.search(output)) is not None:
@@ -295,22 +332,24 @@ def _assertion(output: str, rules: SignatureSettings = DEFAULT_RULES) -> Signatu
         how, what, where = "fatal failure", found[3], f"{_file(found[2])} {function}"
     if not where:
         return None
-    what = normalise(what.strip(), rules)
+    what = normalise(words.blank(what.strip()), rules)
     frames = (function,) if function else ()
     return Signature("assertion", f"{how} `{what}` in {where}", frames, "message")
 
 
-def _thrown(output: str, rules: SignatureSettings = DEFAULT_RULES) -> Signature | None:
+def _thrown(
+    output: str, rules: SignatureSettings = DEFAULT_RULES, words: InputWords = NO_WORDS
+) -> Signature | None:
     """Names an uncaught exception; where it was thrown, only a stack says."""
     found = _THROWN.search(output)
     if found is None:
         return None
-    what = f": {normalise(found[2], rules)}" if found[2] else ""
+    what = f": {normalise(words.blank(found[2]), rules)}" if found[2] else ""
     return Signature("crash", f"uncaught {found[1]}{what}")
 
 
 def _plain(
-    output: str, errors: str, ended: ExitStatus, rules: SignatureSettings, text: str
+    output: str, errors: str, ended: ExitStatus, rules: SignatureSettings, words: InputWords
 ) -> Signature:
     """Falls back to the exit status and a line of output, preferably one that complains.
 
@@ -319,14 +358,15 @@ def _plain(
     """
     number = signal_of(ended.code)
     how = f"exit code {ended.code}" if number is None else signal_name(number)
-    lines = _lines(without_quotes(errors, text))
+    lines = _lines(without_quotes(errors, words.text))
     if not lines and number is None:
-        lines = _lines(without_quotes(output, text))
+        lines = _lines(without_quotes(output, words.text))
     complaints = [line for line in lines if _COMPLAINT.search(line)]
     kind: FailureKind = "wrong_answer" if number is None else "crash"
     if not lines:
         return Signature(kind, how)
-    return Signature(kind, f"{how}: {normalise((complaints or lines)[-1], rules)}")
+    line = words.blank((complaints or lines)[-1])
+    return Signature(kind, f"{how}: {normalise(line, rules)}")
 
 
 def _lines(output: str) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from windlass.fuzzing.engines.engine import Target
+from windlass.fuzzing.engines.input_words import ProgramText
 from windlass.fuzzing.engines.sanitizers import with_stacks
 from windlass.fuzzing.processes.environment import inherited_environment
 from windlass.fuzzing.processes.runner import ExitStatus, Limits, head_and_tail, run, tail
@@ -28,6 +29,7 @@ class ToolRunner:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._number = 0
+        self.program = ProgramText(target.binaries)
 
     def path(self, name: str) -> Path:
         """Returns an unused path."""

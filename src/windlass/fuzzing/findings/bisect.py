@@ -11,6 +11,8 @@ from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.engines.input_words import ProgramText, has_checker
+from windlass.fuzzing.engines.sanitizers import ASSERTIONS
 from windlass.fuzzing.engines.signature import Signature, is_surely_same
 from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_for
 from windlass.fuzzing.findings.markdown import code
@@ -32,7 +34,8 @@ class Question:
     """What a search asks of each build: an input, how often it is run, and until when.
 
     `names` are those of the bug. Without them, any failure counts as the bug. A
-    flaky input is fine only if it ran as often as is `needed`. `known` is how it fails.
+    flaky input is fine only if it ran as often as is `needed`. `known` is how it fails, and
+    `checker` what a build needs to report that.
     """
 
     path: Path
@@ -43,6 +46,7 @@ class Question:
     names: frozenset[str] = frozenset()
     needed: int = 0
     known: Signature | None = None
+    checker: str = ""
 
     def fits(self, result: Reproduction) -> bool:
         """Returns whether a failure is surely the bug that the search is about."""
@@ -55,7 +59,8 @@ class _Search:
     """The state of one search.
 
     `sure_bad` is the oldest build that fails as the bug does. Older ones may fail in another way:
-    `other` is the newest of these, and `other_name` what it shows.
+    `other` is the newest of these, and `other_name` what it shows. `merge` is a merge that may
+    be to blame itself: for what it combined, or for a fix that it lost.
     """
 
     first_bad: str
@@ -64,6 +69,7 @@ class _Search:
     other_name: str = ""
     last_good: str | None = None
     line_bad: str = ""
+    merge: str = ""
     answers: dict[str, Outcome] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
     built: int = 0
@@ -118,7 +124,18 @@ class Bisector:
             return Reproduction(0, 0, unclear=f"cannot run: {error}")
         if result.fine and result.tried < question.needed:
             return result._replace(unclear="fails too rarely to say that it is fine")
+        if result.fine and not await self.has(question.checker, build.folder, commit):
+            return result._replace(unclear=f"has no {question.checker}")
         return result
+
+    async def has(self, checker: str, binaries: Path, commit: str) -> bool:
+        """Returns whether a build contains what reports a failure, if that is needed.
+
+        A program without any assertion is as good as one with them, unless its sources have some.
+        """
+        if not checker or has_checker(ProgramText(binaries), checker):
+            return True
+        return checker == ASSERTIONS and not await self.mirror.asserts(commit)
 
     def tries_of(self, one: KeptInput) -> int:
         """Returns how often a search runs a kept input; flaky ones need more tries."""
@@ -234,29 +251,54 @@ class Bisector:
 
     async def _enter_merge(self, search: _Search, built: set[str], question: Question) -> None:
         """Follows the other parents of a merge that brought the bug."""
-        while search.last_good is not None and not self._late(search, question):
-            others = (await self.mirror.parents(search.first_bad))[1:]
+        while search.last_good and not search.merge and not self._late(search, question):
+            merge = search.first_bad
+            others = (await self.mirror.parents(merge))[1:]
+            fine = 0
             for parent in others:
                 line = await self.mirror.first_parents(parent, LONGEST, without=search.last_good)
                 known = [c for c in line if c in built or self.build is not None]
-                if known and await self._ask(search, known[0], question) == "fails":
+                answer = await self._ask(search, known[0], question) if known else "unclear"
+                if answer == "fails":
                     search.first_bad = known[0]
-                    await self._walk_side(search, known[1:], question)
+                    if not await self._walk_side(search, known[1:], question):
+                        fork = (await self.mirror.parents(line[-1]))[:1]
+                        await self._ask_fork(search, merge, fork, built, question)
                     break
+                fine += answer == "fine" and known[0] == parent
             else:
+                search.merge = merge if others and fine == len(others) else ""
                 return
 
-    async def _walk_side(self, search: _Search, line: Sequence[str], question: Question) -> None:
-        """Walks back over a side branch; if all of it fails, its base is the last good one."""
+    async def _walk_side(self, search: _Search, line: Sequence[str], question: Question) -> bool:
+        """Walks back over a side branch; returns whether one of its builds is fine."""
         for commit in line:
             if self._late(search, question):
-                return
+                return False
             answer = await self._ask(search, commit, question)
             if answer == "fine":
                 search.last_good = commit
-                return
+                return True
             if answer == "fails":
                 search.first_bad = commit
+        return False
+
+    async def _ask_fork(
+        self, search: _Search, merge: str, fork: list[str], built: set[str], question: Question
+    ) -> None:
+        """Finds out whether a side branch whose builds all fail began with the bug.
+
+        Then its commits are not to blame: the main line had fixed the bug, and the merge lost that.
+        """
+        known = bool(fork) and (fork[0] in built or self.build is not None)
+        answer = await self._ask(search, fork[0], question) if known else "unclear"
+        if answer == "fine":
+            search.last_good = fork[0]
+        elif answer == "fails" and not search.other:
+            search.first_bad, search.merge = merge, merge
+        else:
+            search.merge = merge
+            search.assume("the branch that was merged may have begun with the bug")
 
     async def _ask(self, search: _Search, commit: str, question: Question) -> Outcome:
         """Returns the answer of a build, each asked once; a missing one is unclear."""
@@ -281,17 +323,27 @@ class Bisector:
         search.assume(LATE)
         return True
 
+    async def _with_merge(self, search: _Search, between: list[str]) -> list[str]:
+        """Returns the suspects if a merge is one of them, or the only one besides its own line."""
+        if search.merge == search.first_bad and search.last_good is not None:
+            main = (await self.mirror.parents(search.merge))[0]
+            between = await self.mirror.between(search.last_good, main)
+        return [search.merge, *between]
+
     async def _result(self, search: _Search, question: Question) -> Origin:
         between: list[str] = []
         if search.last_good is not None:
             between = await self.mirror.between(search.last_good, search.first_bad)
         line_bad = search.line_bad if search.line_bad != search.first_bad else ""
         if search.other:
-            # Either it is the same bug, or the commit after it brought another one.
-            between += await self.mirror.between(search.other, search.sure_bad)
+            # What these builds show may be this bug, or hide it: any commit may have brought it.
+            if search.last_good is not None:
+                between = await self.mirror.between(search.last_good, search.sure_bad)
             shows = f"{code(search.other_name)}, which {search.other[:12]} shows"
-            search.assume(f"{shows}, may be this bug or another one")
+            search.assume(f"{shows}, may be this bug or hide it")
             search.first_bad, line_bad = search.sure_bad, ""
+        if search.merge:
+            between = await self._with_merge(search, between)
         suspects = [c for c in between if await self._may_break(c)]
         if suspects and len(suspects) < len(between):
             search.assume("commits that change only documents or tests are not to blame")

@@ -9,7 +9,7 @@ import msgspec
 from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.engines.signature import Signature
 from windlass.fuzzing.findings.bisect import Bisector, Question
-from windlass.fuzzing.findings.evidence import Where, fails_with, inputs_of
+from windlass.fuzzing.findings.evidence import Where, checker_for, fails_with, inputs_of
 from windlass.fuzzing.findings.judge import Slow, tries_needed
 from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.record import Finding, KeptInput, Origin
@@ -42,7 +42,9 @@ class Dating:
         tries, slow = self.bisector.tries_of(one), finding.kind in Slow
         needed = tries_needed(one.shown, one.tried)
         how = Signature(finding.kind, finding.title)
-        return Question(path, one.name, tries, slow, self.deadline_ms, names, needed, how)
+        return Question(
+            path, one.name, tries, slow, self.deadline_ms, names, needed, how, checker_for(one)
+        )
 
     async def date(self, known: Finding | None, finding: Finding, question: Question) -> Change:
         """Returns how the sighting changes the record, with an origin if one has to be added.
@@ -86,8 +88,8 @@ class Dating:
         if last.gone_in is None:
             return origin.last_good is not None and origin.first_bad != last.first_bad
         ends = [last.gone_in, *(one.fixed_in for one in known.branches if one.fixed_in)]
-        after = [await self.bisector.comes_after(end, origin.first_bad) for end in ends]
-        return any(after)
+        began = origin.line_bad or origin.first_bad  # a merge may bring it from before the fix
+        return any([await self.bisector.comes_after(end, began) for end in ends])
 
     def _seen_with(self, place: int | None, origin: Origin | None = None) -> Change:
         """Returns the change: the sighting, and its origin as a new one or in place of one."""
@@ -109,7 +111,10 @@ class Dating:
         return change
 
     async def date_again(self, commit: str) -> None:
-        """Searches anew for origins that are not exact if there are builds that may help."""
+        """Searches anew for origins that are not exact if there are builds that may help.
+
+        So it does for those that are about commits which no branch contains any more.
+        """
         for finding in list(self.catalogue.findings.values()):
             if self.clock.now_ms() >= self.deadline_ms:
                 return
@@ -120,8 +125,10 @@ class Dating:
             if origin.combination != self.where.combination:
                 continue
             try:
-                if origin.gone_in is None and await self.bisector.could_narrow(origin):
-                    await self._date_again(finding, place, commit)
+                left = await self.bisector.mirror.is_left(origin.first_bad)
+                wanted = left or await self.bisector.could_narrow(origin)
+                if origin.gone_in is None and wanted:
+                    await self._date_again(finding, place, commit, left)
             except WindlassError as error:
                 self.notify(f"{finding.key}: could not search for its origin again: {error}")
 
@@ -150,8 +157,11 @@ class Dating:
             )
             self.catalogue.put(after)
 
-    async def _date_again(self, finding: Finding, place: int, commit: str) -> None:
-        """Makes one new search from a commit that fails, and takes the better result."""
+    async def _date_again(self, finding: Finding, place: int, commit: str, left: bool) -> None:
+        """Makes one new search from a commit that fails, and takes the better result.
+
+        If the old result is about commits that a forced push has `left`, any result is better.
+        """
         old = finding.origins[place]
         names = {one.name: one for one in inputs_of(finding)}
         one = names.get(old.input) or names[finding.input]
@@ -160,10 +170,10 @@ class Dating:
             return
         question = self.question(path, one, finding)
         bad = commit if await self._fails(commit, question) else old.first_bad
-        if bad != commit and not await self._fails(bad, question):
+        if bad != commit and (left or not await self._fails(bad, question)):
             return
         new = await self.bisector.origin(bad, question)
-        if new.width < old.width:
+        if left or new.width < old.width:
             after = await self.store.update(
                 finding.key, lambda known: with_origin(known or finding, new, place=place)
             )

@@ -50,6 +50,11 @@ def inputs_for(finding: Finding, where: Where) -> list[KeptInput]:
     return [one for one in inputs if one.name == finding.input] or inputs[:1]
 
 
+def checker_for(one: KeptInput) -> str:
+    """Returns what a build needs to tell about an input; combinations may have others."""
+    return one.checker if len(one.combinations) <= 1 else ""
+
+
 def fails_with(one: KeptInput, where: Where) -> bool:
     """Returns whether an input failed when it last ran with this combination."""
     if not one.combinations:

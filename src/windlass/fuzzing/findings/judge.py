@@ -12,9 +12,13 @@ from windlass.fuzzing.engines.signature import Signature, with_stack
 
 TRIES: Final = 5
 MORE_TRIES: Final = 15  # for an input that failed once and not in the first tries
-MOST_TRIES: Final = 50
+MOST_TRIES: Final = 100
+SEEN_ENOUGH: Final = 4  # failures that say how often a flaky input fails
+FLAKY_TRIES: Final = 60  # runs for that
 LOOKED: Final = 3  # failures of an input whose stack we ask for: a flaky one may not show it
 MISSED: Final = 0.001  # how likely we may miss a flaky failure
+LUCK: Final = 0.1  # how likely a flaky failure is rarer than we take it for
+HALVINGS: Final = 30
 PATIENCE: Final = 4  # a hang does not end in so many times the limit
 BRISK: Final = 0.5  # a timeout is fixed if the input needs less than this part of the limit
 
@@ -165,4 +169,26 @@ def tries_needed(shown: int, tried: int) -> int:
     """
     if shown >= tried or shown == 0:
         return 0
-    return math.ceil(math.log(MISSED) / math.log(1 - shown / tried))
+    return math.ceil(math.log(MISSED) / math.log(1 - _least_rate(shown, tried)))
+
+
+def _least_rate(shown: int, tried: int) -> float:
+    """Returns how rare a failure may be that we saw so often; by luck we may have seen more."""
+    low, high = 0.0, shown / tried
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _as_often(shown, tried, middle) > LUCK else (middle, high)
+    return high
+
+
+def _as_often(shown: int, tried: int, rate: float) -> float:
+    """Returns how likely a failure of this rate comes at least so often."""
+    ways = math.lgamma(tried + 1)
+    rarer = (
+        math.exp(
+            ways - math.lgamma(count + 1) - math.lgamma(tried - count + 1)
+            + count * math.log(rate) + (tried - count) * math.log1p(-rate)
+        )
+        for count in range(shown)
+    )  # fmt: skip
+    return 1 - sum(rarer)

@@ -13,13 +13,32 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from windlass.fuzzing.engines.signature import Signature, is_surely_same, key_of, may_be_same
+from windlass.fuzzing.engines.signature import (
+    Signature,
+    innermost,
+    is_close,
+    is_surely_same,
+    key_of,
+    may_be_same,
+)
 from windlass.fuzzing.findings.bisect import Bisector
-from windlass.fuzzing.findings.evidence import Where, inputs_for, missing_runs
+from windlass.fuzzing.findings.evidence import (
+    Where,
+    checker_for,
+    inputs_for,
+    inputs_of,
+    missing_runs,
+)
 from windlass.fuzzing.findings.judge import Judge, Reproduction, Slow, tries_for
 from windlass.fuzzing.findings.on_branches.rule import ends_of, facts_of, settled
 from windlass.fuzzing.findings.on_branches.watch import BranchWatch
-from windlass.fuzzing.findings.record import Finding, KeptInput
+from windlass.fuzzing.findings.record import (
+    Finding,
+    KeptInput,
+    binary_of,
+    excerpt_of,
+    shorten,
+)
 from windlass.fuzzing.findings.sightings import (
     ANYWHERE,
     checked,
@@ -64,6 +83,19 @@ class Catalogue:
             may_be_same(one, finding.names, finding.frames) for one in self.waiting
         )
 
+    def is_live(self, key: str) -> bool:
+        """Returns whether there is a live finding with this key."""
+        return key in self.findings and self.findings[key].live
+
+    def hides(self, key: str) -> bool:
+        """Returns whether inputs of other live findings show this finding instead."""
+        return any(
+            kept.masked_by == key
+            for one in self.findings.values()
+            if one.live
+            for kept in one.inputs
+        )
+
     def named(self, title: str) -> Finding | None:
         """Returns the finding with this signature, preferably one that is not closed."""
         fitting = [one for one in self.findings.values() if title in one.names]
@@ -84,6 +116,15 @@ class Catalogue:
             and any(_place_of(name) == place for name in one.names)
         ]
         return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
+
+    def close_to(self, signature: Signature) -> list[Finding]:
+        """Returns live findings that fail in the same function, with other callers or errors."""
+        fitting = [
+            one
+            for one in self.findings.values()
+            if one.live and any(is_close(signature.title, name) for name in one.names)
+        ]
+        return sorted(fitting, key=lambda one: one.found_at_ms)
 
     def of_family(self, signature: Signature, commit: str = "") -> list[Finding]:
         """Returns live findings of the same family, if there is one, that this commit shows."""
@@ -124,7 +165,8 @@ class Catalogue:
 class KnownFindings:
     """Checks known findings with one build; `works` says that the build runs some test.
 
-    `sickness` says why the build's runs do not count; then it closes nothing.
+    `sickness` says why the build's runs do not count; then it closes nothing. `binaries` is
+    its folder.
     """
 
     judge: Judge
@@ -141,6 +183,7 @@ class KnownFindings:
     where: Where = ANYWHERE
     sickness: str = ""
     branches: BranchWatch | None = None
+    binaries: Path = Path()
 
     async def load(self) -> None:
         """Reads all findings."""
@@ -237,7 +280,7 @@ class KnownFindings:
             if results and self._late():
                 self.notify(f"{finding.key}: no time is left to run all its inputs")
                 break
-            results[one.name] = await self._run(finding, one)
+            results[one.name] = await self._run(finding, one, commit)
         return results
 
     async def _note(self, ran: _Ran, commit: str, crashes: Path, fresh: set[str]) -> None:
@@ -246,21 +289,32 @@ class KnownFindings:
         failing = [name for name, result in results.items() if result.shown]
         if not finding.live and not failing:
             return
-        masks = self._masks(ran, fresh)
+        masks = await self._masks(ran, commit, fresh)
         for name in masks:
             shutil.copyfile(self._path(finding, name), crashes / f"known-{name}")
         if not finding.live and set(failing) <= set(masks):
             return
 
         def change(known: Finding | None) -> Finding:
-            after = checked(known or finding, commit, results, masks, self.where)
+            before = known or finding
+            after = checked(before, commit, results, masks, self.where)
+            if after.input != before.input:
+                after = self._showing(after, results.get(after.input))
             return after if finding.live else reopened(after)
 
         self.catalogue.put(await self.store.update(finding.key, change))
         if not finding.live:
             self.reopened.append(finding.key)
 
-    async def _run(self, finding: Finding, one: KeptInput) -> Reproduction:
+    def _showing(self, finding: Finding, ran: Reproduction | None) -> Finding:
+        """Returns the record with what it says about its input, which has changed."""
+        path = self._path(finding, finding.input)
+        data = path.read_bytes() if path.exists() else b""
+        seen = None if ran is None else ran.last
+        output = finding.output if seen is None else shorten(seen.output)
+        return replace(finding, excerpt=excerpt_of(data), binary=binary_of(data), output=output)
+
+    async def _run(self, finding: Finding, one: KeptInput, commit: str) -> Reproduction:
         path = self._path(finding, one.name)
         if not await self.store.fetch_input(finding, path, one.name):
             return Reproduction(0, 0, unclear="is no longer stored")
@@ -272,11 +326,15 @@ class KnownFindings:
             return result._replace(unclear="", refused=False)
         if result.fine and self.sickness:
             return result._replace(unclear=f"proves nothing: {self.sickness}")
+        checker = checker_for(one)
+        if result.fine and not await self.bisector.has(checker, self.binaries, commit):
+            return result._replace(unclear=f"ran, but the build has no {checker}")
         return result
 
-    def _masks(self, ran: _Ran, fresh: set[str]) -> dict[str, str]:
+    async def _masks(self, ran: _Ran, commit: str, fresh: set[str]) -> dict[str, str]:
         """Returns the inputs that show another failure instead, and the key of its finding."""
         masks = {}
+        before = {one.name: one for one in inputs_of(ran.finding)}
         for name, result in ran.results.items():
             titles = [signature.title for signature in result.signatures]
             if any(title in ran.finding.names for title in titles):
@@ -284,7 +342,14 @@ class KnownFindings:
             others = [other for title in titles if (other := self.catalogue.named(title))]
             if others:
                 masks[name] = others[0].key
-            elif titles and self._is_another(ran.finding, result.signatures[0], fresh):
+            elif titles and self.catalogue.is_live(before[name].masked_by):
+                masks[name] = before[name].masked_by  # what hid this finding has another name
+            elif titles and (
+                self._is_another(ran.finding, result.signatures[0], fresh)
+                or await self._is_elsewhere(
+                    ran.finding, before[name].title, result.signatures[0], commit
+                )
+            ):
                 masks[name] = key_of(titles[0])
         return masks
 
@@ -299,6 +364,27 @@ class KnownFindings:
         if is_surely_same(shown, finding.names):
             return False
         return not finding.live or (shown.title in fresh and finding.size > 0)
+
+    async def _is_elsewhere(
+        self, finding: Finding, before: str, shown: Signature, commit: str
+    ) -> bool:
+        """Returns whether an input fails in another function now, and neither has been renamed.
+
+        The function where it failed `before` is still there, and the other one was there then. A
+        finding that was itself found behind another one is not divided: its place may just vary.
+        """
+        there, here = innermost(before), innermost(shown.title)
+        callers = any(there == innermost(f" in {one}") for one in shown.frames) or any(
+            here == innermost(f" in {one}") for one in finding.frames
+        )  # one was inlined into the other, or not
+        same = is_surely_same(shown, finding.names) or not there or not here
+        if same or callers or self.catalogue.hides(finding.key):
+            return False
+        earlier = next((one for one in reversed(finding.seen_in) if one != commit), None)
+        mirror = self.bisector.mirror
+        if earlier is None or not await mirror.has(earlier):
+            return False
+        return await mirror.defines(earlier, here) and await mirror.defines(commit, there)
 
     async def _fresh(self, ran: list[_Ran], crashes: Path) -> set[str]:
         """Returns the failures that have nothing to do with one finding's inputs.
@@ -315,6 +401,7 @@ class KnownFindings:
                 for one in result.signatures
                 if one.title not in finding.names and self.catalogue.named(one.title) is None
             }
+            if not all(self.catalogue.is_live(one.masked_by) for one in inputs_of(finding))
         )
         if not shown:
             return set()
@@ -336,12 +423,20 @@ class KnownFindings:
         return after
 
     async def _comes_after_all(self, finding: Finding, commit: str) -> bool:
-        """Checks descendants of all bad commits only: no other commit can have fixed the bug."""
-        for seen in {finding.found_in, *finding.seen_in}:
-            known = await self.bisector.mirror.has(seen)
-            if known and not await self.bisector.comes_after(seen, commit):
-                return False
-        return True
+        """Checks descendants of all bad commits only: no other commit can have fixed the bug.
+
+        It must be on the watched branch: a fix on another one is none before it is merged.
+        Commits that a forced push has left do not count. If nothing else showed the bug, only
+        the newest commit of a branch says that it is gone: what replaced them may have it, too.
+        """
+        mirror = self.bisector.mirror
+        if self.branches is not None and not await self.branches.leads_through(commit):
+            return False
+        seen = {finding.found_in, *finding.seen_in}
+        there = [one for one in sorted(seen) if not await mirror.is_left(one)]
+        if not there:
+            return any(newest == commit for _, newest in await mirror.branches_with(commit))
+        return all([await self.bisector.comes_after(one, commit) for one in there])
 
     def _late(self) -> bool:
         return self.clock.now_ms() >= self.deadline_ms

@@ -35,7 +35,8 @@ class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     `fails`, `fine`, or why that is not known. `masked_by` is the finding whose signature it
     shows now. `combinations` are those of the matrix that it broke; `checked` then says what
     they say together. It failed in `shown` of `tried` runs, all checks included, and in none of
-    the last `quiet` runs.
+    the last `quiet` runs. `checker` is the part of the build that reported it, such as a
+    sanitizer: a build without it is no evidence.
     """
 
     name: str
@@ -51,6 +52,7 @@ class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     minimised: bool = True
     combinations: dict[str, Evidence] = {}
     quiet: int = 0
+    checker: str = ""
 
 
 LATE: Final = "the search ran out of time"

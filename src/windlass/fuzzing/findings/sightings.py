@@ -194,8 +194,13 @@ def _checked(
         after, masked_by=masks.get(one.name, ""), quiet=quiet,
         title=result.signatures[0].title if failed else one.title,
         shown=one.shown + (result.shown if failed else 0),
-        tried=one.tried + (result.tried if failed else 0),
+        tried=one.tried + (_quiet_before(one) + result.tried if failed else 0),
     )  # fmt: skip
+
+
+def _quiet_before(one: KeptInput) -> int:
+    """Returns in how many quiet runs a flaky failure was there all the same."""
+    return one.quiet if one.shown < one.tried else 0
 
 
 def _quiet_enough(one: KeptInput, quiet: int) -> str:

@@ -9,17 +9,23 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.fuzzing.engines.input_words import ProgramText, has_checker
+from windlass.fuzzing.engines.sanitizers import checker_of
 from windlass.fuzzing.engines.signature import Signature, key_of
 from windlass.fuzzing.findings.bisect import Question
 from windlass.fuzzing.findings.dating import Dating
 from windlass.fuzzing.findings.evidence import Where, first_evidence
 from windlass.fuzzing.findings.judge import (
+    FLAKY_TRIES,
     MORE_TRIES,
+    SEEN_ENOUGH,
     TRIES,
     Judge,
     Observation,
     Reproduction,
     Slow,
+    tries_for,
+    tries_needed,
 )
 from windlass.fuzzing.findings.known import Catalogue
 from windlass.fuzzing.findings.markdown import count_of
@@ -41,8 +47,10 @@ MOST_FILES: Final = 5_000
 LOOKS: Final = 4
 MORE_LOOKS: Final = 16  # for inputs that did not fail in these
 MOST_QUIET: Final = 20  # of such inputs
-SHARE: Final = 5  # one in so many of a finding's inputs is kept as it was found
-ASKED: Final = 5  # inputs that the build of a fix is asked about
+SHARE: Final = 2  # one in so many of a finding's inputs is kept as it was found
+ASKED: Final = 3  # inputs that the build of a fix is asked about, however late it is
+ASKING_MS: Final = 10_000  # for them
+MOST_ASKED: Final = 30
 SHRINK_MS: Final = 60_000  # per finding, if there is time
 # Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
 SMALL: Final = 32
@@ -193,6 +201,7 @@ class Triage:
         known = next((f for name in titles if (f := self.catalogue.named(name))), None)
         known = known or self.catalogue.alike(failure.signature, self.where.target)
         known = known or self.catalogue.unfinished(failure.signature)
+        known = known or await self._twin(failure, again)
         beyond = await self._beyond_fix(known, failure, commit)
         if beyond == []:
             self.notify(
@@ -221,6 +230,25 @@ class Triage:
         if signature is None:
             return failure, again
         return Failure(signature, [small]), seen
+
+    async def _twin(self, failure: Failure, again: Reproduction) -> Finding | None:
+        """Returns a finding of the same function that the same commit brought: they are one bug."""
+        bisector, signature = self.dating.bisector, failure.signature
+        path = failure.paths[0]
+        tries = tries_for(again.shown, again.tried, self.tries)
+        needed = tries_needed(again.shown, again.tried)
+        question = Question(
+            path, path.name, tries, signature.kind in Slow, self.deadline_ms, needed=needed
+        )
+        for one in self.catalogue.close_to(signature):
+            for origin in one.origins:
+                other = origin.combination != self.where.combination
+                if other or origin.gone_in is not None or origin.last_good is None:
+                    continue
+                ends = (origin.first_bad, "fails"), (origin.last_good, "fine")
+                if all([await bisector.answer(at, question) == said for at, said in ends]):
+                    return one
+        return None
 
     async def _beside(self, failure: Failure, finding: Finding) -> list[Failure]:
         """Returns what is left of an input without what a finding is about, if that fails too.
@@ -255,13 +283,19 @@ class Triage:
         failing: list[Path] = []
         unknown = False
         slow = failure.signature.kind in Slow
-        for path in failure.paths[:ASKED]:
-            question = Question(path, path.name, self.tries, slow, self.deadline_ms)
+        # Some are asked also if the time is over: without an answer, it would be open again.
+        until = max(self.deadline_ms, self.clock.now_ms() + ASKING_MS)
+        asked = _spread(failure.paths, MOST_ASKED)
+        for number, path in enumerate(asked):
+            if number >= ASKED and self._late():
+                self.left += asked[number:]
+                break
+            question = Question(path, path.name, self.tries, slow, until)
             answers = {await bisector.answer(fix, question) for fix in known.fixes}
             if "fails" in answers:
                 failing.append(path)
             unknown = unknown or "fine" not in answers
-        return failing or (None if unknown else [])
+        return sorted(failing, key=_by_size) or (None if unknown else [])
 
     async def _reproduce(self, failure: Failure) -> Reproduction:
         """Runs the smallest input again; one that fails rarely gets more tries."""
@@ -270,15 +304,25 @@ class Triage:
         again = await self.judge.reproduce(
             failure.paths[0], self.tries, slow, late, failure.signature
         )
-        if again.shown or slow:
+        if slow or again.shown == again.tried:
             return again
-        more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
-        tried = more.tried + again.tried
-        if more.shown or failure.seen is None:
-            return more._replace(tried=tried)
-        # It failed again when we looked at it, as it did for the engine.
-        signatures = (failure.signature,)
-        return Reproduction(1, tried + failure.looks, signatures, failure.seen, more.unclear)
+        if not again.shown:
+            more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
+            if not more.shown and failure.seen is not None:
+                # It failed again when we looked at it, as it did for the engine.
+                tried = again.tried + more.tried + failure.looks
+                return Reproduction(1, tried, (failure.signature,), failure.seen, more.unclear)
+            again = _added(again, more)
+        return await self._count_flaky(failure.paths[0], again)
+
+    async def _count_flaky(self, path: Path, again: Reproduction) -> Reproduction:
+        """Runs a flaky input until it is known about how often it fails."""
+        while 0 < again.shown < SEEN_ENOUGH and again.tried < FLAKY_TRIES and not self._late():
+            more = await self.judge.reproduce(path, self.tries, late=self._late)
+            if not more.tried:
+                break
+            again = _added(again, more)
+        return again
 
     async def _shrink(self, failure: Failure, waiting: int) -> tuple[Path, bool]:
         """Minimises with the engine's own tool, then with delta debugging, as time allows.
@@ -348,7 +392,7 @@ class Triage:
         return KeptInput(
             name=finding.input, size=finding.size, title=finding.title,
             found_in=finding.found_in, shown=again.shown, tried=again.tried,
-            checked_in=finding.found_in, minimised=minimised,
+            checked_in=finding.found_in, minimised=minimised, checker=self._checker(finding),
             combinations=first_evidence(self.where, finding.found_in),
         )  # fmt: skip
 
@@ -369,9 +413,15 @@ class Triage:
                     name=name, size=len(data), title=finding.title, found_in=finding.found_in,
                     shown=finding.shown, tried=finding.tried, checked_in=finding.found_in,
                     minimised=False, combinations=first_evidence(self.where, finding.found_in),
+                    checker=self._checker(finding),
                 )
             )  # fmt: skip
         return made
+
+    def _checker(self, finding: Finding) -> str:
+        """Returns the part of the build that reported a failure, if the build's files name it."""
+        checker = checker_of(finding.kind, finding.title)
+        return checker if has_checker(ProgramText(self.binaries), checker) else ""
 
     def _of_another(self, path: Path, key: str) -> bool:
         """Returns whether an input is kept for another live bug, which it would still show."""
@@ -399,6 +449,15 @@ def _add(failures: dict[str, Failure], path: Path, seen: Observation, looks: int
         failures.setdefault(name, fresh).paths.append(path)
 
 
+def _added(one: Reproduction, more: Reproduction) -> Reproduction:
+    """Returns both together."""
+    titles = {signature.title: signature for signature in (*one.signatures, *more.signatures)}
+    return more._replace(
+        shown=one.shown + more.shown, tried=one.tried + more.tried,
+        signatures=tuple(titles.values()), last=more.last or one.last,
+    )  # fmt: skip
+
+
 def _in_turn(groups: list[list[_Seen]]) -> list[_Seen]:
     """Returns the first input of each group, then the second ones, and so on."""
     return [one for row in zip_longest(*groups) for one in row if one is not None]
@@ -414,9 +473,10 @@ def _with_stack(failure: Failure, again: Reproduction) -> Failure:
 
 def _spread(paths: list[Path], count: int) -> list[Path]:
     """Returns so many of the paths, from the last one on, at equal distances."""
+    if len(paths) <= count:
+        return paths[::-1]
     last = len(paths) - 1
-    places = [last - last * number // count for number in range(min(count, len(paths)))]
-    return [paths[place] for place in dict.fromkeys(places)]
+    return [paths[last - last * number // (count - 1)] for number in range(count)]
 
 
 def _different(paths: list[Path]) -> list[Path]:

@@ -75,13 +75,22 @@ class Untriaged:
             await self._bucket.put(key, waiting[key])
         await self._bucket.delete([key for key in keys if key not in waiting])
 
-    async def forget(self, commit: str) -> None:
-        """Removes the inputs of a commit whose build is gone."""
-        await self._bucket.delete((await self.commits()).get(commit, []))
+    async def pass_on(self, commit: str, later: str) -> None:
+        """Leaves the inputs of a commit whose build is gone to a commit that has one."""
+        keys = (await self.commits()).get(commit, [])
+        for key in keys:
+            stored = await self._bucket.get(key)
+            if stored is not None:
+                await self._bucket.put(self._key(later, stored.body, _ending(key)), stored.body)
+        await self._bucket.delete(keys)
 
     def _key(self, commit: str, data: bytes, suffix: str) -> str:
         name = hashlib.sha256(data).hexdigest()[:NAME_LENGTH]
         return f"{self._prefix}/{check_commit(commit)}/{name}{suffix}"
+
+
+def _ending(key: str) -> str:
+    return plain_ending(key.rpartition("/")[2])
 
 
 async def count_untriaged(pipeline: Pipeline) -> int:

@@ -104,7 +104,10 @@ class FindingsRun:
         await BranchSearch(dating, self.branches).run()
 
     async def triage_waiting(self, commit: str, deadline_ms: int) -> list[Finding]:
-        """Triages inputs that earlier runs of other commits left, as long as there is time."""
+        """Triages inputs that earlier runs of other commits left, as long as there is time.
+
+        If such a commit has no build any more, they wait for the next run of this one.
+        """
         untriaged = Untriaged(self.pipeline, self.where.combination)
         found: list[Finding] = []
         for other in await untriaged.commits():
@@ -112,7 +115,7 @@ class FindingsRun:
                 continue
             build = await self.builds.fetch(other)
             if build is None:
-                await untriaged.forget(other)
+                await untriaged.pass_on(other, commit)
                 continue
             crashes = fresh_folder(self.work / "waiting")
             await untriaged.fetch(other, crashes)
@@ -137,7 +140,7 @@ class FindingsRun:
             self.factory.judge(build.folder), self.bisector(), self.store,
             fresh_folder(self.work / "known"), self.pipeline.runtime.clock, deadline_ms,
             self.solver.findings.refused_is_fixed, works, self.notify, where=self.where,
-            branches=self.branches,
+            branches=self.branches, binaries=build.folder,
         )  # fmt: skip
         if self.catalogue is None:
             await known.load()

@@ -16,6 +16,7 @@ from typing import Final
 from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
 from windlass.fuzzing.coverage.changes import Hunk, changed_functions, hunks_of
 from windlass.fuzzing.coverage.coverage_map import ChangedFunction
+from windlass.fuzzing.coverage.functions import functions_in
 from windlass.fuzzing.processes.disk_space import DiskFull
 from windlass.fuzzing.processes.process_guard import guarded_environment
 from windlass.fuzzing.sources.commits import Head
@@ -23,6 +24,7 @@ from windlass.fuzzing.sources.commits import Head
 FULL: Final = "No space left on device"
 HEADS: Final = "refs/heads/"
 REMOTES: Final = "refs/remotes/origin/"
+MOST_SEARCHED: Final = 30  # files that may define a function
 LONGEST: Final = 2_000  # commits of a line
 # Nobody is there to type a password, and we parse English messages.
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
@@ -115,6 +117,10 @@ class Mirror:
         lines = (await _git(self._folder, *words, REMOTES, HEADS)).splitlines()
         pairs = [line.split(" ", 1) for line in lines]
         return {(_branch_of(name), newest) for newest, name in pairs}
+
+    async def is_left(self, commit: str) -> bool:
+        """Returns whether no branch contains a commit any more, as after a forced push."""
+        return not await self.has(commit) or not await self.branches_with(commit)
 
     async def first_with(self, commit: str, head: str) -> str:
         """Returns the oldest commit on the first-parent line of `head` that contains a commit."""
@@ -297,6 +303,28 @@ class Mirror:
         diff = await _git(self._folder, "diff", *words, before, commit)
         hunks = hunks_of(diff)
         return changed_functions(hunks, await self._sources(commit, hunks))
+
+    async def defines(self, commit: str, function: str) -> bool:
+        """Returns whether the sources of a commit define a function of this name, in any class."""
+        words = ("grep", "-l", "-z", "-I", "-w", "-F", "-e", function, commit, "--")
+        try:
+            found = (await _git(self._folder, *words)).split("\0")
+        except GitFailed:
+            return False  # no file contains it
+        for place in filter(None, found[:MOST_SEARCHED]):
+            source = await _git(self._folder, "show", place)
+            if any(one.name.rpartition("::")[2] == function for one in functions_in(source)):
+                return True
+        return False
+
+    async def asserts(self, commit: str) -> bool:
+        """Returns whether the sources of a commit contain an assertion."""
+        words = ("grep", "-q", "-I", "-w", "-E", "-e", r"assert[[:space:]]*\(", commit, "--")
+        try:
+            await _git(self._folder, *words)
+        except GitFailed:
+            return False
+        return True
 
     async def _sources(self, commit: str, hunks: list[Hunk]) -> Mapping[str, str]:
         found = {}

@@ -72,6 +72,12 @@ class BranchWatch:
                 found.append(await self._date(entry, head, finding))
         return [*found, *(msgspec.structs.replace(one, watched=False) for one in known.values())]
 
+    async def leads_through(self, commit: str) -> bool:
+        """Returns whether a commit is on the line of a watched branch, or no branch is known."""
+        heads = await self._watched()
+        on_line = [await self.ancestry.on_line(head.name, commit) for head in heads]
+        return not heads or any(on_line)
+
     async def _watched(self) -> tuple[Head, ...]:
         if self.heads is None:
             self.heads = choose(self.wanted, await self.mirror.heads()).heads
