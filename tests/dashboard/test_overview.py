@@ -33,7 +33,7 @@ def test_what_no_request_helps_against_leads_to_where_a_person_goes_on(
     page = open_page()
     page.goto(farm.address)
     settle(page)
-    item = page.get_by_role("listitem").filter(has_text="in too-much that nobody can run")
+    item = page.get_by_role("listitem").filter(has_text="in queue too-much that no worker can run")
     item.get_by_role("link", name="See why").click()
     page.wait_for_url(re.compile(f"/jobs/{job}"))
     expect(page.get_by_text("Workers and what it asks of them")).to_be_visible()

@@ -66,3 +66,27 @@ def test_a_template_is_started_with_its_parameters(open_page: Open, farm: Farm) 
     viewer = open_page("viewer")
     viewer.goto(f"{farm.address}/submit")
     expect(viewer.get_by_text("Your token may not submit jobs")).to_be_visible()
+
+
+def test_what_is_left_empty_before_an_argument_by_position_has_its_default(
+    open_page: Open, farm: Farm
+) -> None:
+    page = open_page()
+    page.goto(f"{farm.address}/submit?task=examples.demo_tasks:thumbnail_size")
+    settle(page)
+    page.get_by_label("width *").fill("640")
+    page.get_by_label("scale", exact=True).fill("0.5")
+    page.locator("form").get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/jobs/\d+$"))
+    assert farm.wait(int(page.url.rpartition("/")[2]))["result"] == [320, 240]
+
+
+def test_an_argument_of_several_lines_is_given_in_a_list(open_page: Open, farm: Farm) -> None:
+    page = open_page()
+    page.goto(f"{farm.address}/submit?task=shell")
+    settle(page)
+    page.get_by_label("argv *").fill('["sh", "-c", "echo one\\necho two", ""]')
+    page.locator("form").get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/jobs/\d+$"))
+    shown = farm.wait(int(page.url.rpartition("/")[2]))
+    assert shown["args"]["argv"] == ["sh", "-c", "echo one\necho two", ""]

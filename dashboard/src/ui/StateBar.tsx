@@ -63,7 +63,9 @@ export function StateCounts({ counts, filter, place }: CountsProps) {
             {...placeOf(state)}
           >
             <StateMark mark={look.mark} />
-            {count(jobs)} <span className={styles.word}>{look.label}</span>
+            <span>
+              {count(jobs)} {look.label}
+            </span>
           </Link>
         );
       })}

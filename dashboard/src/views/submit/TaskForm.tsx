@@ -176,22 +176,23 @@ function jobOf(
   const named = argumentsOf(fields, typed);
   if (!task.is_built_in && task.path === task.name) {
     // A function without a name of its own is called by its path.
-    const listed = task.positional ? fields.map((field) => named[field.name]) : [];
+    const listed = task.positional ? listedOf(fields, named) : [];
     const call = {
       function: task.path,
-      args: untilLast(listed),
+      args: listed,
       kwargs: task.positional ? {} : named,
     };
     return { task: "python", args: call, ...job };
   }
   if (isFree) return { task: task.name, args: freeArguments(typed.args ?? ""), ...job };
-  const args = task.positional ? untilLast(fields.map((field) => named[field.name])) : named;
+  const args = task.positional ? listedOf(fields, named) : named;
   return { task: task.name, args, ...job };
 }
 
-function untilLast(values: unknown[]): unknown[] {
-  const last = values.findLastIndex((value) => value !== undefined);
-  return values.slice(0, last + 1).map((value) => value ?? null);
+/** Returns arguments by position up to the last one given; what is empty before has its default. */
+function listedOf(fields: readonly FieldForm[], named: Record<string, unknown>): unknown[] {
+  const last = fields.findLastIndex((field) => named[field.name] !== undefined);
+  return fields.slice(0, last + 1).map((field) => named[field.name] ?? field.fallback ?? null);
 }
 
 function freeArguments(text: string): unknown {
