@@ -49,6 +49,10 @@ export function JobActions({ job }: { job: Job }) {
   }
 
   const more: MenuItem[] = [];
+  if (may(who, "submit-jobs", job.namespace)) {
+    const like = { to: "/submit", search: { like: job.id } } as const;
+    more.push({ label: "Submit one like it…", onSelect: () => void navigate(like) });
+  }
   if (mayRetry) {
     more.push({ label: "Retry with changed arguments…", onSelect: () => setOpen("retry") });
   }
