@@ -61,6 +61,26 @@ def test_numbers_lead_to_the_jobs_behind_them(open_page: Open, farm: Farm) -> No
     expect(waiting.first).to_be_visible()
 
 
+def test_a_number_of_the_range_and_its_list_count_the_same_jobs(
+    open_page: Open, farm: Farm
+) -> None:
+    """Also while jobs go on: the list ends where the server has counted up to."""
+    farm.wait_for_figures()
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    number = page.get_by_role("group", name="failed").get_by_role("link")
+    expect(number).not_to_have_text("0")
+    later = farm.submit("false", priority="high")
+    farm.wait(later)
+    said = int(number.inner_text().replace(",", ""))
+    number.click()
+    page.wait_for_url(re.compile("/jobs.*state=failed"))
+    expect(page.locator("header").get_by_text(re.compile(r"^\d+ jobs?$"))).to_have_text(
+        f"{said} job" if said == 1 else f"{said} jobs"
+    )
+
+
 def test_percentiles_have_their_usual_names_and_explain_them(open_page: Open, farm: Farm) -> None:
     farm.wait_for_figures()
     page = open_page()

@@ -4340,15 +4340,15 @@ export interface components {
          * Overview
          * @description A farm at a glance, in slots of `step` seconds.
          *
-         *         `times` are the starts of the slots, in seconds since 1970. Figures are complete up to
-         *         `counted_until`. `queues` are the busiest ones; `others` are the rest together.
+         *         `times` are the starts of the slots, in seconds since 1970. Figures count what happened before
+         *         `counted_until`, and nothing later. `queues` are the busiest ones; `others` are the rest together.
          */
         Overview: {
             since: string;
             until: string;
             step: number;
             times: number[];
-            counted_until: string | null;
+            counted_until: string;
             /** @default null */
             as_of: string | null;
             total: components["schemas"]["QueueFigures"];

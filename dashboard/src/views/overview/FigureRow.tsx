@@ -5,6 +5,7 @@ import { count, counted } from "../../ui/format";
 import { JobCount, type JobsFilter } from "../../ui/links";
 import { Card } from "../../ui/Page";
 import { lookOf } from "../../ui/states";
+import { countedTime, sum } from "./counted";
 import styles from "./Overview.module.css";
 import type { Overview } from "./OverviewView";
 import { type OverviewSearch, RANGE_NAMES } from "./route";
@@ -17,7 +18,7 @@ const BLOCKED = ["blocked", "suspended"];
 export function FigureRow({ overview, search }: { overview: Overview; search: OverviewSearch }) {
   const { total } = overview;
   const own: JobsFilter = { namespace: search.namespace };
-  const range: JobsFilter = { ...own, since: overview.since, until: overview.until };
+  const range: JobsFilter = { ...own, ...countedTime(overview) };
   const now = (states: string[]) => states.reduce((sum, one) => sum + (total.now[one] ?? 0), 0);
   return (
     <Card className={styles.figures}>
@@ -73,8 +74,4 @@ function rangeOf({ since, range }: OverviewSearch): string {
 /** Workers that are online are shown as idle or busy. */
 function statesOf(status: string): string[] {
   return status === "online" ? ["idle", "busy"] : [status];
-}
-
-export function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
