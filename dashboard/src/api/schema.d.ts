@@ -4341,7 +4341,8 @@ export interface components {
          * @description A farm at a glance, in slots of `step` seconds.
          *
          *         `times` are the starts of the slots, in seconds since 1970. Figures count what happened before
-         *         `counted_until`, and nothing later. `queues` are the busiest ones; `others` are the rest together.
+         *         `counted_until`, and nothing later. `queues` are the busiest ones; `others` are the rest
+         *         together.
          */
         Overview: {
             since: string;

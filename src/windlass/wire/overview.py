@@ -34,7 +34,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """A farm at a glance, in slots of `step` seconds.
 
     `times` are the starts of the slots, in seconds since 1970. Figures count what happened before
-    `counted_until`, and nothing later. `queues` are the busiest ones; `others` are the rest together.
+    `counted_until`, and nothing later. `queues` are the busiest ones; `others` are the rest
+    together.
     """
 
     since: str
