@@ -66,13 +66,14 @@ def test_a_number_of_the_range_and_its_list_count_the_same_jobs(
 ) -> None:
     """Also while jobs go on: the list ends where the server has counted up to."""
     farm.wait_for_figures()
-    later = farm.submit("false", priority="high")
-    farm.wait(later)  # it will be counted half a minute from now
     page = open_page()
     page.goto(farm.address)
     settle(page)
     number = page.get_by_role("group", name="failed").get_by_role("link")
     expect(number).not_to_have_text("0")
+    farm.wait(farm.submit("false", priority="high"))  # it is counted half a minute from now
+    page.reload()
+    settle(page)
     said = int(number.inner_text().replace(",", ""))
     number.click()
     page.wait_for_url(re.compile("/jobs.*state=failed"))
