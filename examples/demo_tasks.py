@@ -52,6 +52,12 @@ def resize(album: str) -> Path:
     return made
 
 
+@windlass.task
+def thumbnail_size(width: int, height: int = 480, scale: float = 0.25, /) -> list[int]:
+    """How large a thumbnail becomes; its arguments have places and no names."""
+    return [round(width * scale), round(height * scale)]
+
+
 def build_release(version: str) -> str:
     """The part of a release that must not happen twice."""
     return f"windlass-{version}.tar.gz"

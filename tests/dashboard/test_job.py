@@ -1,13 +1,15 @@
 """The view of a job: live from submit to end, its log, why it waits, and what one can do to it."""
 
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.dashboard.conftest import Open
-from tests.dashboard.farm import Farm, running_farm
+from tests.dashboard.farm import Farm, running_farm, sign_in
 from tests.support.forms import LONG, by_form
 
 EVIL = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -43,11 +45,12 @@ def test_a_job_that_is_deleted_while_it_is_shown_offers_nothing_more(
     farm.wait(job)
     page = open_page()
     show(page, farm, job)
-    expect(page.get_by_role("button", name="Retry")).to_be_visible()
+    expect(page.get_by_role("button", name="Retry")).to_have_count(0)  # it has completed
+    expect(page.get_by_role("button", name="More actions")).to_be_visible()
     assert farm.http.delete(f"/api/v1/jobs/{job}").status_code == 200
     gone = page.get_by_role("alert").filter(has_text=f"Job {job} does not exist")
     expect(gone.get_by_text("It may have been deleted")).to_be_visible()
-    expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+    expect(page.get_by_role("button", name="More actions")).to_have_count(0)
 
 
 def test_a_change_between_the_first_look_and_the_stream_is_not_missed(
@@ -60,7 +63,7 @@ def test_a_change_between_the_first_look_and_the_stream_is_not_missed(
 
     def delete_first(route: Route) -> None:
         if not deleted:
-            expect(page.get_by_role("button", name="Retry")).to_be_visible()
+            expect(page.get_by_role("button", name="More actions")).to_be_visible()
             deleted.append(farm.http.delete(f"/api/v1/jobs/{job}").status_code)
         route.continue_()
 
@@ -251,3 +254,34 @@ def test_times_in_what_the_server_tells_are_written_for_people(open_page: Open, 
     expect(summary).not_to_contain_text(re.compile(r"\dT\d"))
     expect(page.get_by_text("Answer its question")).to_be_visible()
     farm.http.post(f"/api/v1/jobs/{job}/cancel")
+
+
+def test_times_of_a_log_are_those_of_the_person(browser: Browser, farm: Farm) -> None:
+    job = farm.submit("echo", "hello", **SOON)
+    ended = datetime.fromisoformat(farm.wait(job)["finished_at"])
+    context = browser.new_context(timezone_id="Asia/Tokyo", locale="en-US")
+    page = context.new_page()
+    sign_in(page, farm, farm.token)
+    page.goto(f"{farm.address}/jobs/{job}?tab=log")
+    page.get_by_label("Times").check()
+    shown = page.get_by_role("log").get_by_role("time")
+    expect(shown).to_have_text(re.compile(r"^\d\d:\d\d:\d\d\.\d{3}$"))
+    there = ended.astimezone(ZoneInfo("Asia/Tokyo"))
+    hours = {there.strftime("%H"), (there - timedelta(minutes=1)).strftime("%H")}
+    assert shown.inner_text()[:2] in hours
+    context.close()
+
+
+def test_a_question_is_offered_to_those_who_may_answer_it(open_page: Open, farm: Farm) -> None:
+    job = call(farm, "approve_release", "3.0")
+    page = open_page()
+    show(page, farm, job)
+    question = page.get_by_role("region", name="Question")
+    expect(question.get_by_role("button", name="No")).to_be_visible()
+    other = open_page("submitter")
+    for path in (f"/jobs/{job}", "/questions"):
+        other.goto(f"{farm.address}{path}")
+        expect(other.get_by_text("You may not answer it.").first).to_be_visible()
+        expect(other.get_by_role("button", name="No", exact=True)).to_have_count(0)
+    question.get_by_role("button", name="No").click()
+    assert farm.wait(job)["result"].endswith("kept back")

@@ -1,6 +1,7 @@
 """The list of jobs: filters in the URL, rows that stay where they are, actions on many."""
 
 import re
+from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -171,3 +172,60 @@ def test_values_in_the_rows_narrow_the_list(open_page: Open, farm: Farm) -> None
     assert re.search("label=test%3Dnarrow.*queue=narrow-a", page.url)
     page.go_back()
     expect(rows).to_have_count(2)
+
+
+def test_a_row_opens_in_a_tab_of_its_own_like_a_link(open_page: Open, farm: Farm) -> None:
+    number = farm.submit("true", name="in a tab", labels={"test": "tab"})
+    page = open_page()
+    rows = opened(page, farm, "label=test%3Dtab")
+    beside_links: Any = {"x": 150, "y": 10}
+    for click in ({"modifiers": ["Control"]}, {"button": "middle"}):
+        how: dict[str, Any] = {**click, "position": beside_links}
+        with page.context.expect_page() as opening:
+            rows.first.click(**how)
+        expect(opening.value).to_have_url(f"{farm.address}/jobs/{number}")
+        opening.value.close()
+    assert "label=test" in page.url
+
+
+def test_values_with_spaces_are_quoted_in_the_filter(open_page: Open, farm: Farm) -> None:
+    farm.submit("true", name="two words", labels={"test": "quoted"}, queue="archive")
+    farm.submit("true", name="two", labels={"test": "quoted"}, queue="archive")
+    page = open_page()
+    rows = opened(page, farm, "label=test%3Dquoted")
+    expect(rows).to_have_count(2)
+    field = page.get_by_label("Filter jobs")
+    field.fill('name:"two words" queue:archive')
+    field.press("Enter")
+    expect(rows).to_have_count(1)
+    expect(page.get_by_role("button", name="Remove the filter name: two words")).to_be_visible()
+    field.fill("failure:execution")
+    field.press("Enter")
+    expect(page.get_by_text("No job matches")).to_be_visible()
+    assert "failure=execution" in page.url
+
+
+def test_an_action_changes_what_was_counted_and_nothing_that_came_to_match_later(
+    open_page: Open, farm: Farm
+) -> None:
+    options = {"queue": "archive", "labels": {"test": "counted"}}
+    first = [farm.submit("true", **options) for _ in range(2)]
+    page = open_page("operator")
+    rows = opened(page, farm, "label=test%3Dcounted")
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="Actions").click()
+    page.get_by_role("menuitem", name="Cancel all that match").click()
+    confirm = page.get_by_role("dialog").get_by_role("button", name="Cancel 2 jobs")
+    expect(confirm).to_be_enabled()
+    later = farm.submit("true", **options)
+    confirm.click()
+    expect(page.get_by_text("Canceled 2 jobs")).to_be_visible()
+    assert [farm.wait(job)["state"] for job in first] == ["canceled"] * 2
+    assert farm.http.get(f"/api/v1/jobs/{later}").json()["state"] == "queued"
+    rows = opened(page, farm, "label=test%3Dcounted&state=canceled")
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="Actions").click()
+    page.get_by_role("menuitem", name="Cancel all that match").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("None can be canceled: they have ended.")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Cancel", exact=True)).to_be_disabled()

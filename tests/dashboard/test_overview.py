@@ -33,7 +33,7 @@ def test_what_no_request_helps_against_leads_to_where_a_person_goes_on(
     page = open_page()
     page.goto(farm.address)
     settle(page)
-    item = page.get_by_role("listitem").filter(has_text="in too-much that nobody can run")
+    item = page.get_by_role("listitem").filter(has_text="in queue too-much that no worker can run")
     item.get_by_role("link", name="See why").click()
     page.wait_for_url(re.compile(f"/jobs/{job}"))
     expect(page.get_by_text("Workers and what it asks of them")).to_be_visible()
@@ -59,6 +59,27 @@ def test_numbers_lead_to_the_jobs_behind_them(open_page: Open, farm: Farm) -> No
     rows = page.get_by_role("table", name="Jobs").locator("[aria-rowindex]")
     waiting = rows.filter(has_text=re.compile("blocked|suspended"))  # some may have gone on since
     expect(waiting.first).to_be_visible()
+
+
+def test_a_number_of_the_range_and_its_list_count_the_same_jobs(
+    open_page: Open, farm: Farm
+) -> None:
+    """Also while jobs go on: the list ends where the server has counted up to."""
+    farm.wait_for_figures()
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    number = page.get_by_role("group", name="failed").get_by_role("link")
+    expect(number).not_to_have_text("0")
+    farm.wait(farm.submit("false", priority="high"))  # it is counted half a minute from now
+    page.reload()
+    settle(page)
+    said = int(number.inner_text().replace(",", ""))
+    number.click()
+    page.wait_for_url(re.compile("/jobs.*state=failed"))
+    expect(page.locator("header").get_by_text(re.compile(r"^\d+ jobs?$"))).to_have_text(
+        f"{said} job" if said == 1 else f"{said} jobs"
+    )
 
 
 def test_percentiles_have_their_usual_names_and_explain_them(open_page: Open, farm: Farm) -> None:

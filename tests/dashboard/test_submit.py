@@ -66,3 +66,64 @@ def test_a_template_is_started_with_its_parameters(open_page: Open, farm: Farm) 
     viewer = open_page("viewer")
     viewer.goto(f"{farm.address}/submit")
     expect(viewer.get_by_text("Your token may not submit jobs")).to_be_visible()
+
+
+def test_what_is_left_empty_before_an_argument_by_position_has_its_default(
+    open_page: Open, farm: Farm
+) -> None:
+    page = open_page()
+    page.goto(f"{farm.address}/submit?task=examples.demo_tasks:thumbnail_size")
+    settle(page)
+    page.get_by_label("width *").fill("640")
+    page.get_by_label("scale", exact=True).fill("0.5")
+    page.locator("form").get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/jobs/\d+$"))
+    assert farm.wait(int(page.url.rpartition("/")[2]))["result"] == [320, 240]
+
+
+def test_an_argument_of_several_lines_is_given_in_a_list(open_page: Open, farm: Farm) -> None:
+    page = open_page()
+    page.goto(f"{farm.address}/submit?task=shell")
+    settle(page)
+    page.get_by_label("argv *").fill('["sh", "-c", "echo one\\necho two", ""]')
+    page.locator("form").get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/jobs/\d+$"))
+    shown = farm.wait(int(page.url.rpartition("/")[2]))
+    assert shown["args"]["argv"] == ["sh", "-c", "echo one\necho two", ""]
+
+
+def test_a_job_like_one_that_completed_is_submitted_with_a_change(
+    open_page: Open, farm: Farm
+) -> None:
+    label = {"labels": {"team": "a b"}, "retries": 2}
+    first = farm.submit("sh", "-c", "echo one\necho two", name="the first", **label)
+    farm.wait(first)
+    page = open_page("operator")
+    page.goto(f"{farm.address}/jobs/{first}")
+    settle(page)
+    expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Submit one like it").click()
+    page.get_by_label("name", exact=True).fill("the second")
+    page.locator("form").get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/jobs/\d+$"))
+    before, second = farm.wait(first), farm.wait(int(page.url.rpartition("/")[2]))
+    assert (second["name"], second["id"] > first) == ("the second", True)
+    for option in ("args", "labels", "queue", "namespace", "retries", "timeout", "requires"):
+        assert second[option] == before[option], option
+
+
+def test_a_call_like_another_has_its_arguments_in_the_form_of_its_function(
+    open_page: Open, farm: Farm
+) -> None:
+    call = {"function": "examples.demo_tasks:thumbnail_size", "args": [640], "kwargs": {}}
+    job = {"task": "python", "args": call, "priority": "high"}
+    number = farm.http.post("/api/v1/jobs", json={"jobs": [job]}).json()["ids"][0]
+    page = open_page()
+    page.goto(f"{farm.address}/submit?like={number}")
+    settle(page)
+    expect(page.get_by_label("width *")).to_have_value("640")
+    page.get_by_label("height", exact=True).fill("100")
+    page.locator("form").get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/jobs/\d+$"))
+    assert farm.wait(int(page.url.rpartition("/")[2]))["result"] == [160, 25]

@@ -69,6 +69,45 @@ def test_groups_of_a_large_graph_open_also_by_keyboard(open_page: Open, farm: Fa
     farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
 
 
+def test_zooming_into_a_group_opens_it_and_shows_what_is_in_it(open_page: Open, farm: Farm) -> None:
+    wide = [{"name": f"slice[{n}]", "after": ["root"]} for n in range(130)]
+    workflow = farm.workflow("zoomed", {"name": "root", "unblock": "manual"}, *wide)
+    page = open_page()
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    show(page, farm, workflow, "zoomed")
+    graph = page.get_by_role("region", name="Graph of the workflow")
+    group = graph.get_by_role("button", name="slice", exact=True)
+    group.hover()
+    page.mouse.wheel(0, -600)
+    page.wait_for_url("**open=**")
+    for part in ("slice[0] … slice[119]", "slice[120] … slice[129]"):
+        inner = graph.get_by_role("button", name=part)
+        expect(inner).to_be_visible()
+        expect(inner).to_be_in_viewport()
+    farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
+
+
+def test_lines_of_the_graph_are_behind_its_boxes(open_page: Open, farm: Farm) -> None:
+    wide = [{"name": f"slice[{n}]", "after": ["root"]} for n in range(130)]
+    workflow = farm.workflow("behind", {"name": "root", "unblock": "manual"}, *wide)
+    page = open_page()
+    show(page, farm, workflow, "behind", "?open=n:slice")
+    page.locator(".react-flow__edge").first.wait_for(state="attached")
+    levels = page.evaluate(
+        """() => ["edges > svg", "node"].map((name) =>
+            [...document.querySelectorAll(".react-flow__" + name)].map((one) =>
+                [one.querySelector("[aria-expanded=true]") !== null,
+                 Number(getComputedStyle(one).zIndex)]))"""
+    )
+    lines = [level for _, level in levels[0]]
+    group = next(level for is_open, level in levels[1] if is_open)
+    inside = [level for is_open, level in levels[1] if not is_open and level > group]
+    assert lines
+    assert inside
+    assert all(group < line < min(inside) for line in lines), levels
+    farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
+
+
 def test_the_numbers_of_a_group_lead_to_its_jobs(open_page: Open, farm: Farm) -> None:
     """Of layers too, which no filter of the list of jobs can name."""
     jobs: list[dict[str, Any]] = [{"name": f"go {n}", "unblock": "manual"} for n in range(2)]

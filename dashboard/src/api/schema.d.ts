@@ -2745,6 +2745,7 @@ export interface components {
          *         `where` needs at least one filter. Without `state` it is about the jobs that the action can
          *         change: open jobs, or failed ones to retry.
          *         `dry_run` only counts them. If the reply has `next`, send it as `after` to continue.
+         *         `at_most` bounds how many jobs this call changes.
          */
         BulkRequest: {
             /** @enum {unknown} */
@@ -2754,6 +2755,7 @@ export interface components {
             adjustment?: number | null;
             dry_run?: boolean;
             after?: number;
+            at_most?: number | null;
         };
         /**
          * Where
@@ -2809,8 +2811,9 @@ export interface components {
          * PreviewReply
          * @description How many jobs an action would be about, and how sure that is: see `JobCount`.
          *
-         *         `only_own` means that the caller may change only jobs that it submitted, and that only these
-         *         are counted.
+         *         Only jobs that the action can change are counted; `only_own` means that the caller may change
+         *         only those that it submitted. To change what was counted, send `where` and `after` with the
+         *         action: they leave out other jobs, and those that were submitted since.
          */
         PreviewReply: {
             count: number;
@@ -2820,6 +2823,29 @@ export interface components {
             estimate: number | null;
             /** @default false */
             only_own: boolean;
+            /**
+             * @default {
+             *       "state": [],
+             *       "queue": null,
+             *       "namespace": null,
+             *       "task": null,
+             *       "name": null,
+             *       "label": [],
+             *       "workflow": null,
+             *       "submitted_by": null,
+             *       "dead": false,
+             *       "failure": [],
+             *       "text": null,
+             *       "regex": null,
+             *       "created_from": null,
+             *       "created_to": null,
+             *       "finished_from": null,
+             *       "finished_to": null
+             *     }
+             */
+            where: components["schemas"]["Where"];
+            /** @default 0 */
+            after: number;
         };
         /**
          * SendRequest
@@ -2852,6 +2878,8 @@ export interface components {
         /**
          * Question
          * @description A question that a job waits to have answered; `schema` is JSON Schema, or None.
+         *
+         *         `may_answer` says whether the caller may: submitters answer those of their own jobs.
          */
         Question: {
             job: number;
@@ -2861,6 +2889,8 @@ export interface components {
             schema: unknown;
             asked_at: string;
             until: string | null;
+            /** @default true */
+            may_answer: boolean;
         };
         /**
          * AnswerRequest
@@ -4333,15 +4363,16 @@ export interface components {
          * Overview
          * @description A farm at a glance, in slots of `step` seconds.
          *
-         *         `times` are the starts of the slots, in seconds since 1970. Figures are complete up to
-         *         `counted_until`. `queues` are the busiest ones; `others` are the rest together.
+         *         `times` are the starts of the slots, in seconds since 1970. Figures count what happened before
+         *         `counted_until`, and nothing later. `queues` are the busiest ones; `others` are the rest
+         *         together.
          */
         Overview: {
             since: string;
             until: string;
             step: number;
             times: number[];
-            counted_until: string | null;
+            counted_until: string;
             /** @default null */
             as_of: string | null;
             total: components["schemas"]["QueueFigures"];

@@ -45,6 +45,8 @@ export function SignIn() {
         setBusy(false);
         if ("code" in secret && error instanceof ApiError && error.code === OTHER_SESSION)
           setOffered({ code: secret.code, why: error.message });
+        else if ("code" in secret && (await isSignedIn()))
+          await navigate({ href: inside(next), replace: true } as never);
         else setProblem(inWords(error));
       }
     },
@@ -115,6 +117,12 @@ export function SignIn() {
       </form>
     </main>
   );
+}
+
+/** Returns whether there is a session already: a link that was used once changes nothing then. */
+async function isSignedIn(): Promise<boolean> {
+  const { response } = await api.GET("/api/v1/whoami");
+  return response.ok;
 }
 
 /** Signs in with the code in the fragment of a link, which servers and logs never see. */

@@ -244,8 +244,13 @@ const BodyRow = memo(function BodyRow({ row, index, top, selected, onOpen }: Row
       style={{ transform: `translateY(${top}px)` }}
       onKeyDown={onKeyDown}
       onClick={(event) => {
-        const inside = (event.target as HTMLElement).closest("a, button, input, label");
-        if (!inside && !window.getSelection()?.toString()) onOpen?.(row.original);
+        if (!onOpen || isControl(event.target) || window.getSelection()?.toString()) return;
+        if (event.ctrlKey || event.metaKey) openInTab(event.currentTarget);
+        else onOpen(row.original);
+      }}
+      onAuxClick={(event) => {
+        const isMiddle = event.button === 1;
+        if (onOpen && isMiddle && !isControl(event.target)) openInTab(event.currentTarget);
       }}
     >
       {row.getVisibleCells().map((cell) => (
@@ -263,6 +268,16 @@ const BodyRow = memo(function BodyRow({ row, index, top, selected, onOpen }: Row
     </div>
   );
 }, isSameRow);
+
+function isControl(target: EventTarget): boolean {
+  return (target as HTMLElement).closest("a, button, input, label") !== null;
+}
+
+/** Opens what a row is about in a tab of its own: its first link leads there too. */
+function openInTab(row: HTMLElement): void {
+  const link = row.querySelector("a");
+  if (link) window.open(link.href, "_blank", "noopener");
+}
 
 /** Shows the whole text of a cell that is cut off, as its title. */
 function tellWhole(event: PointerEvent<HTMLElement>): void {

@@ -32,6 +32,8 @@ interface Props {
   align?: "left" | "right";
   /** Stays open after a choice, for several switches. */
   stays?: boolean;
+  /** A sentence under the items, such as why they cannot be chosen. */
+  note?: string;
   children?: ReactNode;
 }
 
@@ -119,6 +121,7 @@ export function Menu(props: Props) {
               {item.label}
             </button>
           ))}
+          {props.note && <p className={styles.note}>{props.note}</p>}
         </div>
       )}
     </div>

@@ -3,7 +3,7 @@ import { count } from "./format";
 import { type JobsFilter, jobsLink } from "./links";
 import styles from "./StateBar.module.css";
 import { StateMark } from "./StateMark";
-import { JOB_STATES, lookOf } from "./states";
+import { ENDED_STATES, JOB_STATES, lookOf } from "./states";
 
 type Counts = Record<string, number>;
 
@@ -33,6 +33,7 @@ export function StateBar({ counts, label }: { counts: Counts; label?: string }) 
           key={state}
           className={styles.part}
           data-tone={lookOf(state).tone}
+          data-ended={ENDED_STATES.includes(state) || undefined}
           style={{ flexGrow: jobs }}
         />
       ))}
@@ -63,7 +64,9 @@ export function StateCounts({ counts, filter, place }: CountsProps) {
             {...placeOf(state)}
           >
             <StateMark mark={look.mark} />
-            {count(jobs)} <span className={styles.word}>{look.label}</span>
+            <span>
+              {count(jobs)} {look.label}
+            </span>
           </Link>
         );
       })}

@@ -50,6 +50,26 @@ export function exact(ms: number): string {
   return EXACT.format(ms);
 }
 
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+  hourCycle: "h23",
+});
+
+const DAY_OF = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+
+/** Returns the day of a time in the zone of the person. */
+export function day(ms: number): string {
+  return DAY_OF.format(ms);
+}
+
+/** Returns the time of day in the zone of the person: 14:03:07.250. */
+export function clock(ms: number): string {
+  return CLOCK.format(ms);
+}
+
 /** Returns a time of the API exactly; another text, such as one typed into the address, as it is. */
 export function moment(text: string): string {
   const ms = Date.parse(text);

@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from windlass.api.parse import job_filter
 from windlass.api.rights import Rights
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import may
 from windlass.domain.access.roles import Identity
+from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.records import JobRecord
-from windlass.domain.rows.views import JobFilter
+from windlass.domain.rows.views import JobCount, JobFilter
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.commands.bulk import Bulk, BulkPage, states_for
+from windlass.engine.commands.bulk import Bulk, BulkPage, changeable, states_for
 from windlass.engine.engine import Engine
+from windlass.ports.store.records.views import ViewsRead
 from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest, RefusedJob
 from windlass.wire.jobs import Where
 
@@ -34,21 +38,31 @@ async def edit_many(
 
 
 async def preview(engine: Engine, request: PreviewRequest, who: Identity) -> PreviewReply:
-    """Counts what an action would be about, among the jobs that `who` may change."""
-    wanted = states_for(request.action, _filter(request.where, who))
+    """Counts what an action would change, among the jobs that `who` may change."""
+    wanted = changeable(request.action, _filter(request.where, who))
     only_own = not may(who, Action.CHANGE_ALL_JOBS)
-    if only_own and wanted.submitted_by not in (None, who.name):
-        return PreviewReply(count=0, exact=True, looked=0, only_own=True)
+    if wanted is None or (only_own and wanted.submitted_by not in (None, who.name)):
+        return PreviewReply(count=0, exact=True, looked=0, only_own=only_own, where=request.where)
     if only_own:
         wanted = wanted._replace(submitted_by=who.name)
-    found = await engine.store.read(lambda tx: tx.views.count_jobs(wanted))
+    newest, found = await engine.store.read(lambda tx: _count(tx.views, wanted))
+    states = [str(STATE_BY_CODE[code]) for code in wanted.states]
+    where = msgspec.structs.replace(request.where, state=states, submitted_by=wanted.submitted_by)
     return PreviewReply(
         count=found.found,
         exact=found.is_whole,
         looked=found.looked,
         estimate=found.estimate,
         only_own=only_own,
+        where=where,
+        after=newest + 1,
     )
+
+
+async def _count(views: ViewsRead, wanted: JobFilter) -> tuple[int, JobCount]:
+    """Returns the newest job of all, and how many match."""
+    page = await views.jobs(JobFilter(), 0, 1)
+    return max((view.facts.id for view in page.jobs), default=0), await views.count_jobs(wanted)
 
 
 async def _edit(
@@ -60,9 +74,11 @@ async def _edit(
     if request.dry_run:
         return await bulk.count(states_for(request.action, wanted), request.after)
     if request.action == "cancel":
-        return await bulk.cancel(wanted, request.after, request.reason, who.name, refuse)
+        return await bulk.cancel(
+            wanted, request.after, request.reason, who.name, refuse, request.at_most
+        )
     if request.action == "retry":
-        return await bulk.retry(wanted, request.after, who.name, refuse)
+        return await bulk.retry(wanted, request.after, who.name, refuse, request.at_most)
     adjustment = request.adjustment or 0
 
     async def refuse_to_raise(jobs: Sequence[JobRecord]) -> dict[int, str]:
@@ -73,7 +89,9 @@ async def _edit(
                 refused.setdefault(facts.id, why)
         return refused
 
-    return await bulk.prioritize(wanted, request.after, adjustment, who.name, refuse_to_raise)
+    return await bulk.prioritize(
+        wanted, request.after, adjustment, who.name, refuse_to_raise, request.at_most
+    )
 
 
 def _filter(where: Where, who: Identity) -> JobFilter:

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from windlass.wire.jobs import Where
-from windlass.wire.numbers import Cursor
+from windlass.wire.numbers import Cursor, Id
 
 Action = Literal["cancel", "retry", "prioritize"]
 
@@ -16,6 +16,7 @@ class BulkRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     `where` needs at least one filter. Without `state` it is about the jobs that the action can
     change: open jobs, or failed ones to retry.
     `dry_run` only counts them. If the reply has `next`, send it as `after` to continue.
+    `at_most` bounds how many jobs this call changes.
     """
 
     action: Action
@@ -24,6 +25,7 @@ class BulkRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     adjustment: int | None = None
     dry_run: bool = False
     after: Cursor = 0
+    at_most: Id | None = None
 
 
 class RefusedJob(msgspec.Struct, frozen=True):
@@ -51,8 +53,9 @@ class PreviewRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class PreviewReply(msgspec.Struct, frozen=True, kw_only=True):
     """How many jobs an action would be about, and how sure that is: see `JobCount`.
 
-    `only_own` means that the caller may change only jobs that it submitted, and that only these
-    are counted.
+    Only jobs that the action can change are counted; `only_own` means that the caller may change
+    only those that it submitted. To change what was counted, send `where` and `after` with the
+    action: they leave out other jobs, and those that were submitted since.
     """
 
     count: int
@@ -60,3 +63,5 @@ class PreviewReply(msgspec.Struct, frozen=True, kw_only=True):
     looked: int
     estimate: int | None = None
     only_own: bool = False
+    where: Where = Where()
+    after: Cursor = 0

@@ -33,15 +33,16 @@ class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """A farm at a glance, in slots of `step` seconds.
 
-    `times` are the starts of the slots, in seconds since 1970. Figures are complete up to
-    `counted_until`. `queues` are the busiest ones; `others` are the rest together.
+    `times` are the starts of the slots, in seconds since 1970. Figures count what happened before
+    `counted_until`, and nothing later. `queues` are the busiest ones; `others` are the rest
+    together.
     """
 
     since: str
     until: str
     step: int
     times: list[int]
-    counted_until: str | None
+    counted_until: str
     as_of: str | None = None
     total: QueueFigures
     queues: list[QueueFigures]

@@ -48,7 +48,10 @@ class SendReply(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that a job waits to have answered; `schema` is JSON Schema, or None."""
+    """A question that a job waits to have answered; `schema` is JSON Schema, or None.
+
+    `may_answer` says whether the caller may: submitters answer those of their own jobs.
+    """
 
     job: int
     key: str
@@ -57,6 +60,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     schema: Any
     asked_at: str
     until: str | None
+    may_answer: bool = True
 
 
 class QuestionList(msgspec.Struct, frozen=True):

@@ -219,3 +219,13 @@ def test_jobs_that_wait_in_a_circle_are_drawn_all_the_same() -> None:
     graph = builder.build()
     assert sorted(graph.order) == [0, 1, 2, 3]
     assert graph.edges == 3
+
+
+def test_boxes_are_wide_enough_for_names_that_differ_at_their_end() -> None:
+    long = [f"windows: compile part {n}" for n in range(3)]
+    boxes = Levels(graph_of({"fetch": [], **{name: ["fetch"] for name in long}})).view().boxes
+    widths = {box.part.label: box.width for box in boxes}
+    assert len(set(widths.values())) == 1, "boxes of a level have one width"
+    assert widths[long[0]] > Levels(graph_of({"fetch": []})).view().boxes[0].width
+    endless = Levels(graph_of({"x" * 500: []})).view().boxes[0]
+    assert endless.width < 500

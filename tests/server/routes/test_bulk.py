@@ -138,3 +138,49 @@ def test_a_filter_is_needed_and_checked() -> None:
             assert reply.status_code in (400, 422)
 
     run(scenario())
+
+
+async def preview(server: RunningServer, action: str, **where: Any) -> dict[str, Any]:
+    reply = await server.admin.post(f"{PATH}/preview", json={"action": action, "where": where})
+    assert reply.status_code == 200, reply.text
+    told: dict[str, Any] = reply.json()
+    return told
+
+
+def test_a_preview_counts_only_what_the_action_can_change() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            first = await server.submit(*[job(queue="q")] * 3)
+            await server.admin.post(f"/api/v1/jobs/{first}/cancel", json={})
+            both = ["canceled", "queued"]
+            assert (await preview(server, "cancel", queue="q", state=both))["count"] == 2
+            assert (await preview(server, "retry", queue="q", state=both))["count"] == 1
+            assert (await preview(server, "cancel", queue="q", state=["canceled"]))["count"] == 0
+            assert (await preview(server, "cancel", queue="q", dead=True))["count"] == 0
+
+    run(scenario())
+
+
+def test_what_was_counted_is_changed_and_nothing_that_came_later() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            first = await server.submit(*[job(queue="q")] * 3)
+            seen = await preview(server, "cancel", queue="q")
+            assert seen["count"] == 3
+            later = await server.submit(job(queue="q"))
+            told = await ask(server.admin, "cancel", where=seen["where"], after=seen["after"])
+            assert told["applied"] == 3
+            assert await states(server, first, later) == ["canceled", "queued"]
+
+    run(scenario())
+
+
+def test_no_more_jobs_are_changed_than_somebody_allows() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            first = await server.submit(*[job(queue="q")] * 3)
+            told = await ask(server.admin, "cancel", where={"queue": "q"}, at_most=2)
+            assert (told["applied"], told["next"]) == (2, first + 1)
+            assert await states(server, first, first + 1) == ["queued", "canceled"]
+
+    run(scenario())

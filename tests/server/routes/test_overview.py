@@ -152,7 +152,7 @@ def test_attention_tells_what_is_wrong_why_and_what_helps() -> None:
             kinds = {one["kind"]: one for one in items}
             assert {"worker", "impossible", "paused", "question", "lost_log"} <= set(kinds)
             assert "gpu" in kinds["impossible"]["reason"]
-            assert kinds["impossible"]["link"].startswith("jobs?")
+            assert kinds["impossible"]["link"] == "jobs/1"  # the one that it counts
             ranks = ["error", "warning", "info"]
             found = [ranks.index(one["severity"]) for one in items]
             assert found == sorted(found)
@@ -270,7 +270,9 @@ def test_a_workflow_that_waits_for_a_person_offers_the_approval(monkeypatch: Any
     async def scenario() -> None:
         async with counting_server() as server:
             outside = await server.submit(job(unblock="manual"))
-            body = {"workflow": {"name": "deploy"}, "jobs": [job(name="go", unblock="manual")]}
+            gate = job(name="go", unblock="manual")
+            many = [job(name=f"then {n}", after=["go"]) for n in range(2 * attention.MOST_BLOCKED)]
+            body = {"workflow": {"name": "deploy"}, "jobs": [gate, *many]}
             assert (await server.admin.post("/api/v1/jobs", json=body)).status_code == 201
             body = {"workflow": {"name": "held"}, "jobs": [job(name="late", after=[outside])]}
             assert (await server.admin.post("/api/v1/jobs", json=body)).status_code == 201

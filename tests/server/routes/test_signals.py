@@ -87,12 +87,16 @@ def test_questions_and_signals_stay_in_their_namespace() -> None:
             sent = await theirs.post("/api/v1/signals", json={"name": "x", "namespace": "a"})
             assert sent.status_code == 403
             viewer = await server.role(Role.VIEWER, "a")
-            assert len((await viewer.get("/api/v1/questions")).json()["questions"]) == 1
+            (seen,) = (await viewer.get("/api/v1/questions")).json()["questions"]
+            assert not seen["may_answer"]
             assert (await viewer.post(path, json={"value": 1})).status_code == 403
             assert (await viewer.post("/api/v1/signals", json={"name": "x"})).status_code == 403
             submitter = await server.role(Role.SUBMITTER, "a")
+            (seen,) = (await submitter.get("/api/v1/questions")).json()["questions"]
+            assert not seen["may_answer"]
             assert (await submitter.post(path, json={"value": 1})).status_code == 403
             mine = await server.role(Role.OPERATOR, "a")
+            assert (await mine.get("/api/v1/questions")).json()["questions"][0]["may_answer"]
             assert (await mine.post(path, json={"value": 1})).status_code == 200
             kept = await server.services.engine.store.snapshot()
             assert kept.signals == ()

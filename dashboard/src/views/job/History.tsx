@@ -1,8 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { exact } from "../../ui/format";
+import { clock, day, exact } from "../../ui/format";
 import { WorkerLink } from "../../ui/links";
 import { StateBadge } from "../../ui/StateBadge";
+import { Told } from "../../ui/Told";
 import styles from "./Job.module.css";
 
 /** Every change of a job's state, with who made it. */
@@ -24,7 +25,9 @@ export function History({ job }: { job: Schemas["Job"] }) {
         <tbody>
           {job.transitions.map((move) => (
             <tr key={move.seq}>
-              <td className={styles.nowrap}>{exact(Date.parse(move.at))}</td>
+              <td className={styles.nowrap} title={exact(Date.parse(move.at))}>
+                {day(Date.parse(move.at))} {clock(Date.parse(move.at))}
+              </td>
               <td>
                 <StateBadge state={move.to} plain />
               </td>
@@ -41,8 +44,8 @@ export function History({ job }: { job: Schemas["Job"] }) {
                 )}
               </td>
               <td>{move.worker && <WorkerLink name={move.worker} />}</td>
-              <td>{move.reason}</td>
-              <td>{move.actor}</td>
+              <td>{move.reason && <Told text={move.reason} />}</td>
+              <td className={styles.nowrap}>{move.actor}</td>
             </tr>
           ))}
         </tbody>

@@ -25,6 +25,7 @@ export function JobActions({ job }: { job: Job }) {
   if (!who) return null;
   const owns = mayChange(who, job.submitted_by, job.namespace);
   const ended = !isOpen(job);
+  const mayRetry = owns && ended && job.state !== "completed" && !job.superseded_by;
   const waitsForOperator = job.state === "blocked" && job.unblock === "manual";
 
   async function retry(): Promise<void> {
@@ -48,7 +49,11 @@ export function JobActions({ job }: { job: Job }) {
   }
 
   const more: MenuItem[] = [];
-  if (owns && ended && !job.superseded_by) {
+  if (may(who, "submit-jobs", job.namespace)) {
+    const like = { to: "/submit", search: { like: job.id } } as const;
+    more.push({ label: "Submit one like it…", onSelect: () => void navigate(like) });
+  }
+  if (mayRetry) {
     more.push({ label: "Retry with changed arguments…", onSelect: () => setOpen("retry") });
   }
   if (owns && !ended) {
@@ -67,7 +72,7 @@ export function JobActions({ job }: { job: Job }) {
           <Button onClick={() => setOpen("reject")}>Reject</Button>
         </>
       )}
-      {owns && ended && !job.superseded_by && (
+      {mayRetry && (
         <Button icon="refresh" onClick={() => void retry()}>
           Retry
         </Button>

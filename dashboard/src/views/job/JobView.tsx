@@ -16,7 +16,7 @@ import { Elapsed, Time } from "../../ui/Time";
 import { History } from "./History";
 import styles from "./Job.module.css";
 import { JobActions } from "./JobActions";
-import { isOpen, isWaiting } from "./job";
+import { functionOf, isOpen, isWaiting } from "./job";
 import { LogView } from "./log/LogView";
 import { Overview } from "./Overview";
 import { Question } from "./Question";
@@ -98,7 +98,8 @@ function Shown({ job, isPast }: { job: Job; isPast: boolean }) {
       resetScroll: false,
     });
   }
-  const title = job.name ? `Job ${job.id}: ${job.name}` : `Job ${job.id}`;
+  const called = job.name ?? functionOf(job);
+  const title = called ? `Job ${job.id}: ${called}` : `Job ${job.id}`;
   return (
     <Page title={title} facts={<HeadFacts job={job} />} actions={<JobActions job={job} />}>
       <Question job={job} />

@@ -10,11 +10,12 @@ import { JobLink, jobsLink } from "../../ui/links";
 import { Card, Section } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
 import { Time } from "../../ui/Time";
+import { Told } from "../../ui/Told";
 import { Attempts } from "./Attempts";
 import { Chain } from "./Chain";
 import { Estimate } from "./Estimate";
 import styles from "./Job.module.css";
-import { pretty } from "./job";
+import { isOpen, pretty } from "./job";
 import { ProgressBar } from "./ProgressBar";
 import { StackPanel } from "./StackPanel";
 import { Steps } from "./Steps";
@@ -47,7 +48,7 @@ export function Overview({ job, isPast, onAttempt }: Props) {
         </Section>
         <Section title="Result">
           {job.result === null || job.result === undefined ? (
-            <p className={styles.soft}>None.</p>
+            <p className={styles.soft}>{isOpen(job) ? "Not yet." : "None."}</p>
           ) : (
             <CodeBlock text={pretty(job.result)} label="Copy the result" />
           )}
@@ -81,10 +82,11 @@ export function Overview({ job, isPast, onAttempt }: Props) {
 function Outcome({ job }: { job: Job }) {
   const failed = job.failure;
   const trace = failed?.exception?.traceback;
+  const more = beyond(job.reason, failed?.message);
   return (
     <>
       {(failed || job.reason) && (
-        <Card className={failed ? styles.failure : ""}>
+        <Card className={failed && job.state !== "canceled" ? styles.failure : ""}>
           {failed && (
             <p>
               <Link {...jobsLink({ failure: failed.class })}>{failed.class}</Link>
@@ -94,13 +96,23 @@ function Outcome({ job }: { job: Job }) {
                 ` (exit code ${job.exit_code})`}
             </p>
           )}
-          {job.reason && job.reason !== failed?.message && <p>{job.reason}</p>}
+          {more && (
+            <p>
+              <Told text={more} />
+            </p>
+          )}
           {trace && <CodeBlock text={trace} label="Copy the traceback" />}
         </Card>
       )}
       <Estimate job={job} />
     </>
   );
+}
+
+/** Returns what a reason says more than the message that it begins with. */
+function beyond(reason: string | null, message: string | null | undefined): string | undefined {
+  if (!reason || reason === message) return undefined;
+  return message && reason.startsWith(`${message}: `) ? reason.slice(message.length + 2) : reason;
 }
 
 function Artifacts({ job }: { job: Job }) {
@@ -135,7 +147,7 @@ function needsOf(job: Job): [string, ReactNode][] {
   const labels = Object.entries(job.labels).map(([name, value]) => `${name}=${value}`);
   const { base, adjustment, effective } = job.priority;
   return [
-    ["requires", job.requires.join(", ") || undefined],
+    ["requires", job.requires.map(inWords).join(", ") || undefined],
     ["resources", resources.join(", ") || undefined],
     ["prefers", job.prefers.join(", ") || undefined],
     ["secrets", job.secrets.join(", ") || undefined],
@@ -160,6 +172,13 @@ function needsOf(job: Job): [string, ReactNode][] {
     ],
     ["suggestion", job.suggestions.join("; ") || undefined],
   ];
+}
+
+const FUNCTION = "functions:missing!=";
+
+/** Returns a requirement as people read it: what a function needs is the function. */
+function inWords(clause: string): string {
+  return clause.startsWith(FUNCTION) ? `function ${clause.slice(FUNCTION.length)}` : clause;
 }
 
 function relatedTo(job: Job): [string, ReactNode][] {

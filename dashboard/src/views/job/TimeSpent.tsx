@@ -23,7 +23,13 @@ export function TimeSpent({ job }: { job: Schemas["Job"] }) {
   const whole = Math.max(1, Date.parse(spent.until) - begin);
   return (
     <div className={styles.time}>
-      <Section title={`${duration(spent.total)} since it was submitted`}>
+      <Section
+        title={
+          job.finished_at
+            ? `${duration(spent.total)} from its submission to its end`
+            : `${duration(spent.total)} since it was submitted`
+        }
+      >
         <div className={styles.track}>
           {spent.segments.map((segment) => (
             <span

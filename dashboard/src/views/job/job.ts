@@ -15,6 +15,12 @@ export function isWaiting(job: Job): boolean {
   return WAITING.includes(job.state);
 }
 
+/** Returns the function that a job calls by its path, without its module. */
+export function functionOf(job: Job): string | undefined {
+  const path = (job.args as { function?: unknown } | null)?.function;
+  return job.task === "python" && typeof path === "string" ? path.split(":").at(-1) : undefined;
+}
+
 /** Returns a value as JSON for people. */
 export function pretty(value: unknown): string {
   return JSON.stringify(value, null, 2) ?? "";

@@ -5,7 +5,7 @@ import { useMay } from "../../api/who";
 import { ConfirmDialog } from "../../ui/Dialog";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { TextField } from "../../ui/Field";
-import { counted } from "../../ui/format";
+import { counted, sentence } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { Menu } from "../../ui/Menu";
 import { notify } from "../../ui/Notices";
@@ -13,10 +13,18 @@ import { bulkWhere, type Where } from "./filter";
 
 type Action = Schemas["BulkRequest"]["action"];
 
-const VERBS: Record<Action, { title: string; past: string }> = {
-  cancel: { title: "Cancel", past: "Canceled" },
-  retry: { title: "Retry", past: "Retried" },
-  prioritize: { title: "Prioritize", past: "Changed the priority of" },
+const VERBS: Record<Action, { title: string; past: string; none: string }> = {
+  cancel: { title: "Cancel", past: "Canceled", none: "None can be canceled: they have ended." },
+  retry: {
+    title: "Retry",
+    past: "Retried",
+    none: "None can be retried: only jobs that ended without completing, and were not retried yet.",
+  },
+  prioritize: {
+    title: "Prioritize",
+    past: "Changed the priority of",
+    none: "None can be prioritized: they have ended.",
+  },
 };
 
 interface Props {
@@ -36,6 +44,9 @@ export function BulkActions({ where, onDone }: Props) {
     <>
       <Menu
         label="Actions"
+        note={
+          isFiltered ? undefined : "Filter the list first: without a filter, this is every job."
+        }
         items={offered.map((one) => ({
           label: `${VERBS[one].title} all that match…`,
           danger: one === "cancel",
@@ -67,29 +78,34 @@ function BulkDialog(props: Props & { action: Action; onClose: () => void }) {
     gcTime: 0,
   });
   async function apply(): Promise<void> {
+    const shown = preview.data;
+    if (!shown) return;
     const adjustment = action === "prioritize" ? Number(level) : undefined;
-    let after = 0;
+    // What was counted, and no more: others may have come to match meanwhile.
+    let left = shown.exact ? shown.count : undefined;
+    let after = shown.after;
     let applied = 0;
     let refused = 0;
     do {
-      const done = await answer(
-        api.POST("/api/v1/jobs/bulk", { body: { ...body, reason, adjustment, after } }),
-      );
+      const request = { action, where: shown.where, reason, adjustment, after, at_most: left };
+      const done = await answer(api.POST("/api/v1/jobs/bulk", { body: request }));
       applied += done.applied;
       refused += done.refusals;
-      after = done.next ?? 0;
+      if (left !== undefined) left -= done.applied;
+      after = left === 0 ? 0 : (done.next ?? 0);
     } while (after);
     const rest = refused ? `; ${counted(refused, "job")} could not be changed` : "";
     notify(`${VERBS[action].past} ${counted(applied, "job")}${rest}`);
     onDone();
   }
   const many = preview.data && howMany(preview.data);
+  const isNone = preview.data?.exact === true && preview.data.count === 0;
   return (
     <ConfirmDialog
       title={`${VERBS[action].title} all jobs that match`}
-      confirm={many ? `${VERBS[action].title} ${many}` : VERBS[action].title}
+      confirm={many && !isNone ? `${VERBS[action].title} ${many}` : VERBS[action].title}
       danger={action === "cancel"}
-      disabled={preview.data?.exact && preview.data.count === 0}
+      disabled={!preview.data || isNone}
       onConfirm={apply}
       onClose={onClose}
     >
@@ -97,8 +113,15 @@ function BulkDialog(props: Props & { action: Action; onClose: () => void }) {
       {preview.error && <ErrorBox error={preview.error} />}
       {preview.data && (
         <p>
-          This is about <strong>{many}</strong>
-          {preview.data.only_own && " that you submitted; those of others stay as they are"}.
+          {isNone ? (
+            VERBS[action].none
+          ) : (
+            <>
+              <strong>{sentence(many ?? "")}</strong>
+              {preview.data.only_own && " that you submitted; those of others stay as they are"}.
+              Jobs that match only from now on are left alone.
+            </>
+          )}
         </p>
       )}
       {action === "cancel" && (

@@ -22,7 +22,12 @@ const FIELDS = {
   label: "label",
   namespace: "namespace",
   submitted_by: "by",
+  failure: "failure",
+  workflow: "workflow",
+  state: "state",
 } as const;
+const LISTS = ["label", "failure", "state"]; // of which there may be several
+const WORD = /(?:[^\s"]|"[^"]*"?)+/g; // up to a space that is in no quotes
 
 /** The filters of the list; every one of them is in the URL. */
 export function JobFilters({ search, onChange }: Props) {
@@ -87,7 +92,7 @@ export function JobFilters({ search, onChange }: Props) {
 
 /**
  * One field for all: plain text is looked for in names, commands and errors, `/…/` is a regular
- * expression, and `queue:gpu`, `task:`, `name:`, `label:team=qa`, `namespace:`, `by:` filter.
+ * expression, and `queue:gpu`, `name:"unit tests"`, `label:team=qa` and others filter.
  */
 function SearchField({ search, onChange }: Props) {
   const shown = search.regex ? `/${search.regex}/` : (search.text ?? "");
@@ -109,7 +114,7 @@ function SearchField({ search, onChange }: Props) {
         type="search"
         placeholder="Text, /expression/, queue:gpu, label:team=qa …"
         suggestions={suggestions}
-        title="Text is looked for in names, commands and errors. Also: queue:, task:, name:, label:, namespace:, by:"
+        title={`Text is looked for in names, commands and errors. Also: ${Object.values(FIELDS).join(":, ")}: with quotes around spaces, as in name:"unit tests"`}
         value={text}
         onChange={(event) => setText(event.target.value)}
         onFocus={() => setUsed(true)}
@@ -124,15 +129,22 @@ function parsed(text: string, search: JobsFilter): JobsFilter {
   const rest: string[] = [];
   const expression = /^\s*\/(.+)\/\s*$/.exec(text)?.[1];
   if (expression) return { ...found, regex: expression };
-  for (const word of text.split(/\s+/).filter(Boolean)) {
-    const [, prefix = "", value = ""] = /^(\w+):(.+)$/.exec(word) ?? [];
+  for (const word of text.match(WORD) ?? []) {
+    const [, prefix = "", quoted = ""] = /^(\w+):(.+)$/.exec(word) ?? [];
     const field = Object.entries(FIELDS).find(([, name]) => name === prefix)?.[0];
-    if (field === "label") found.label = [...new Set([...(found.label ?? []), value])];
-    else if (field) Object.assign(found, { [field]: value });
-    else if (prefix === "state") found.state = [...new Set([...(found.state ?? []), value])];
-    else rest.push(word);
+    const value = quoted.replaceAll('"', "");
+    if (!field || !value) rest.push(word);
+    else Object.assign(found, { [field]: withValue(found, field as keyof JobsFilter, value) });
   }
-  return { ...found, text: rest.join(" ") || undefined };
+  const phrase = /^"([^"]+)"$/.exec(rest.join(" "))?.[1];
+  return { ...found, text: (phrase ?? rest.join(" ")) || undefined };
+}
+
+/** Returns the value of a field, or the list of its values with one more. */
+function withValue(search: JobsFilter, field: keyof JobsFilter, value: string): unknown {
+  if (field === "workflow") return Number(value) || undefined;
+  if (!LISTS.includes(field)) return value;
+  return [...new Set([search[field] ?? []].flat().concat(value as never))];
 }
 
 /** Returns whether the range is none of those that the menu names. */

@@ -131,6 +131,9 @@ function Found({ found, all }: { found: Schemas["JobCount"] | undefined; all?: n
   if (all !== undefined && !found?.exact) return <span>{counted(all, "job")}</span>;
   if (!found) return <span>&nbsp;</span>;
   if (found.exact) return <span>{counted(found.count, "job")}</span>;
+  if (found.estimate && found.count === found.looked) {
+    return <span>about {counted(found.estimate, "job")}</span>;
+  }
   const looked = `among the ${count(found.looked)} newest`;
   return (
     <span title="Counting all of them would take long">

@@ -41,7 +41,7 @@ export function useSuggestions(text: string, isUsed: boolean): string[] {
 
 /** Returns the text with its last word completed in each way that fits. */
 export function completed(text: string, words: readonly string[]): string[] {
-  const at = text.search(/\S*$/);
+  const at = text.search(/[^\s"]*$/);
   const before = text.slice(0, at);
   const last = text.slice(at).toLowerCase();
   if (last === "") return [];
@@ -49,7 +49,13 @@ export function completed(text: string, words: readonly string[]): string[] {
   const isFit = (word: string) =>
     word.startsWith(last) || (!last.includes(":") && word.includes(`:${value}`));
   return words
-    .filter((word) => word.includes(" ") === false && isFit(word.toLowerCase()))
+    .filter((word) => isFit(word.toLowerCase()))
     .slice(0, MOST)
-    .map((word) => before + word);
+    .map((word) => before + quotedIfNeeded(word));
+}
+
+/** Returns `name:value` with quotes around a value of several words. */
+function quotedIfNeeded(word: string): string {
+  const [, name, value] = /^(\w+:)(.*\s.*)$/.exec(word) ?? [];
+  return name ? `${name}"${value}"` : word;
 }

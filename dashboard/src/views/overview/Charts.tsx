@@ -2,10 +2,10 @@ import { Link } from "@tanstack/react-router";
 import { lazy } from "react";
 import type { Series } from "../../ui/Chart";
 import { ChartCard, ChartGrid } from "../../ui/ChartCard";
-import { duration } from "../../ui/format";
+import { count, duration } from "../../ui/format";
 import { jobsLink } from "../../ui/links";
 import type { Tone } from "../../ui/states";
-import { sum } from "./FigureRow";
+import { countedTime, sum } from "./counted";
 import type { Overview, QueueFigures } from "./OverviewView";
 
 const Chart = lazy(() => import("../../ui/Chart"));
@@ -22,6 +22,8 @@ const FAILURE_TONES: readonly (Tone | "accent")[] = ["bad", "warn", "active", "a
 
 interface Props {
   overview: Overview;
+  /** The one that is shown; undefined: all. */
+  namespace: string | undefined;
   shown: QueueFigures;
   onRange: (from: number, to: number) => void;
   /** Shows the jobs behind a point: those that were there then, or that ended in its slot. */
@@ -29,7 +31,7 @@ interface Props {
 }
 
 /** Depth, throughput, times, workers and failures over time. */
-export function Charts({ overview, shown, onRange, onPoint }: Props) {
+export function Charts({ overview, namespace, shown, onRange, onPoint }: Props) {
   const times = overview.times;
   const title = shown.queue ? ` in ${shown.queue}` : "";
   const workers = Object.entries(overview.workers).filter(([, values]) => values.some(Boolean));
@@ -92,11 +94,8 @@ export function Charts({ overview, shown, onRange, onPoint }: Props) {
         <ChartCard
           label="Failures by class"
           beside={failures.map(([name, values]) => (
-            <Link
-              key={name}
-              {...jobsLink({ failure: name, since: overview.since, until: overview.until })}
-            >
-              {name} {sum(values)}
+            <Link key={name} {...jobsLink({ failure: name, namespace, ...countedTime(overview) })}>
+              {name} {count(sum(values))}
             </Link>
           ))}
         >

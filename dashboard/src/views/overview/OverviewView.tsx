@@ -72,6 +72,7 @@ export function OverviewView() {
           </Section>
           <Charts
             overview={overview}
+            namespace={search.namespace}
             shown={shown}
             onRange={(from, to) => change({ since: iso(from), until: iso(to), range: undefined })}
             onPoint={(at, what) => void toJobs(jobsAt(at, what, overview.step, search))}

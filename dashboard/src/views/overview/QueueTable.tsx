@@ -3,7 +3,7 @@ import { count, duration } from "../../ui/format";
 import { JobCount, type JobsFilter, jobsLink } from "../../ui/links";
 import { PlainTable } from "../../ui/PlainTable";
 import { Sparkline } from "../../ui/Sparkline";
-import { sum } from "./FigureRow";
+import { countedTime, sum } from "./counted";
 import type { Overview, QueueFigures } from "./OverviewView";
 import type { OverviewSearch } from "./route";
 
@@ -36,7 +36,7 @@ export function QueueTable({ overview, search }: { overview: Overview; search: O
 
 function rowOf(one: QueueFigures, overview: Overview, search: OverviewSearch) {
   const own: JobsFilter = { namespace: search.namespace, queue: one.queue ?? undefined };
-  const range: JobsFilter = { ...own, since: overview.since, until: overview.until };
+  const range: JobsFilter = { ...own, ...countedTime(overview) };
   const link = (value: number, filter: JobsFilter) =>
     one.queue === null ? (
       <Link to="/queues">{count(value)}</Link>

@@ -1,14 +1,7 @@
 import { Button } from "../../ui/Button";
 import { moment } from "../../ui/format";
 import styles from "./Overview.module.css";
-import { type OverviewSearch, RANGES, type Range } from "./route";
-
-const NAMES: Record<Range, string> = {
-  "1h": "1 hour",
-  "6h": "6 hours",
-  "24h": "24 hours",
-  "7d": "7 days",
-};
+import { type OverviewSearch, RANGE_NAMES, RANGES } from "./route";
 
 /** Chooses how far back the figures go. */
 export function RangePicker(props: {
@@ -32,7 +25,7 @@ export function RangePicker(props: {
           small
           kind={range === chosen ? "primary" : "plain"}
           aria-pressed={range === chosen}
-          aria-label={`${range}: the last ${NAMES[range]}`}
+          aria-label={`${range}: the last ${RANGE_NAMES[range]}`}
           onClick={() => onChange({ range, since: undefined, until: undefined })}
         >
           {range}

@@ -3,7 +3,13 @@ import { choice, one, type RawSearch } from "../../search";
 import { shellRoute } from "../../shell/shellRoute";
 
 export const RANGES = ["1h", "6h", "24h", "7d"] as const;
-export type Range = (typeof RANGES)[number];
+type Range = (typeof RANGES)[number];
+export const RANGE_NAMES: Record<Range, string> = {
+  "1h": "hour",
+  "6h": "6 hours",
+  "24h": "24 hours",
+  "7d": "7 days",
+};
 
 export interface OverviewSearch {
   /** How far back from now; without it an hour. */

@@ -1,19 +1,20 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { answer, api, type Schemas } from "../../api/client";
-import { useMay } from "../../api/who";
+import { inWords } from "../../api/errors";
 import { Button } from "../../ui/Button";
 import { SelectField, TextField } from "../../ui/Field";
-import { notify, notifyError } from "../../ui/Notices";
-import { type Kind, kindOf, typedValue } from "./answers";
+import { notify } from "../../ui/Notices";
+import { exampleOf, type Kind, kindOf, typedValue } from "./answers";
 import styles from "./Questions.module.css";
 
 type Question = Schemas["Question"];
 
+const FEW = 5; // choices that get a button each
+
 /** A form for the answer to a question, by the type that the job asks for. */
 export function AnswerForm({ question }: { question: Question }) {
   const client = useQueryClient();
-  const offered = useMay("answer-questions", question.namespace);
   const kind = kindOf(question.schema);
   const [text, setText] = useState(kind.name === "choice" ? (kind.choices[0] ?? "") : "");
   const [problem, setProblem] = useState<string>();
@@ -26,31 +27,46 @@ export function AnswerForm({ question }: { question: Question }) {
         }),
       ),
     onSuccess: () => notify(`Answered job ${question.job}`),
-    onError: notifyError,
-    onSettled: () => client.invalidateQueries({ queryKey: ["questions"] }),
+    onError: (error) => setProblem(inWords(error)),
+    onSettled: async () => {
+      await client.invalidateQueries({ queryKey: ["questions"] });
+      await client.invalidateQueries({ queryKey: ["job", question.job] });
+    },
   });
-  if (!offered) return null;
+  if (!question.may_answer) return <p className={styles.facts}>You may not answer it.</p>;
   function submit(event: FormEvent): void {
     event.preventDefault();
     const value = typedValue(kind, text);
     setProblem(value.problem);
     if (!value.problem) send.mutate(value.value);
   }
-  if (kind.name === "yes-or-no") {
+  const buttons = buttonsOf(kind);
+  if (buttons.length > 0) {
     return (
       <div className={styles.form}>
-        <Button kind="primary" busy={send.isPending} onClick={() => send.mutate(true)}>
-          Yes
-        </Button>
-        <Button busy={send.isPending} onClick={() => send.mutate(false)}>
-          No
-        </Button>
+        {buttons.map(([label, value], at) => (
+          <Button
+            key={label}
+            kind={at === 0 && kind.name === "yes-or-no" ? "primary" : undefined}
+            busy={send.isPending}
+            onClick={() => send.mutate(value)}
+          >
+            {label}
+          </Button>
+        ))}
+        {problem && <p role="alert">{problem}</p>}
       </div>
     );
   }
   return (
     <form className={styles.form} onSubmit={submit}>
-      <Input kind={kind} text={text} problem={problem} onChange={setText} />
+      <Input
+        kind={kind}
+        text={text}
+        problem={problem}
+        example={exampleOf(question.schema)}
+        onChange={setText}
+      />
       <Button type="submit" kind="primary" busy={send.isPending}>
         Answer
       </Button>
@@ -58,10 +74,23 @@ export function AnswerForm({ question }: { question: Question }) {
   );
 }
 
+/** Returns the answers that get a button each, if they are few. */
+function buttonsOf(kind: Kind): [string, unknown][] {
+  if (kind.name === "yes-or-no") {
+    return [
+      ["Yes", true],
+      ["No", false],
+    ];
+  }
+  if (kind.name !== "choice" || kind.choices.length > FEW) return [];
+  return kind.choices.map((one) => [one, one]);
+}
+
 function Input(props: {
   kind: Kind;
   text: string;
   problem: string | undefined;
+  example: string;
   onChange: (text: string) => void;
 }) {
   const { kind, text, problem, onChange } = props;
@@ -80,7 +109,7 @@ function Input(props: {
       value={text}
       problem={problem}
       inputMode={kind.name === "number" ? "decimal" : undefined}
-      hint={kind.name === "json" ? "As JSON, such as [1, 2]" : undefined}
+      hint={kind.name === "json" ? `As JSON, such as ${props.example}` : undefined}
       onChange={(event) => onChange(event.target.value)}
     />
   );

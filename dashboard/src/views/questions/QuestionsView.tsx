@@ -37,7 +37,7 @@ export function QuestionsView() {
       {found.isLoading && <Loading />}
       {found.data && questions.length === 0 && (
         <Empty title="No job asks anything">
-          A function asks with <code>windlass.current().ask(…)</code>.
+          A function asks with <code>windlass.ask(…)</code>.
         </Empty>
       )}
       <ul className={styles.list}>

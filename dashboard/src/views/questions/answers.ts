@@ -6,6 +6,8 @@ export type Kind =
 interface Schema {
   type?: unknown;
   enum?: unknown;
+  default?: unknown;
+  properties?: Record<string, Schema>;
   $ref?: unknown;
   $defs?: Record<string, Schema>;
 }
@@ -34,6 +36,26 @@ export function typedValue(kind: Kind, text: string): { value?: unknown; problem
   } catch {
     return { problem: 'Expected JSON, such as "text" or 7' };
   }
+}
+
+const SAMPLES: Record<string, unknown> = {
+  string: "text",
+  integer: 1,
+  number: 1.5,
+  boolean: true,
+  array: [],
+  object: {},
+};
+
+/** Returns an answer of the form that is wanted, as JSON. */
+export function exampleOf(given: unknown): string {
+  const properties = resolved(given)?.properties;
+  if (!properties) return "[1, 2]";
+  const values = Object.entries(properties).map(([name, own]) => [
+    name,
+    own.default ?? SAMPLES[String(own.type)] ?? null,
+  ]);
+  return JSON.stringify(Object.fromEntries(values));
 }
 
 function resolved(given: unknown): Schema | undefined {

@@ -6,6 +6,7 @@ import { ErrorBox } from "../../ui/ErrorBox";
 import { SelectField } from "../../ui/Field";
 import { Loading } from "../../ui/Loading";
 import { Page } from "../../ui/Page";
+import { taskLike } from "./like";
 import { submitRoute } from "./route";
 import styles from "./Submit.module.css";
 import { TaskForm } from "./TaskForm";
@@ -20,10 +21,21 @@ export function SubmitView() {
     queryKey: ["tasks"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/tasks", { signal })),
     staleTime: 30_000,
+    // A worker that has just started tells of its functions a little later.
+    refetchInterval: ({ state: { data } }) =>
+      data?.tasks.some((one) => one.name === (search.task ?? "shell")) ? false : 5_000,
   });
   const templates = useQuery({
     queryKey: ["templates"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/templates", { signal })),
+  });
+  const like = useQuery({
+    queryKey: ["job", search.like],
+    queryFn: ({ signal }) => {
+      const params = { path: { job: search.like ?? 0 } };
+      return answer(api.GET("/api/v1/jobs/{job}", { params, signal }));
+    },
+    enabled: search.like !== undefined,
   });
   if (!allowed) {
     return (
@@ -35,7 +47,9 @@ export function SubmitView() {
     );
   }
   const listed = tasks.data?.tasks ?? [];
-  const task = listed.find((one) => one.name === (search.task ?? "shell"));
+  const wanted = search.task ?? (like.data ? taskLike(like.data, listed) : "shell");
+  const task = listed.find((one) => one.name === wanted);
+  const isKnown = tasks.data && (search.like === undefined || like.data);
   const template = templates.data?.templates.find(
     (one) =>
       one.name === search.template && (!search.namespace || one.namespace === search.namespace),
@@ -52,8 +66,9 @@ export function SubmitView() {
   return (
     <Page title="Submit">
       {tasks.error && <ErrorBox error={tasks.error} onRetry={() => void tasks.refetch()} />}
-      {tasks.isPending && <Loading />}
-      {tasks.data && (
+      {like.error && <ErrorBox error={like.error} onRetry={() => void like.refetch()} />}
+      {(tasks.isPending || like.isLoading) && <Loading />}
+      {isKnown && (
         <div className={styles.choose}>
           <SelectField
             label="What to run"
@@ -80,9 +95,11 @@ export function SubmitView() {
         </div>
       )}
       {template && <TemplateForm key={value} template={template} />}
-      {!template && task && <TaskForm key={value} task={task} />}
-      {tasks.data && !task && !template && (
-        <Empty title={`No worker offers the task ${search.task}`}>
+      {isKnown && !template && task && (
+        <TaskForm key={`${value} ${search.like}`} task={task} like={like.data} />
+      )}
+      {isKnown && !task && !template && (
+        <Empty title={`No worker offers the task ${wanted}`}>
           <p>Choose another one, or start a worker that can run it.</p>
         </Empty>
       )}

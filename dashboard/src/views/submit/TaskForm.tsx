@@ -7,6 +7,7 @@ import { ErrorBox } from "../../ui/ErrorBox";
 import { counted } from "../../ui/format";
 import { notify } from "../../ui/Notices";
 import { Card } from "../../ui/Page";
+import { argumentsLike, optionsLike } from "./like";
 import { COMMON, MORE } from "./options";
 import { SchemaFields } from "./SchemaFields";
 import styles from "./Submit.module.css";
@@ -22,11 +23,15 @@ const SHOWN = 4; // arguments that a form shows without folding
 const FIRST = 2; // of more, those that are always there
 
 /** The form of a task: its arguments, the options of the job, and the same as text. */
-export function TaskForm({ task }: { task: Task }) {
+export function TaskForm({ task, like }: { task: Task; like?: Schemas["Job"] }) {
   const navigate = useNavigate();
   const fields = useMemo(() => fieldsOf(task.schema as Schema, task.order ?? []), [task]);
-  const [typed, setTyped] = useState<Typed>({});
-  const [prefill] = useState<Typed>(() => prefilled(task));
+  const [begun] = useState<Typed>(() => (like ? argumentsLike(like, fields) : {}));
+  const [typed, setTyped] = useState<Typed>(begun);
+  const [prefill] = useState<Typed>(() => ({
+    ...prefilled(task),
+    ...(like && optionsLike(like, OPTIONS)),
+  }));
   const [options, setOptions] = useState<Typed>(prefill);
   const known = useKnownNames();
   const [usual, rare] = useMemo(() => folded(task, fields), [task, fields]);
@@ -86,7 +91,7 @@ export function TaskForm({ task }: { task: Task }) {
             onType={(name, text) => setTyped((before) => ({ ...before, [name]: text }))}
           />
           {rare.length > 0 && (
-            <details>
+            <details open={rare.some((field) => begun[field.name])}>
               <summary>{counted(rare.length, "more argument")}</summary>
               <div className={styles.stack}>
                 <SchemaFields
@@ -108,7 +113,7 @@ export function TaskForm({ task }: { task: Task }) {
             problems={byField("")}
             onType={(name, text) => setOptions((before) => ({ ...before, [name]: text }))}
           />
-          <details>
+          <details open={MORE.some((field) => prefill[field.name])}>
             <summary>More options</summary>
             <div className={styles.stack}>
               <SchemaFields
@@ -176,22 +181,23 @@ function jobOf(
   const named = argumentsOf(fields, typed);
   if (!task.is_built_in && task.path === task.name) {
     // A function without a name of its own is called by its path.
-    const listed = task.positional ? fields.map((field) => named[field.name]) : [];
+    const listed = task.positional ? listedOf(fields, named) : [];
     const call = {
       function: task.path,
-      args: untilLast(listed),
+      args: listed,
       kwargs: task.positional ? {} : named,
     };
     return { task: "python", args: call, ...job };
   }
   if (isFree) return { task: task.name, args: freeArguments(typed.args ?? ""), ...job };
-  const args = task.positional ? untilLast(fields.map((field) => named[field.name])) : named;
+  const args = task.positional ? listedOf(fields, named) : named;
   return { task: task.name, args, ...job };
 }
 
-function untilLast(values: unknown[]): unknown[] {
-  const last = values.findLastIndex((value) => value !== undefined);
-  return values.slice(0, last + 1).map((value) => value ?? null);
+/** Returns arguments by position up to the last one given; what is empty before has its default. */
+function listedOf(fields: readonly FieldForm[], named: Record<string, unknown>): unknown[] {
+  const last = fields.findLastIndex((field) => named[field.name] !== undefined);
+  return fields.slice(0, last + 1).map((field) => named[field.name] ?? field.fallback ?? null);
 }
 
 function freeArguments(text: string): unknown {

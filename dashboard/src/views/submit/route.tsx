@@ -1,5 +1,5 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { one, type RawSearch } from "../../search";
+import { one, type RawSearch, whole } from "../../search";
 import { shellRoute } from "../../shell/shellRoute";
 
 export interface SubmitSearch {
@@ -8,6 +8,8 @@ export interface SubmitSearch {
   /** A template instead of a task. */
   template?: string;
   namespace?: string;
+  /** A job whose arguments and options the form begins with. */
+  like?: number;
 }
 
 export const submitRoute = createRoute({
@@ -17,6 +19,7 @@ export const submitRoute = createRoute({
     task: one(raw, "task"),
     template: one(raw, "template"),
     namespace: one(raw, "namespace"),
+    like: whole(raw, "like"),
   }),
   component: lazyRouteComponent(() => import("./SubmitView"), "SubmitView"),
 });

@@ -85,7 +85,7 @@ function hintOf(schema: Schema, own: Schema, required: boolean): string {
   const parts: string[] = [];
   if (schema.description) parts.push(schema.description);
   const kind = kindOf(schema);
-  if (kind === "lines") parts.push("One for each line.");
+  if (kind === "lines") parts.push("One for each line, or a JSON list.");
   if (kind === "json") parts.push(schema.title ? `${schema.title}, as JSON.` : "JSON.");
   if (!required && fallback !== undefined) {
     parts.push(`Default: ${typeof fallback === "string" ? fallback : JSON.stringify(fallback)}.`);
@@ -102,7 +102,7 @@ function isEmpty(value: unknown): boolean {
 /** Returns the value of what was typed; what does not fit is sent as text, for the server to say. */
 export function typedValue(field: FieldForm, text: string): unknown {
   if (field.kind === "switch") return text === "true";
-  if (field.kind === "lines") return text.split("\n").filter((line) => line !== "");
+  if (field.kind === "lines") return linesOf(text);
   if (field.kind === "number") {
     const value = Number(text);
     return text.trim() !== "" && Number.isFinite(value) ? value : text;
@@ -113,6 +113,18 @@ export function typedValue(field: FieldForm, text: string): unknown {
   } catch {
     return text;
   }
+}
+
+/** Returns the texts of a list; as JSON they may be empty, or of several lines. */
+function linesOf(text: string): unknown {
+  if (text.trimStart().startsWith("[")) {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      // It is text that begins like a list.
+    }
+  }
+  return text.split("\n").filter((line) => line !== "");
 }
 
 /** Returns the arguments: those that were filled in, by name. */

@@ -6,7 +6,7 @@ import { Button } from "../../ui/Button";
 import { DataTable } from "../../ui/DataTable";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { SelectField, TextField } from "../../ui/Field";
-import { count, counted, duration } from "../../ui/format";
+import { count, counted, duration, moment } from "../../ui/format";
 import { Loading } from "../../ui/Loading";
 import { JobLink, WorkflowLink } from "../../ui/links";
 import { StateBadge } from "../../ui/StateBadge";
@@ -61,11 +61,11 @@ function Choose({ workflow, other, onChoose }: Props) {
       >
         <option value="">Choose a run</option>
         {other !== undefined && !runs.some((one) => one.id === other) && (
-          <option value={other}>{other}</option>
+          <option value={other}>Workflow {other}</option>
         )}
         {runs.map((one) => (
           <option key={one.id} value={one.id}>
-            {one.id}, {one.state}, {new Date(one.created_at).toLocaleString()}
+            {one.id}, {one.state}, {moment(one.created_at)}
           </option>
         ))}
       </SelectField>
@@ -105,7 +105,7 @@ function Differences({ a, b }: { a: number; b: number }) {
         {counted(shown.different, "differs", "differ")}
         {shown.only_a > 0 && `, ${count(shown.only_a)} of them only in ${a}`}
         {shown.only_b > 0 && `, ${count(shown.only_b)} only in ${b}`}.{" "}
-        <WorkflowLink id={a}>Workflow {a}</WorkflowLink> took {took(shown.a.total_ms)}, this one{" "}
+        <WorkflowLink id={a}>Workflow {a}</WorkflowLink> {took(shown.a.total_ms)}, this one{" "}
         {took(shown.b.total_ms)}.
       </p>
       {shown.jobs.length > 0 && (
@@ -125,7 +125,7 @@ function Differences({ a, b }: { a: number; b: number }) {
 }
 
 function took(ms: number | null): string {
-  return ms === null ? "…" : duration(ms / 1000);
+  return ms === null ? "has not ended" : `took ${duration(ms / 1000)}`;
 }
 
 function columns(a: number, b: number): ColumnDef<Compared, unknown>[] {

@@ -59,7 +59,10 @@ function Forecast({ progress }: { progress: Progress }) {
     <p className={styles.forecast}>
       {left ? (
         <>
-          Ends in about <strong>{duration(left.likely / 1000)}</strong>
+          {progress.approvals.length > 0
+            ? "Once it is approved, it takes about "
+            : "Ends in about "}
+          <strong>{duration(left.likely / 1000)}</strong>
           {left.high > left.low && (
             <>
               {" "}

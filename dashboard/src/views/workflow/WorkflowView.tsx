@@ -112,11 +112,12 @@ function HeadFacts({ workflow }: { workflow: Workflow }) {
         </Link>
       </span>
       <span>
-        <Time at={workflow.created_at} />
+        submitted <Time at={workflow.created_at} />
         {workflow.submitted_by && ` by ${workflow.submitted_by}`}
       </span>
       <span>
-        took <Elapsed from={workflow.created_at} to={workflow.finished_at} />
+        {workflow.finished_at ? "took" : "for"}{" "}
+        <Elapsed from={workflow.created_at} to={workflow.finished_at} />
       </span>
       {workflow.template && <TemplateLink workflow={workflow} template={workflow.template} />}
       {workflow.supersedes !== null && (

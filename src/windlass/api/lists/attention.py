@@ -15,7 +15,7 @@ from windlass.domain.lifecycle.watchdog import may_be_stuck
 from windlass.domain.matching.workers import STOPPED, WHILE_DRAINING, WorkerStatus
 from windlass.domain.pools.pools import PoolState
 from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
-from windlass.domain.rows.views import JobFilter
+from windlass.domain.rows.views import JobFilter, JobSort
 from windlass.domain.schedules.schedules import ReactionState
 from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.engine import Engine
@@ -108,11 +108,13 @@ class Attention:
             AttentionItem(
                 kind="impossible",
                 severity="error",
-                title=f"{counted(count, 'job')} in {queue} that nobody can run",
+                title=f"{counted(count, 'job')} in queue {queue} that no worker can run",
                 reason=reason.removeprefix(f"{MISMATCH}: "),
                 count=count,
                 exact=count < MOST_WAITING,
-                link=_link("jobs", state="queued", queue=queue, task=task),
+                link=_link("jobs", state="queued", queue=queue, task=task)
+                if count > 1
+                else f"jobs/{job}",
                 look=Look(label="See why", link=f"jobs/{job}?tab=waiting"),
             )
             for (queue, reason), (task, count, job) in items.items()
@@ -229,7 +231,8 @@ class Attention:
 async def _still(tx: ReadTx, workflow: int, name: str) -> AttentionItem:
     """Tells about a workflow with only blocked jobs: it may be a person it waits for."""
     blocked = JobFilter(states=(State.BLOCKED.code,), workflow=workflow)
-    page = await tx.views.jobs(blocked, 0, MOST_BLOCKED)
+    # The first of them waits for none of the others, so it says what they all wait for.
+    page = await tx.views.sorted_jobs(blocked, JobSort.OLDEST, None, MOST_BLOCKED)
     ids = sorted(record.facts.id for record in page.jobs)
     for moment in await tx.views.moments(ids):
         if moment.manual == BY_OPERATOR and moment.unmet == 1:
@@ -247,11 +250,12 @@ async def _still(tx: ReadTx, workflow: int, name: str) -> AttentionItem:
                     {"accept": True},
                 ),
             )
+    outside = "" if page.next else ": they wait for jobs outside of it"
     return AttentionItem(
         kind="stalled",
         severity="warning",
         title=f"Workflow {name} does not move",
-        reason="Only blocked jobs are left in it: they wait for jobs outside of it.",
+        reason=f"Only blocked jobs are left in it{outside}.",
         count=1,
         link=f"workflows/{workflow}",
         help=_help("Cancel it", f"/api/v1/workflows/{workflow}/cancel", Action.CHANGE_JOBS, {}),

@@ -30,6 +30,7 @@ from windlass.ports.store import ReadTx
 from windlass.wire.overview import Overview, QueueFigures
 
 BUSIEST: Final = 12  # queues that are shown each by itself
+FOLLOWING: Final = 20  # events that are looked at for the first that is not counted yet
 
 
 class _Fleet(NamedTuple):
@@ -101,7 +102,7 @@ class Overviews:
             until=format_moment(end),
             step=span.step // 1_000,
             times=[slot // 1_000 for slot in span.slots],
-            counted_until=None if current is None else format_moment(min(current.until, end)),
+            counted_until=format_moment(min(await _counted_until(tx), end)),
             as_of=None if point is None else format_moment(point.at),
             total=table.show(None, table.queues()),
             queues=[table.show(queue, [queue]) for queue in table.queues()[:BUSIEST]],
@@ -127,6 +128,12 @@ class Overviews:
             {n: [at.get(s) for s in span.slots] for n, at in workers.items()},
             {n: [at.get(s) for s in span.slots] for n, at in pools.items()},
         )
+
+
+async def _counted_until(tx: ReadTx) -> int:
+    """Returns the time before which all is counted: that of the first transition that is not."""
+    _, following = await tx.series.moves(await tx.series.position(), tx.now, FOLLOWING)
+    return following[0].at if following else tx.now
 
 
 def _sums(rows: Iterable[SeriesRow], kind: SeriesKind) -> dict[str, dict[int, int]]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from windlass.api.parse import namespace_of
 from windlass.api.queries import Queries
 from windlass.api.rights import Rights
@@ -55,11 +57,22 @@ class Signals:
             )
             found += [show_question(row) for row in rows if sees(who, row.namespace)]
             if len(rows) < limit:
-                return QuestionList(found)
+                return QuestionList(await self._with_rights(found, who))
             after = rows[-1].job
             if len(found) >= limit:
                 break
-        return QuestionList(found, str(after))
+        return QuestionList(await self._with_rights(found, who), str(after))
+
+    async def _with_rights(self, found: list[Question], who: Identity) -> list[Question]:
+        refused = await self._rights.refusals([one.job for one in found], who)
+        return [
+            msgspec.structs.replace(
+                one,
+                may_answer=one.job not in refused
+                and sees(who, one.namespace, Action.ANSWER_QUESTIONS),
+            )
+            for one in found
+        ]
 
     async def answer(self, job: int, request: AnswerRequest, who: Identity) -> AnswerReply:
         """Answers a question of a job."""

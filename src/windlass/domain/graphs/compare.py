@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from windlass.domain.graphs.names import natural_key
+
 NEAR_MS: Final = 100  # times that differ by less, or by less than a tenth, are the same
 NEAR_SHARE: Final = 0.1
 
@@ -84,7 +86,7 @@ def _more(a: int | None, b: int | None) -> int | None:
     return b - a
 
 
-def _size(one: Difference) -> tuple[int, int, str]:
+def _size(one: Difference) -> tuple[int, int, tuple[tuple[int, str], ...]]:
     """Puts other ends first, then what is in one run only, then the most time."""
     kind = 0 if one.state else 1 if one.a is None or one.b is None else 2
-    return kind, -abs(one.run_ms or 0) - abs(one.wait_ms or 0), one.name
+    return kind, -abs(one.run_ms or 0) - abs(one.wait_ms or 0), natural_key(one.name)

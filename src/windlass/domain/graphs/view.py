@@ -13,8 +13,14 @@ from windlass.domain.graphs.layout import Size, Slot, arrange, spread
 MOST_BOXES: Final = 500
 MOST_EDGES: Final = 1_000
 LEVELS: Final = 300  # open groups whose parts are kept
-JOB: Final[Size] = (190.0, 44.0)
+JOB: Final[Size] = (190.0, 44.0)  # at least; names of jobs that differ at their end are long
 GROUP: Final[Size] = (210.0, 68.0)
+WIDEST: Final = 360.0
+CHARACTER: Final = 7.2  # the width of one, in the font of the page
+BESIDE_LABEL: Final = {
+    False: 56.0,
+    True: 130.0,
+}  # of a job: its mark; of a group: its number of jobs
 HEADER: Final = 40.0  # of an open group, above what is in it
 PADDING: Final = 20.0
 
@@ -150,7 +156,7 @@ class Levels:
         graph = self.graph
         members = range(len(graph)) if group == ROOT else self._groups[group].members
         made: Split = split(graph, members, group)
-        closed = [GROUP if part.is_group else JOB for part in made.parts]
+        closed = _closed_sizes(made.parts)
         slots = arrange(len(made.parts), made.edges, closed)
         level = _Level(made.parts, slots, closed, made.edges)
         if len(self._levels) >= LEVELS:
@@ -183,6 +189,15 @@ class Levels:
                 boxes += [box._replace(x=box.x + dx, y=box.y + dy) for box in drawn.boxes]
             right, bottom = max(right, slot.x + width), max(bottom, slot.y + height)
         return _Drawn(boxes, right, bottom)
+
+
+def _closed_sizes(parts: Sequence[Part]) -> list[Size]:
+    """Returns the sizes of closed boxes: all jobs of a level as wide as the longest name asks."""
+    widest = {True: GROUP[0], False: JOB[0]}
+    for part in parts:
+        asked = len(part.label) * CHARACTER + BESIDE_LABEL[part.is_group]
+        widest[part.is_group] = max(widest[part.is_group], min(asked, WIDEST))
+    return [(widest[part.is_group], (GROUP if part.is_group else JOB)[1]) for part in parts]
 
 
 def _holds(members: Sequence[int], number: int) -> bool:

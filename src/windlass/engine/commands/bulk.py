@@ -7,7 +7,7 @@ from `next` until it is None.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import State, can_supersede
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import WindlassError
@@ -26,7 +26,8 @@ OPEN: Final = tuple(
         )
     )
 )  # fmt: skip
-RETRIED: Final = (State.FAILED.code,)
+RETRIED: Final = (State.FAILED.code,)  # if nobody says which
+RETRYABLE: Final = tuple(sorted(state.code for state in State if can_supersede(state)))
 
 
 class RefusedJob(NamedTuple):
@@ -63,19 +64,22 @@ class Bulk:
         return BulkPage(len(jobs), 0, 0, [], following)
 
     async def cancel(
-        self, wanted: JobFilter, cursor: int, reason: str, actor: str, refuse: Refuse
-    ) -> BulkPage:
+        self, wanted: JobFilter, cursor: int, reason: str, actor: str, refuse: Refuse,
+        most: int | None = None,
+    ) -> BulkPage:  # fmt: skip
         """Cancels the jobs of the next page that the caller may change."""
-        jobs, following = await self._page(_default(wanted, OPEN), cursor)
+        jobs, following = await self._page(_default(wanted, OPEN), cursor, most)
         refused = await refuse(jobs)
         ids = [_id(view) for view in jobs if _id(view) not in refused]
         done = await self._jobs.cancel(ids, reason, actor)
         applied = sum(answer.applied for answer in done)
         return _answer(jobs, applied, refused, following)
 
-    async def retry(self, wanted: JobFilter, cursor: int, actor: str, refuse: Refuse) -> BulkPage:
+    async def retry(
+        self, wanted: JobFilter, cursor: int, actor: str, refuse: Refuse, most: int | None = None
+    ) -> BulkPage:
         """Retries the jobs of the next page; those that another failed job aborted are refused."""
-        jobs, following = await self._page(states_for("retry", wanted), cursor)
+        jobs, following = await self._page(states_for("retry", wanted), cursor, most)
 
         async def retry(job: int) -> bool:
             return (await self._jobs.retry(job, actor)).applied
@@ -83,18 +87,22 @@ class Bulk:
         return await _each(jobs, following, retry, await refuse(jobs))
 
     async def prioritize(
-        self, wanted: JobFilter, cursor: int, adjustment: int, actor: str, refuse: Refuse
-    ) -> BulkPage:
+        self, wanted: JobFilter, cursor: int, adjustment: int, actor: str, refuse: Refuse,
+        most: int | None = None,
+    ) -> BulkPage:  # fmt: skip
         """Adjusts the jobs of the next page that the caller may change."""
-        jobs, following = await self._page(_default(wanted, OPEN), cursor)
+        jobs, following = await self._page(_default(wanted, OPEN), cursor, most)
 
         async def adjust(job: int) -> bool:
             return (await self._jobs.adjust_priority(job, adjustment, actor)).applied
 
         return await _each(jobs, following, adjust, await refuse(jobs))
 
-    async def _page(self, wanted: JobFilter, cursor: int) -> tuple[Sequence[JobRecord], int | None]:
-        page = await self._store.read(lambda tx: tx.views.jobs(wanted, cursor, PART))
+    async def _page(
+        self, wanted: JobFilter, cursor: int, most: int | None = None
+    ) -> tuple[Sequence[JobRecord], int | None]:
+        size = PART if most is None else min(PART, most)
+        page = await self._store.read(lambda tx: tx.views.jobs(wanted, cursor, size))
         return page.jobs, page.next or None
 
 
@@ -133,6 +141,16 @@ def states_for(action: str, wanted: JobFilter) -> JobFilter:
     if action == "retry":
         return _default(wanted, RETRIED)._replace(current=True)
     return _default(wanted, OPEN)
+
+
+def changeable(action: str, wanted: JobFilter) -> JobFilter | None:
+    """Returns the filter of those that a command can change; None if it names no such state."""
+    found = states_for(action, wanted)
+    able = RETRYABLE if action == "retry" else OPEN
+    states = tuple(state for state in found.states if state in able)
+    if found.dead:
+        return found if action == "retry" else None
+    return found._replace(states=states) if states else None
 
 
 def _id(view: JobRecord) -> int:

@@ -5,7 +5,7 @@ import { Bytes } from "../../../ui/Bytes";
 import { Empty } from "../../../ui/Empty";
 import { ErrorBox } from "../../../ui/ErrorBox";
 import { Checkbox, SelectField } from "../../../ui/Field";
-import { counted } from "../../../ui/format";
+import { clock, counted } from "../../../ui/format";
 import { Loading } from "../../../ui/Loading";
 import { useStored } from "../../../ui/stored";
 import { AnsiText } from "./AnsiText";
@@ -176,7 +176,7 @@ function Row({ number, line, times, marked, onLine }: RowProps) {
       >
         {number}
       </button>
-      {times && <time className={styles.time}>{line?.at?.slice(11, 23) ?? ""}</time>}
+      {times && <time className={styles.time}>{line?.at ? clock(Date.parse(line.at)) : ""}</time>}
       <span className={styles.text}>
         {line ? <AnsiText text={line.text} start={line.style} /> : "…"}
         {line?.is_cut && <span className={styles.cut}> … ({line.size} bytes in this line)</span>}

@@ -3,6 +3,7 @@ import {
   Background,
   Controls,
   type Edge,
+  getViewportForBounds,
   MiniMap,
   type Node,
   ReactFlow,
@@ -24,8 +25,11 @@ interface Props {
 }
 
 const NODE_TYPES = { box: BoxNode };
-const OPENS_AT = 0.5; // A group that fills this part of the window opens by itself.
-const CLOSES_AT = 0.12;
+const OPENS_AT = 1.5; // Enlarged this much, a group opens where somebody points,
+const CLOSES_AT = 0.12; // and one that fills less than this part of the window closes.
+const LEAST_ZOOM = 0.02;
+const MOST_ZOOM = 2.5;
+const WHOLE = { padding: 0.08, maxZoom: 1 };
 
 /** The graph drawn: positions come from the server, zooming opens and closes groups. */
 export function GraphCanvas(props: Props) {
@@ -39,24 +43,41 @@ export function GraphCanvas(props: Props) {
 function Flow({ graph, workflow, onToggle }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const flow = useReactFlow();
+  const toggled = useRef<GraphNode>(undefined); // as it was before
   const toggle = useRef(onToggle);
-  toggle.current = onToggle;
+  toggle.current = (group) => {
+    toggled.current = graph.nodes.find((node) => node.id === group);
+    onToggle(group);
+  };
   const nodes = useMemo(
     () =>
       graph.nodes.map((node) => boxOf(node, workflow, (group: string) => toggle.current(group))),
     [graph.nodes, workflow],
   );
-  const edges = useMemo(() => graph.edges.map((edge) => lineOf(edge)), [graph.edges]);
+  const edges = useMemo(() => linesOf(graph), [graph]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the first view of each workflow is whole.
   useEffect(() => {
-    void flow.fitView({ padding: 0.08, maxZoom: 1 });
+    void flow.fitView(WHOLE);
   }, [workflow]);
+  // Boxes have other places when a group has opened or closed: what it holds is brought into view.
+  useEffect(() => {
+    const shown = place.current?.getBoundingClientRect();
+    const before = toggled.current;
+    const group = graph.nodes.find((node) => node.id === before?.id);
+    if (!group || !shown || group.open === before?.open) return;
+    toggled.current = undefined;
+    const around = group.open ? group : boundsOf(graph.nodes);
+    const { padding, maxZoom } = WHOLE;
+    void flow.setViewport(
+      getViewportForBounds(around, shown.width, shown.height, LEAST_ZOOM, maxZoom, padding),
+    );
+  }, [graph.nodes, flow]);
 
   function onMoveEnd(event: MouseEvent | TouchEvent | null, view: Viewport): void {
     if (!event || !place.current) return;
-    const { width, height } = place.current.getBoundingClientRect();
-    const group = groupToToggle(graph.nodes, view, width, height);
-    if (group) onToggle(group);
+    const shown = place.current.getBoundingClientRect();
+    const group = groupToToggle(graph.nodes, view, pointOf(event, shown), shown.width);
+    if (group) toggle.current(group);
   }
   return (
     <section ref={place} className={styles.canvas} aria-label="Graph of the workflow">
@@ -65,10 +86,10 @@ function Flow({ graph, workflow, onToggle }: Props) {
         edges={edges}
         nodeTypes={NODE_TYPES}
         onMoveEnd={onMoveEnd}
-        minZoom={0.02}
-        maxZoom={2.5}
+        minZoom={LEAST_ZOOM}
+        maxZoom={MOST_ZOOM}
         fitView
-        fitViewOptions={{ padding: 0.08, maxZoom: 1 }}
+        fitViewOptions={WHOLE}
         onlyRenderVisibleElements
         nodesDraggable={false}
         nodesConnectable={false}
@@ -102,7 +123,7 @@ function boxOf(node: GraphNode, workflow: number, onToggle: (group: string) => v
     position: { x: node.x, y: node.y },
     width: node.width,
     height: node.height,
-    zIndex: depth(node),
+    zIndex: 2 * depth(node) + 1,
     data: { node, workflow, onToggle },
   };
 }
@@ -111,33 +132,51 @@ function depth(node: GraphNode): number {
   return node.parent ? node.parent.split("/").length : 0;
 }
 
-function lineOf(edge: Graph["edges"][number]): Edge {
-  return {
+/** Returns the lines; each is behind the boxes that it joins, and before the groups around them. */
+function linesOf(graph: Graph): Edge[] {
+  const depths = new Map(graph.nodes.map((node) => [node.id, depth(node)]));
+  return graph.edges.map((edge) => ({
     id: `${edge.source}>${edge.target}`,
     source: edge.source,
     target: edge.target,
     className: edge.critical ? styles.critical : styles.edge,
     style: { strokeWidth: Math.min(6, 1 + Math.log10(edge.jobs)) },
-    zIndex: 50,
+    zIndex: 2 * Math.max(depths.get(edge.source) ?? 0, depths.get(edge.target) ?? 0),
+  }));
+}
+
+function boundsOf(nodes: readonly GraphNode[]) {
+  const x = Math.min(...nodes.map((node) => node.x));
+  const y = Math.min(...nodes.map((node) => node.y));
+  return {
+    x,
+    y,
+    width: Math.max(...nodes.map((node) => node.x + node.width)) - x,
+    height: Math.max(...nodes.map((node) => node.y + node.height)) - y,
   };
 }
 
-/** Returns a closed group that fills the window, or an open one that has become small. */
+/** Returns where in the drawing somebody points; its middle if that is not known. */
+function pointOf(event: MouseEvent | TouchEvent, shown: DOMRect): { x: number; y: number } {
+  if ("clientX" in event) return { x: event.clientX - shown.x, y: event.clientY - shown.y };
+  return { x: shown.width / 2, y: shown.height / 2 };
+}
+
+/** Returns a closed group that is drawn large where somebody points, or a small open one. */
 function groupToToggle(
   nodes: readonly GraphNode[],
   view: Viewport,
+  point: { x: number; y: number },
   width: number,
-  height: number,
 ): string | undefined {
-  const x = (width / 2 - view.x) / view.zoom;
-  const y = (height / 2 - view.y) / view.zoom;
+  const x = (point.x - view.x) / view.zoom;
+  const y = (point.y - view.y) / view.zoom;
   for (const node of nodes) {
     if (node.kind === "job") continue;
-    const share = (node.width * view.zoom) / width;
     const holds =
       x >= node.x && x <= node.x + node.width && y >= node.y && y <= node.y + node.height;
-    if (!node.open && holds && share > OPENS_AT) return node.id;
-    if (node.open && share < CLOSES_AT) return node.id;
+    if (!node.open && holds && view.zoom >= OPENS_AT) return node.id;
+    if (node.open && node.width * view.zoom < CLOSES_AT * width) return node.id;
   }
   return undefined;
 }
