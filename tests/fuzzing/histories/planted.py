@@ -7,7 +7,7 @@ with), and the findings that must be there in the end. Programs are compiled onc
 import functools
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -203,20 +203,26 @@ class PlantedWorld:
                 live = [f.title for f in await self.findings() if f.live]
                 assert len(live) == step.live, f"after {step}: {live}"
 
-    async def fuzz(self, step: Step) -> None:
+    async def fuzz(
+        self,
+        step: Step,
+        limit_ms: int = LIMIT_MS,
+        cache: Callable[..., BuildCache] = BuildCache,
+        notify: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Does what a fuzzer does once its engine has ended."""
         work = self.world.work("fuzzer")
         mirror = Mirror(str(self.world.repository), work / "mirror.git")
         await mirror.fetch()
-        builds = BuildCache(self.world.pipeline, fresh_folder(work / "builds"))
+        builds = cache(self.world.pipeline, fresh_folder(work / "builds"))
         crashes = fresh_folder(work / "crashes")
         for number, text in enumerate(step.inputs):
             (crashes / f"crash-{number}").write_text(text)
         commit = self.names[step.commit]
         build = await builds.fetch(commit)
         assert build is not None
-        run = FindingsRun(self.solver, self.world.pipeline, work, builds, mirror)
-        deadline = self.world.clock.now_ms() + (0 if step.late else LIMIT_MS)
+        run = FindingsRun(self.solver, self.world.pipeline, work, builds, mirror, notify)
+        deadline = self.world.clock.now_ms() + (0 if step.late else limit_ms)
         seen = await run.examine(commit, build, crashes, deadline, works=True)
         await seen.close_fixed(commit, {finding.key for finding in seen.found}, {})
         await seen.triage.dating.date_again(commit)

@@ -160,7 +160,8 @@ class Dating:
     async def _date_again(self, finding: Finding, place: int, commit: str, left: bool) -> None:
         """Makes one new search from a commit that fails, and takes the better result.
 
-        If the old result is about commits that a forced push has `left`, any result is better.
+        A search that had no time to try all builds goes on from where it was. If the old result is
+        about commits that a forced push has `left`, any result is better.
         """
         old = finding.origins[place]
         names = {one.name: one for one in inputs_of(finding)}
@@ -169,15 +170,31 @@ class Dating:
         if not await self.store.fetch_input(finding, path, one.name):
             return
         question = self.question(path, one, finding)
-        bad = commit if await self._fails(commit, question) else old.first_bad
-        if bad != commit and (left or not await self._fails(bad, question)):
+        bad = await self._start_of(old, commit, left, question)
+        if bad is None:
             return
         new = await self.bisector.origin(bad, question)
-        if left or new.width < old.width:
+        further = old.cut_short and new.first_bad != old.first_bad and new.width == old.width
+        if left or further or new.width < old.width:
             after = await self.store.update(
                 finding.key, lambda known: with_origin(known or finding, new, place=place)
             )
             self.catalogue.put(after)
+
+    async def _start_of(
+        self, old: Origin, commit: str, left: bool, question: Question
+    ) -> str | None:
+        """Returns the commit that a new search begins with; None if none of these fails."""
+        if left:
+            commits = [commit]
+        elif old.cut_short and old.last_good is None:
+            commits = [old.first_bad, commit]
+        else:
+            commits = [commit, old.first_bad]
+        for one in dict.fromkeys(commits):
+            if await self._fails(one, question):
+                return one
+        return None
 
     async def _fails(self, commit: str, question: Question) -> bool:
         return await self.bisector.answer(commit, question) == "fails"

@@ -6,6 +6,7 @@ With a matrix, this happens for each combination, and findings are closed after 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.builds.archive import unpack
@@ -26,6 +27,8 @@ from windlass.fuzzing.findings.untriaged import Untriaged
 from windlass.fuzzing.roles.engine_factory import EngineFactory, fresh_folder
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
+
+DATING: Final = 4  # the last quarter of the time for triage is for origins
 
 
 @dataclass(slots=True)
@@ -87,12 +90,14 @@ class FindingsRun:
     ) -> Examined:  # fmt: skip
         """Checks known findings and triages failures with one build, and closes nothing.
 
+        However many failures there are, some time is left to search for origins.
         `sickness` says why the run of this build does not count, if it does not.
         """
         known = await self._known(build, deadline_ms, works)
         known.sickness = sickness
         await known.check(commit, crashes)
-        triage = self._triage(build, known, deadline_ms)
+        left = max(deadline_ms - self.pipeline.now_ms(), 0)
+        triage = self._triage(build, known, deadline_ms, deadline_ms - left // DATING)
         await triage.dating.date_reopened(known.reopened, commit)
         found = await triage.run(crashes, commit)
         return Examined(known, triage, found)
@@ -148,13 +153,17 @@ class FindingsRun:
             known.catalogue = self.catalogue
         return known
 
-    def _triage(self, build: LocalBuild, known: KnownFindings, deadline_ms: int) -> Triage:
+    def _triage(
+        self, build: LocalBuild, known: KnownFindings, deadline_ms: int, until_ms: int | None = None
+    ) -> Triage:
+        """Returns the triage until `until_ms`, whose searches for origins end at the deadline."""
         scratch = fresh_folder(self.work / "triage")
         clock = self.pipeline.runtime.clock
         dating = self._dating(known.bisector, known.catalogue, scratch, deadline_ms)
         return Triage(
             known.judge, str(self.solver.engine["name"]), build.folder, dating, self.store,
-            scratch, clock, deadline_ms, known.catalogue, self.notify, where=self.where,
+            scratch, clock, deadline_ms if until_ms is None else until_ms, known.catalogue,
+            self.notify, where=self.where,
         )  # fmt: skip
 
     def _dating(

@@ -195,7 +195,7 @@ class AllRuns:
                 # A later combination has replaced the files of these builds.
                 builds = run.builds("waiting-builds")
             else:
-                deadline = seen.triage.deadline_ms
+                deadline = seen.triage.dating.deadline_ms
                 await seen.triage.dating.date_again(self.site.commit)
             handling = run.findings(builds, self._catalogue())
             await handling.date_on_branches(seen.known.catalogue, deadline)
