@@ -6,8 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from examples import demo_farm
-from tests.dashboard import fuzz_bucket
+from examples import demo_farm, demo_fuzzing
 from tests.dashboard.farm import WIDE, Farm, running_browser, running_farm, settle, sign_in
 from tests.dashboard.views import VIEWS
 
@@ -34,6 +33,18 @@ def places_of(farm: Farm) -> dict[str, Any]:
         "run": run.id,
         "other": other.id,
         "worker": workers[0]["name"],
+        **_places_of_fuzzing(farm),
+    }
+
+
+def _places_of_fuzzing(farm: Farm) -> dict[str, str]:
+    solver = farm.http.get("/api/v1/fuzz").json()["solvers"][0]["name"]
+    status = farm.http.get(f"/api/v1/fuzz/{solver}").json()
+    figures = farm.http.get(f"/api/v1/fuzz/{solver}/statistics").json()
+    return {
+        "solver": solver,
+        "finding": status["findings"][0]["key"],
+        "fuzzed": figures["commits"][0]["commit"],
     }
 
 
@@ -43,8 +54,10 @@ def main(folder: Path) -> None:
     with contextlib.ExitStack() as stack:
         data = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         (data / "fuzzing").mkdir()
-        solver = fuzz_bucket.make(data / "fuzzing")
-        farm = stack.enter_context(running_farm(data / "farm", "--fuzz", solver))
+        solver = demo_fuzzing.describe(data / "fuzzing")
+        if demo_fuzzing.start_fuzzing(solver).wait() != 0:
+            raise SystemExit(f"commit fuzzing of {solver} failed")
+        farm = stack.enter_context(running_farm(data / "farm", "--fuzz", str(solver)))
         demo_farm.fill(farm.client)
         warm_up = farm.submit("sleep", str(WORK_SECONDS), name="warm up", priority=90)
         while farm.http.get(f"/api/v1/jobs/{warm_up}/wait").json()["finished_at"] is None:

@@ -16,6 +16,7 @@ VIEWS: Final = {
     "job-history": "/jobs/{job}?tab=history",
     "job-waiting": "/jobs/{waiting}",
     "submit": "/submit",
+    "submit-filled": "/submit?like={job}",
     "workflows": "/workflows",
     "workflow": "/workflows/{workflow}",
     "workflow-table": "/workflows/{workflow}?table=true",
@@ -31,7 +32,7 @@ VIEWS: Final = {
     "namespaces": "/namespaces",
     "tokens": "/tokens",
     "audit": "/audit",
-    "fuzzing": "/fuzzing?solver=toy&finding=5eed0123456789ab",
-    "fuzzing-statistics": f"/fuzzing?solver=toy&tab=statistics&commit={'e' * 40}",
+    "fuzzing": "/fuzzing?solver={solver}&finding={finding}",
+    "fuzzing-statistics": "/fuzzing?solver={solver}&tab=statistics&commit={fuzzed}",
     "questions": "/questions",
 }

@@ -67,7 +67,7 @@ def test_names_are_made_unique_and_may_be_waited_for(tmp_path: Path) -> None:
         shown = {job.name: job for job in wf.jobs()}
         assert set(shown) == {"add", "add-2", "add-3", "double"}
         assert shown["double"].after == [before.id, *(job.id for job in adds)]
-        with pytest.raises(InvalidInput, match=r"described by .*fail_fast"):
+        with pytest.raises(InvalidInput, match=r"failfast; did you mean fail_fast\?"):
             client.workflow("bad", failfast=True)  # type: ignore[call-overload]
 
 

@@ -126,7 +126,7 @@ export function TaskForm({ task, like }: { task: Task; like?: Schemas["Job"] }) 
           </details>
         </Card>
         {submitting.error && <ErrorBox error={submitting.error} />}
-        <div>
+        <div className={styles.send}>
           <Button kind="primary" type="submit" busy={submitting.isPending}>
             Submit
           </Button>

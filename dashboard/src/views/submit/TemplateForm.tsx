@@ -84,7 +84,7 @@ export function TemplateForm({ template }: { template: Schemas["Template"] }) {
           />
         </Card>
         {starting.error && <ErrorBox error={starting.error} />}
-        <div>
+        <div className={styles.send}>
           <Button kind="primary" type="submit" busy={starting.isPending}>
             Start
           </Button>

@@ -23,6 +23,7 @@ from windlass.worker.attempt.output.masking import Mask
 INPUTS: Final = "inputs"  # where files of arguments are placed in the scratch folder
 RESULT_FILE: Final = "result.json"  # the artifact that a large result becomes
 PAUSES_MS: Final = (1_000, 2_000, 4_000, 8_000)  # between tries to upload a file
+SHOWN: Final = 40  # letters of a name in a message
 
 log = structlog.get_logger()
 
@@ -81,7 +82,7 @@ class Files:
         try:
             await artifacts.place(gateway, self._holder, job, artifact, self.made_folder(), path)
         except NotFound:
-            raise NotFound(f"artifact {artifact} of job", job) from None
+            raise NotFound(f"artifact {_shortened(artifact)} of job", job) from None
 
     async def fill(self, args: msgspec.Raw) -> msgspec.Raw:
         """Returns arguments with their files fetched: paths, and results that were too large."""
@@ -95,8 +96,9 @@ class Files:
         path = file.get("path") or f"{INPUTS}/{number}/{PurePosixPath(name).name}"
         try:
             await self.fetch(job, artifact, path)
-        except NotFound as error:
-            raise InvalidInput("args", "files that exist", error.message) from None
+        except NotFound:
+            missing = f"artifact {_shortened(artifact)} of job {job}"
+            raise InvalidInput("args", "files that exist", missing) from None
         placed = self.folder() / path
         return _decode(placed.read_bytes()) if file.get("json") else str(placed)
 
@@ -159,3 +161,8 @@ class Files:
                 log.warning("upload_failed", job=job, artifact=name, error=error.message)
             await context.clock.sleep_ms(pause_ms)
         await artifacts.send(context.gateway, self._holder, name, path, context.clock)
+
+
+def _shortened(artifact: str) -> str:
+    """Returns the name of an artifact for a message; those of uploads are long digests."""
+    return artifact if len(artifact) <= SHOWN else f"{artifact[:SHOWN]}…"
