@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from tests.support.containers import IMAGE, RootlessPodman
-from tests.worker.rig import SHORT, AgentProcess, Rig, Witness, guard_of, play, state_of
+from tests.worker.rig import CONFIG, SHORT, AgentProcess, Rig, Witness, guard_of, play, state_of
 from windlass.worker.keeper.processes import all_processes, arguments_of, children_of
 
 ENGINE: Final = {"WINDLASS_CONTAINER_ENGINE": "podman"}
 SECRET: Final = "hunter2-of-a-running-job"
 POLITE: Final = "trap 'echo term; exit 3' TERM; echo up; while :; do sleep 0.1; done"
+OPTIONS: Final = {"image": IMAGE, "network": "none"}
+# A container hears a signal late on a busy machine.
+PATIENT: Final = msgspec.structs.replace(CONFIG, term_grace_ms=25_000)
 STUBBORN: Final = "trap '' TERM; echo up; while :; do sleep 0.1; done"
 
 
@@ -32,18 +37,14 @@ def _inside(line: str) -> list[Witness]:
     return [Witness(pid) for pid, words in list(_programs()) if words.startswith(f"sh -c {line}")]
 
 
-def test_a_canceled_container_hears_it_and_one_that_is_late_is_killed(
-    podman: RootlessPodman,
-) -> None:
+def test_a_canceled_container_hears_it(podman: RootlessPodman) -> None:
     folder = _folder(podman)
 
     async def scene(rig: Rig) -> None:
-        options = {"image": IMAGE, "network": "none"}
         line = f"{POLITE} # canceled"
-        job = await rig.submit("sh", "-c", line, secrets=("TOKEN",), **options)
-        late = await rig.submit("sh", "-c", f"{STUBBORN} # late", timeout=0.5, retries=0, **options)
+        job = await rig.submit("sh", "-c", line, secrets=("TOKEN",), **OPTIONS)
         environ = {**ENGINE, "WINDLASS_SECRET_TOKEN": SECRET}
-        async with rig.agent_process(user=podman, environ=environ, slots=2):
+        async with rig.agent_process(user=podman, environ=environ):
             await rig.files.log_line(job)
             assert any(f"sh -c {line}" in words for _, words in _programs())
             assert not any(SECRET in words for _, words in _programs())
@@ -55,6 +56,18 @@ def test_a_canceled_container_hears_it_and_one_that_is_late_is_killed(
             await rig.engine.jobs.cancel([job])
             ended = await rig.ended(job)
             assert (state_of(ended), await rig.files.log_end(job)) == ("canceled", b"up\nterm\n")
+            assert podman.containers() == []
+            assert list((folder / "w/containers").iterdir()) == []
+
+    play(folder, scene, PATIENT)
+
+
+def test_a_container_that_does_not_end_in_time_is_killed(podman: RootlessPodman) -> None:
+    folder = _folder(podman)
+
+    async def scene(rig: Rig) -> None:
+        late = await rig.submit("sh", "-c", f"{STUBBORN} # late", timeout=0.5, retries=0, **OPTIONS)
+        async with rig.agent_process(user=podman, environ=ENGINE):
             assert state_of(await rig.ended(late)) == "failed"
             assert (await rig.record(late)).message == "Timed out after 500 ms"
             assert podman.containers() == []
