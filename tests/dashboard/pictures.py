@@ -41,10 +41,13 @@ def _places_of_fuzzing(farm: Farm) -> dict[str, str]:
     solver = farm.http.get("/api/v1/fuzz").json()["solvers"][0]["name"]
     status = farm.http.get(f"/api/v1/fuzz/{solver}").json()
     figures = farm.http.get(f"/api/v1/fuzz/{solver}/statistics").json()
+    commits = [one["commit"] for one in figures["commits"]]
+    reached = (farm.http.get(f"/api/v1/fuzz/{solver}/reached/{one}").json() for one in commits)
+    told = (commit for commit, news in zip(commits, reached, strict=True) if news["targets"])
     return {
         "solver": solver,
         "finding": status["findings"][0]["key"],
-        "fuzzed": figures["commits"][0]["commit"],
+        "fuzzed": next(told, commits[0]),
     }
 
 

@@ -23,7 +23,7 @@ export function Reached({ solver, commit }: { solver: string; commit: string }) 
       <h3>
         Reached first by fuzzing <Commit hash={commit} />
       </h3>
-      {found.data.targets.length === 0 && <Empty title="Nothing that is on record" />}
+      {found.data.targets.length === 0 && <Empty title="Nothing is on record" />}
       {found.data.targets.map((one) => (
         <div key={one.target}>
           <p>
