@@ -92,12 +92,21 @@ def test_lines_of_the_graph_are_behind_its_boxes(open_page: Open, farm: Farm) ->
     workflow = farm.workflow("behind", {"name": "root", "unblock": "manual"}, *wide)
     page = open_page()
     show(page, farm, workflow, "behind", "?open=n:slice")
-    page.locator(".react-flow__edge").first.wait_for(state="attached")
+    graph = page.get_by_role("region", name="Graph of the workflow")
+    expect(graph.locator(".react-flow__edge").first).to_be_attached()
+    # Lines are drawn again when boxes were measured, so both are looked at in one moment.
     levels = page.evaluate(
-        """() => ["edges > svg", "node"].map((name) =>
-            [...document.querySelectorAll(".react-flow__" + name)].map((one) =>
-                [one.querySelector("[aria-expanded=true]") !== null,
-                 Number(getComputedStyle(one).zIndex)]))"""
+        """() => new Promise((resolve) => {
+            const look = () => {
+                const levels = ["edges > svg", "node"].map((name) =>
+                    [...document.querySelectorAll(".react-flow__" + name)].map((one) =>
+                        [one.querySelector("[aria-expanded=true]") !== null,
+                         Number(getComputedStyle(one).zIndex)]));
+                const isDrawn = levels[0].length > 0 && levels[1].length > 2;
+                if (isDrawn) resolve(levels); else requestAnimationFrame(look);
+            };
+            look();
+        })"""
     )
     lines = [level for _, level in levels[0]]
     group = next(level for is_open, level in levels[1] if is_open)

@@ -21,7 +21,7 @@ export function SubmitView() {
     queryKey: ["tasks"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/tasks", { signal })),
     staleTime: 30_000,
-    // A worker that has just started tells of its functions a little later.
+    // A worker that has just started reports its functions a little later.
     refetchInterval: ({ state: { data } }) =>
       data?.tasks.some((one) => one.name === (search.task ?? "shell")) ? false : 5_000,
   });
