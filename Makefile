@@ -118,6 +118,18 @@ format: $(STAMP) ## rewrite the code in the one format, and fix what ruff can fi
 test: $(STAMP) $(DASHBOARD_STAMP) ## run all tests (ARGS='-k name' selects)
 	$(PY) -m pytest $(PARALLEL) $(ARGS)
 
+.PHONY: second-try
+second-try: $(STAMP) ## run what failed in the last `make test` once more, alone
+	$(PY) -m tests.support.second_try
+
+# Tests that start processes or a browser: what they find beside four busy loops, one run finds by luck.
+LUCK_RUNS ?= 20
+LUCKY_TESTS := tests/chaos tests/cli tests/client tests/contrib tests/dashboard tests/embedded tests/examples \
+	tests/executors tests/integration tests/providers tests/server tests/worker
+.PHONY: test-luck
+test-luck: $(STAMP) $(DASHBOARD_STAMP) ## run the tests of processes and of the browser 20 times beside four busy loops (hours)
+	$(PY) -m tests.support.luck $(LUCK_RUNS) $(PARALLEL) $(LUCKY_TESTS) $(ARGS)
+
 .PHONY: test-fast
 test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no other process
 	$(PY) -m pytest $(PARALLEL) --fast $(ARGS)

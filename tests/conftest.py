@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.leftovers import remove_dead_sockets
 from tests.support.postgres import PostgresMissingError, PostgresServer, start_postgres
 from tests.support.s3 import S3MissingError, S3Server, start_s3
+from tests.support.second_try import Record
 
 # The same examples on every run, however slow the machine is: a test never passes by luck.
 # HYPOTHESIS_PROFILE=explore looks for new examples, ten times as many.
@@ -153,6 +154,12 @@ def _is_fast(item: pytest.Item) -> bool:
     if "postgres" in item.name or item.path.parent.name == "postgres":
         return False
     return folder != "engine" or "sqlite" not in item.name
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Notes the failed tests of a run, in the process that gathers the reports."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Record(config))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -376,7 +376,7 @@ def test_the_plain_script_refuses_a_change_in_any_ci(tmp_path: Path) -> None:
     programs.mkdir()
     for name, line in (
         ("python3", "exit 1"),  # to install what is installed already
-        ("windlass", f'exec {Path(__file__).parents[3]}/.venv/bin/python -m windlass "$@"'),
+        ("windlass", f'exec {sys.executable} -m windlass "$@"'),
     ):
         (programs / name).write_text(f"#!/bin/sh\n{line}\n")
         (programs / name).chmod(0o755)
