@@ -204,6 +204,10 @@ bench-fleet: $(STAMP) ## measure servers, workers and clients beside their peers
 bench-live: $(STAMP) ## measure what 200 open pages cost an idle server
 	$(PY) -m benchmarks.live_pages $(ARGS)
 
+.PHONY: bench-sla
+bench-sla: $(STAMP) ## run a media farm of 45,000 jobs with flaky sources and kills; how many start in time and end correctly
+	$(PY) -m benchmarks.sla $(ARGS)
+
 .PHONY: screenshots
 screenshots: $(STAMP) $(DASHBOARD_STAMP) ## take pictures of every view in both themes into docs/screenshots
 	$(PY) -m tests.dashboard.pictures docs/screenshots

@@ -44,8 +44,12 @@ class Fleet:
         blobs: str | None = None,
         variables: Mapping[str, str] | None = None,
         times: Sequence[str] = TIMES,
+        slots: int = 3,
+        isolation: str = "process",
     ) -> None:
         self._folder = folder
+        self._slots = slots
+        self._isolation = isolation
         self._times = times
         self._store = store
         self._blobs = blobs or f"file://{folder}/blobs"
@@ -95,8 +99,8 @@ class Fleet:
         addresses = self.address.split(",")
         self.chance.shuffle(addresses)
         await self._start(
-            name, "worker", "--server", ",".join(addresses), "--name", name, "--slots", "3",
-            "--state", str(self._folder / name), *words,
+            name, "worker", "--server", ",".join(addresses), "--name", name,
+            "--slots", str(self._slots), "--state", str(self._folder / name), *words,
         )  # fmt: skip
 
     async def kill(self, name: str) -> None:
@@ -162,7 +166,7 @@ class Fleet:
         own = {k: v for k, v in os.environ.items() if not k.startswith("WINDLASS_")}
         given = {
             "WINDLASS_SERVER": self.address, "WINDLASS_DATA": str(self._folder / "server-1"),
-            "WINDLASS_ISOLATION": "process",
+            "WINDLASS_ISOLATION": self._isolation,
         }  # fmt: skip
         token = self._folder / "server-1" / "admin-token"
         if token.exists():

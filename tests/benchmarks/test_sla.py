@@ -1,0 +1,30 @@
+"""A small media farm: sources fail, workers and a server are killed, and every job ends well."""
+
+from pathlib import Path
+
+from benchmarks import sla
+from tests.support.fleet import TIMES
+from tests.support.running import run
+
+JOBS = 150
+JOBS_PER_SECOND = 25
+# A busy machine may start jobs late; that none waits for ever is what counts here.
+TARGET_S = {"live": 120.0, "default": 120.0, "batch": 120.0}
+# A lost worker is known to be lost soon; the rule for bad workers is as by default.
+SHORT_TIMES = TIMES[: TIMES.index("--bad-worker-jobs")]
+
+
+def test_every_job_starts_in_time_and_ends_correctly(tmp_path: Path, postgres_dsn: str) -> None:
+    ended = run(sla.play(tmp_path, postgres_dsn, JOBS, JOBS_PER_SECOND, "process", SHORT_TIMES))
+    assert len(ended) == JOBS
+    said = "\n".join(sla.lines(ended, TARGET_S))
+    assert [job for job in ended if not sla.is_good(job, TARGET_S)] == [], said
+    assert "all          150" in said
+
+
+def test_what_waits_too_long_or_ends_wrong_is_not_counted() -> None:
+    job = sla.Ended("live", 9.0, is_correct=True, has_completed=True)
+    late = sla.Ended("live", 11.0, is_correct=True, has_completed=True)
+    never = sla.Ended("live", None, is_correct=False, has_completed=False)
+    wrong = sla.Ended("live", 1.0, is_correct=False, has_completed=True)
+    assert [sla.is_good(j, sla.TARGET_S) for j in (job, late, never, wrong)] == [True, *[False] * 3]
