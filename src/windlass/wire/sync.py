@@ -70,7 +70,8 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `wait_ms` is how long the server may delay the answer, at most a heartbeat.
     `received` is the highest lease number the agent has seen. With `prefetch` jobs come
-    as assigned and are launched only after `started` was answered.
+    as assigned and are launched only after `started` was answered. An agent is `stopping` once it
+    takes no more jobs because its process is about to end.
     """
 
     incarnation: int
@@ -85,6 +86,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     held: tuple[Held, ...] | None = None
     metadata: dict[str, Any] | None = None
     epoch: int = 0  # the newest the agent has seen
+    stopping: bool = False
 
 
 class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -8,7 +8,7 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, Rig
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.matching.functions import KNOWN, MISSING, VERSIONS
+from windlass.domain.matching.functions import KNOWN, MISSING, UNSEEN, VERSIONS
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.wire.sync import Assignment, Released, SyncReply
 
@@ -22,7 +22,7 @@ async def hand_back(agent: Agent, job: Assignment, **metadata: object) -> SyncRe
     """Says that it cannot run the job, as agents do: with the reason in its metadata."""
     told = Released(job.job, job.attempt, reason=f"cannot run {FUNCTION}", unable=True)
     return await agent.sync(
-        released=(told,), metadata={MISSING: {FUNCTION: WHY}, **metadata}, want=1
+        released=(told,), metadata={MISSING: {FUNCTION: WHY}} | metadata, want=1
     )
 
 
@@ -67,6 +67,17 @@ async def test_explain_names_the_function_the_workers_and_the_reason(rig: Rig) -
         "restart worker a where its code is found (or start it with --reload), or add a worker "
         f"like a with the function {FUNCTION}"
     )
+
+
+async def test_code_that_jobs_cannot_see_is_explained_to_the_end(rig: Rig) -> None:
+    job = await rig.submit(**ASKS)
+    agent = await rig.agent("a")
+    why = f"{WHY}; shop.py is in the folder in which the worker was started, {UNSEEN}: move it"
+    await hand_back(agent, await agent.take_one(), **{MISSING: {FUNCTION: why}})
+    told = await rig.engine.explain.job(job)
+    assert [entry.has for entry in told.workers] == [why]
+    assert told.smallest_change is not None
+    assert told.smallest_change.text.startswith("restart worker a where jobs can read its code, or")
 
 
 async def test_it_is_rejected_after_the_grace_though_the_worker_had_not_tried_before(

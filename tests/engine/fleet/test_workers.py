@@ -15,6 +15,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.fleet.workers import MOST_PENDING
 from windlass.engine.history.event_lines import WorkerNames
+from windlass.wire.sync import Finished
 
 
 async def ready_agent(rig: Rig, name: str = "worker-1", **fields: Any) -> Agent:
@@ -298,6 +299,39 @@ async def test_a_drained_worker_that_stops_is_not_lost_and_stays_drained(rig: Ri
     await rig.engine.workers.leave(agent.id, agent.incarnation)
     await agent.enrol()
     assert (await rig.worker(agent.id)).status == WorkerStatus.ONLINE
+
+
+async def test_a_worker_whose_process_is_stopping_drains_for_everybody_until_it_is_back(
+    rig: Rig,
+) -> None:
+    agent = await rig.agent()
+    await rig.submit()
+    given = await agent.take_one()
+    assert (await agent.sync(stopping=True)).drain
+    assert await status(rig, agent) is WorkerStatus.DRAINING
+    waiting = await rig.submit()
+    found = await rig.engine.explain.job(waiting)
+    assert [entry.text for entry in found.workers] == [
+        f"worker {agent.name}: takes no jobs: draining (its process is stopping)"
+    ]
+    assert found.smallest_change is not None
+    assert found.smallest_change.text == f"start worker {agent.name} again"
+    await agent.sync(stopping=True, finished=(Finished(given.job, given.attempt, "completed"),))
+    assert await rig.engine.workers.leave(agent.id, agent.incarnation)
+    assert (await rig.worker(agent.id)).reason == "stopped"
+    await agent.enrol()
+    assert len(await agent.take()) == 1
+
+
+async def test_an_operators_drain_outlasts_a_process_that_was_stopping(rig: Rig) -> None:
+    agent = await rig.agent()
+    await agent.sync(stopping=True)
+    assert await rig.engine.workers.set_status(agent.id, WorkerStatus.DRAINING, "moving", "ann")
+    await agent.sync(stopping=True)
+    assert (await rig.worker(agent.id)).reason == "moving"
+    await rig.engine.workers.leave(agent.id, agent.incarnation)
+    await agent.enrol()
+    assert await status(rig, agent) is WorkerStatus.DRAINING
 
 
 async def test_a_worker_that_comes_back_is_no_longer_called_lost(rig: Rig) -> None:

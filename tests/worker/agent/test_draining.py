@@ -19,6 +19,8 @@ def test_sigterm_waits_for_what_runs_and_takes_nothing_new(tmp_path: Path) -> No
             agent.signal(signal.SIGTERM)
             await rig.bridge.wants_nothing()
             waiting = await rig.submit("true")
+            while (await rig.engine.explain.job(waiting)).waiting_for == ():
+                await rig.bridge.wants_nothing()  # until the first of them was answered
             await _open(gate)
             assert await agent.process.wait() == 0
             assert state_of(await rig.ended(job)) == "completed"

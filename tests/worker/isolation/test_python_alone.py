@@ -1,10 +1,10 @@
 """Python functions of isolated jobs: each has a process for itself, in the mode of its job."""
 
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.executors.python.test_in_agent import FUNCTIONS
 from tests.support.debian import missing_reason
@@ -128,14 +128,17 @@ def test_a_function_in_a_home_that_jobs_do_not_see_is_reported_with_the_reason(
         python = executors["python"]
         assert isinstance(python, KnowsFunctions)
         async with rig.agent(executors=executors, shares=(SOURCES,), isolation=sandbox):
-            known = asyncio.Event()
-            python.missing.changed = known.set
-            await _submit(rig, "at_home:f")
-            await asyncio.wait_for(known.wait(), 60)
+            job = await _submit(rig, "at_home:f")
+            record = await rig.ended(job)
             (why,) = python.functions[MISSING].values()
             assert why.startswith(
                 "ModuleNotFoundError: No module named 'at_home'; at_home.py is in"
             )
-            assert why.endswith("start it in a folder that is no home, or with --isolation process")
+            assert why.endswith("in a folder outside of your home, or with --isolation process")
+            assert record.reason == f"this worker cannot run at_home:f: {why}"
 
-    play(tmp_path, scene)
+    with capture_logs() as logs:
+        play(tmp_path, scene)
+    (warning,) = [log for log in logs if log["event"] == "folder_hidden_from_jobs"]
+    assert warning["log_level"] == "warning"
+    assert warning["message"].startswith(f"jobs cannot read {home}, where this worker was started")

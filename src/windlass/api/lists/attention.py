@@ -12,7 +12,7 @@ from windlass.domain.job.capability import MISMATCH
 from windlass.domain.job.job import QUARANTINED
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.watchdog import may_be_stuck
-from windlass.domain.matching.workers import STOPPED, WHILE_DRAINING, WorkerStatus
+from windlass.domain.matching.workers import LEAVING, STOPPED, WHILE_DRAINING, WorkerStatus
 from windlass.domain.pools.pools import PoolState
 from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
 from windlass.domain.rows.views import JobFilter, JobSort
@@ -276,8 +276,9 @@ _UNWELL: Final = {
 
 
 def _left(worker: Worker) -> bool:
-    """Returns True if it was drained and then stopped by itself, as pools do with idle ones."""
-    return worker.status == WorkerStatus.OFFLINE and worker.reason == STOPPED + WHILE_DRAINING
+    """Returns True if it stops by itself, or was drained and then did, as idle ones of pools do."""
+    drained = worker.status == WorkerStatus.OFFLINE and worker.reason == STOPPED + WHILE_DRAINING
+    return drained or worker.reason == LEAVING
 
 
 def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:

@@ -44,12 +44,12 @@ STYLES: Final = {
 # Values in these columns never wrap, however narrow the terminal is.
 NEVER_WRAPPED: Final = frozenset(
     {"id", "state", "priority", "attempt", "created", "jobs", "started", "finished",
-     "slots", "duration", "age", "at", "from", "to"}
+     "slots", "duration", "age", "at", "from", "to", "expires", "last used", "role", "kind"}
 )  # fmt: skip
 # Where room is short, values in these columns end in an ellipsis; those in others are folded.
 CUT: Final = frozenset({"reason", "command", "worker", "expected", "progress"})
 # How narrow columns become before others are left out.
-LEAST: Final = {"name": 16, "command": 16, "reason": 20}
+LEAST: Final = {"name": 16, "command": 16, "reason": 20, "workflow": 16}
 LEAST_OF_OTHERS: Final = 12
 PIPE_WIDTH: Final = 10_000
 

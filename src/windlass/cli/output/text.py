@@ -20,11 +20,28 @@ RED: Final = "31"
 YELLOW: Final = "33"
 BOLD_GREEN: Final = "1;32"
 RESET: Final = "\x1b[0m"
+HANGING: Final = "  "  # before the further lines of a text that is broken
 
 
 def say(text: object, style: str = "") -> None:
     """Prints one line; `style` is used on a terminal only."""
     sys.stdout.write(f"{_styled(escape(str(text)), style, sys.stdout)}\n")
+
+
+def say_wrapped(text: str, indent: str = "", style: str = "") -> None:
+    """Prints text; a terminal gets it broken between words, under its own indent."""
+    if not sys.stdout.isatty():
+        say(indent + text, style)
+        return
+    import shutil
+    import textwrap
+
+    room = shutil.get_terminal_size().columns
+    for line in textwrap.wrap(
+        text, room, initial_indent=indent, subsequent_indent=indent + HANGING,
+        break_on_hyphens=False, break_long_words=False,
+    ) or [indent]:  # fmt: skip
+        say(line, style)
 
 
 def warn(text: object, style: str = "") -> None:

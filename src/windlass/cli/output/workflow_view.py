@@ -1,17 +1,24 @@
 """A workflow as people read it: its properties, its progress and remarks about its jobs."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
-from windlass.cli.output.tables import print_table
+from windlass.cli.output.job_table import rough_age
+from windlass.cli.output.tables import CUT, Layout, print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.client.blocking.client import Client
+from windlass.clock import RealClock
+from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job
 from windlass.wire.workflows import Workflow
 
 FAILURES: Final = ("failed", "canceled", "aborted", "rejected")
 ENDED: Final = ("completed", "skipped", *FAILURES)
+_ONE_LINE: Final = Layout(
+    spare=("finished", "created", "priority", "reason"), cut=CUT | {"workflow"}
+)
 
 
 def print_workflow(info: Workflow) -> None:
@@ -36,6 +43,21 @@ def print_workflow(info: Workflow) -> None:
         ("reason", info.reason),
     ]
     print_table(("", ""), [(name, value) for name, value in facts if value is not None], "")
+
+
+def print_workflows(found: Sequence[Workflow]) -> None:
+    """Prints workflows, one on each line."""
+    now = RealClock().now_ms()
+    ages = [rough_age(now - parse_moment(w.created_at, "created")) for w in found]
+    rows = [
+        (w.id, w.state, w.name, progress_of(w), age, w.priority, w.created_at, w.finished_at,
+         w.reason)
+        for w, age in zip(found, ages, strict=True)
+    ]  # fmt: skip
+    columns = (
+        "id", "state", "workflow", "jobs", "age", "priority", "created", "finished", "reason"
+    )  # fmt: skip
+    print_table(columns, rows, "no workflows", _ONE_LINE)
 
 
 def progress_of(info: Workflow) -> str:

@@ -13,11 +13,11 @@ from windlass.domain.access.actions import Action
 from windlass.domain.explain.explanation import Change, Request, Step
 from windlass.domain.explain.reasons import Group, Matcher, Obstacle
 from windlass.domain.matching.clauses import Clause
-from windlass.domain.matching.functions import MISSING, VERSIONS
+from windlass.domain.matching.functions import MISSING, UNSEEN, VERSIONS
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape
-from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.matching.workers import LEAVING, WorkerStatus
 from windlass.domain.values.versions import satisfies
 
 # Statuses that an operator sets, whatever the machine does.
@@ -152,7 +152,10 @@ def _add_worker(
         needs = [clause.needs for clause in shape.requires]
         needs += [Clause(resource_key(n), ">=", amount).needs for n, amount in shape.resources]
     text = "start a worker" if like is None else f"add a worker like {like}"
-    if like is not None and any(found.key == MISSING for found in clauses):
+    lacking = [found for found in clauses if found.key == MISSING]
+    if like is not None and any(UNSEEN in found.has for found in lacking):
+        text = f"restart worker {like} where jobs can read its code, or {text}"
+    elif like is not None and lacking:
         text = (
             f"restart worker {like} where its code is found (or start it with --reload), or {text}"
         )
@@ -180,6 +183,8 @@ def _decide(shape: Shape, group: Group, clauses: Sequence[Obstacle]) -> Step:
 def _rouse(group: Group) -> Step:
     """Returns the step that lets a worker take jobs again."""
     name, quoted = group.names[0], shlex.quote(group.names[0])
+    if any(LEAVING in found.has for found in group.obstacles):
+        return Step(action="start_worker", text=f"start worker {name} again", worker=name)
     if group.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED):
         return Step(
             action="enable_worker", text=f"enable worker {name}", worker=name,

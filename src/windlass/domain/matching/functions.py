@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 START: Final = "functions:"
+# In the reason why a worker lacks a function, if its code is where no job can read it.
+UNSEEN: Final = "which jobs cannot see"
 MISSING: Final = "functions:missing"  # metadata: why it cannot run functions, by function
 VERSIONS: Final = "functions:versions"  # metadata: versions that functions declare, by function
 KNOWN: Final = "functions:known"  # metadata: functions it has imported, for people

@@ -55,6 +55,7 @@ DENYLIST: Final = "tasks_denylist"
 ALLOWLIST: Final = "tasks_allowlist"
 APART: Final = "apart"
 PER_WORKER: Final = "max_per_worker"
+REASON_LIMIT: Final = 1_000  # characters of why a worker cannot run a function
 
 _COMPARE: Final = {">=": ge, "<=": le, ">": gt, "<": lt}
 
@@ -135,7 +136,8 @@ def mismatches(
         if clause.key == MISSING and clause.op == "!=":
             has = why_not(str(clause.value), metadata)
             if has is not None:
-                yield Mismatch(clause.text, MISSING, clause.needs, shorten(has))
+                why = shorten(has, REASON_LIMIT)
+                yield Mismatch(clause.text, MISSING, clause.needs, why)
         elif not _holds(clause, metadata.get(clause.key)):
             yield _mismatch(clause, clause.text, metadata)
     for name, amount in resources:

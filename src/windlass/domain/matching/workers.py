@@ -34,6 +34,8 @@ KEPT_NAMES: Final = 100_000  # ids of removed workers whose names are kept
 STOPPED: Final = "stopped"  # the reason of an offline worker whose process said that it exits
 WHILE_DRAINING: Final = " while draining"  # ends the reason of an offline worker that was drained
 
+LEAVING: Final = "its process is stopping"  # the reason of a worker that drains by itself
+
 CLAIMING: Final = frozenset({WorkerStatus.ONLINE, WorkerStatus.UNHEALTHY})
 KEPT: Final = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
 LEASED: Final = (WorkerStatus.ONLINE, WorkerStatus.DRAINING, WorkerStatus.UNHEALTHY)
@@ -46,7 +48,7 @@ def may_claim(status: int) -> bool:
 
 def offline(worker: Worker, reason: str) -> Worker:
     """Returns the worker once it has stopped or was lost; remembers that it was drained."""
-    if worker.status == WorkerStatus.DRAINING:
+    if worker.status == WorkerStatus.DRAINING and worker.reason != LEAVING:
         reason += WHILE_DRAINING
     return worker._replace(status=int(WorkerStatus.OFFLINE), reason=reason)
 
@@ -54,9 +56,13 @@ def offline(worker: Worker, reason: str) -> Worker:
 def status_after_enrolment(worker: Worker, approved: bool) -> WorkerStatus:
     """Returns the status with which a known worker begins again: what operators set stays.
 
+    What its last process said of itself does not.
+
     One that waits for approval is `approved` by its enrolment if it brought a code.
     """
     status = WorkerStatus(worker.status)
+    if worker.reason == LEAVING:
+        return WorkerStatus.ONLINE
     if status in KEPT and not (approved and status is WorkerStatus.PENDING_APPROVAL):
         return status
     was_drained = (worker.reason or "").endswith(WHILE_DRAINING)

@@ -10,6 +10,7 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import (
     LEASED,
+    LEAVING,
     STOPPED,
     WorkerStatus,
     offline,
@@ -212,7 +213,8 @@ async def set_status(
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         raise NotFound("worker", worker_id)
-    if worker.status == status:
+    # An operator's drain outlasts the process; that of a process which stops does not.
+    if worker.status == status and worker.reason != LEAVING:
         return False
     troubles = None if status is WorkerStatus.ONLINE else worker.troubles
     changed = worker._replace(status=int(status), reason=reason, troubles=troubles)

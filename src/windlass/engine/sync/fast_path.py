@@ -295,6 +295,7 @@ def _is_plain(worker: Worker, request: SyncRequest) -> bool:
         or request.released
         or request.held is not None
         or request.metadata is not None
+        or request.stopping
         or worker.incarnation != request.incarnation
     )
 

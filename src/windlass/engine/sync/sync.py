@@ -15,7 +15,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.isolation import Isolation
 from windlass.domain.matching.suspects import Company
-from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
+from windlass.domain.matching.workers import LEAVING, WorkerStatus, may_claim, note_trouble
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
     Lease,
@@ -159,11 +159,25 @@ def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
             data={"status": "online"},
         )
         worker = worker._replace(status=int(WorkerStatus.ONLINE))
+    if request.stopping and may_claim(worker.status):
+        worker = _note_leaving(work, worker)
     if request.metadata is not None:
         worker = _note_metadata(work, worker, _encode(request.metadata).decode())
     if work.now - worker.last_seen >= work.config.heartbeat_interval_ms // 3:
         worker = worker._replace(last_seen=work.now)
     return worker
+
+
+def _note_leaving(work: Work, worker: Worker) -> Worker:
+    """Returns the worker as draining: its process takes no more jobs."""
+    work.say(
+        EventKind.WORKER,
+        f"Worker {worker.name} is draining: {LEAVING}",
+        worker=worker.id,
+        incarnation=worker.incarnation,
+        data={"status": "draining"},
+    )
+    return worker._replace(status=int(WorkerStatus.DRAINING), reason=LEAVING)
 
 
 def _note_metadata(work: Work, worker: Worker, dynamic: str) -> Worker:

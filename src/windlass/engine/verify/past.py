@@ -11,7 +11,6 @@ from windlass.domain.rows.events import Event
 from windlass.engine.verify.holdings import Holdings
 
 ACTIVE_CODES = frozenset(state.code for state in ACTIVE)
-_KEPT_BY_ENROLMENT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING)
 TERMINAL_CODES = frozenset(state.code for state in TERMINAL)
 
 
@@ -87,7 +86,7 @@ def apply_worker_event(worker: WorkerPast, event: Event, data: Mapping[str, Any]
             worker.status = int(WorkerStatus.PENDING_APPROVAL)
         elif data.get("draining"):
             worker.status = int(WorkerStatus.DRAINING)
-        elif worker.status not in _KEPT_BY_ENROLMENT:
+        elif worker.status != WorkerStatus.DISABLED:
             worker.status = int(WorkerStatus.ONLINE)
     elif status == "removed":
         worker.removed = True

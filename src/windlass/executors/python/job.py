@@ -12,6 +12,7 @@ from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.limits import is_own, over_limit
+from windlass.executors.python.code.missing import Noted
 from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
     Alive,
@@ -39,7 +40,7 @@ _FILE: Final = f'"{FILE}"'.encode()
 _decode: Final = msgspec.json.decode
 
 
-NoteMissing = Callable[[str], bool]  # hears why; False if something else had to be forgotten
+NoteMissing = Callable[[str], Noted]  # hears why
 
 
 class Answering(Protocol):
@@ -107,12 +108,13 @@ class Job:
 
     def missing(self, why: str) -> Result:
         """Returns how it ends because this worker does not have its function; notes that."""
-        unable = self._note_missing is not None
-        forgot = self._note_missing is not None and not self._note_missing(why)
+        noted = None if self._note_missing is None else self._note_missing(why)
+        why = why if noted is None else noted.why
         message = f"this worker cannot run {self.call.function}: {why}"
         return Result(
             outcome="failed", failure=FailureClass.CONFIGURATION, message=message,
-            misfit=not unable, unable=unable, back_off=forgot,
+            misfit=noted is None, unable=noted is not None,
+            back_off=noted is not None and noted.forgot,
         )  # fmt: skip
 
     def pass_on(self, report: Report) -> None:

@@ -248,6 +248,12 @@ class LocalMachine:
             return shown and (not others or readable_by_all(file))
 
         base, here = self._keeper.base.get(PYTHON_PATH), Path.cwd()
+        if here.is_relative_to(Path.home()) and not readable(str(here)):
+            log.warning(
+                "folder_hidden_from_jobs",
+                message=f"jobs cannot read {here}, where this worker was started: start it in a "
+                "folder outside of your home, or with --isolation process",
+            )
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):
                 path = search_path(executor.import_path or base, sys.path)

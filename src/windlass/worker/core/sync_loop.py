@@ -154,6 +154,7 @@ class SyncLoop:
             held=slots.held() if audit else None,
             metadata=self.metadata,
             epoch=self.epoch,
+            stopping=self._ending,
         )
 
     async def _call(self, request: SyncRequest) -> SyncReply | None:
@@ -200,7 +201,7 @@ class SyncLoop:
             self._look_at_deadline()
         for refusal in reply.lost:
             self.slots.lose(refusal)
-        if reply.drain != self.told_to_drain:
+        if reply.drain != self.told_to_drain and not self._ending:
             log.info("drain", asked=reply.drain)
             self.told_to_drain = reply.drain
         if self.pending and not reply.pending:

@@ -6,7 +6,7 @@ from cyclopts import App, Parameter
 
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
-from windlass.cli.output.tables import print_table
+from windlass.cli.output.tables import Layout, print_table
 from windlass.cli.output.text import print_change, print_json, say
 from windlass.wire.access import RotateRequest, TokenCreated, TokenList, TokenRequest
 from windlass.wire.workers import Changed
@@ -32,7 +32,7 @@ def list_tokens(*, at: Connection = HERE, json: Json = False) -> None:
     columns = (
         "id", "name", "role", "namespaces", "created", "expires", "last used", "kind", "state"
     )  # fmt: skip
-    print_table(columns, rows, "no tokens")
+    print_table(columns, rows, "no tokens", Layout(spare=("kind", "created", "last used")))
 
 
 @tokens.command

@@ -8,7 +8,7 @@ from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import JobId, Json
 from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import BOLD, print_json, say
+from windlass.cli.output.text import BOLD, print_json, say, say_wrapped
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.values.quantities import readable_duration
 
@@ -52,11 +52,11 @@ def time_spent(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> N
     ]  # fmt: skip
     print_table(("cause", "time", "", ""), rows, "no time has passed")
     for note in found.notes:
-        say(f"note: {note}")
+        say_wrapped(f"note: {note}")
 
 
 def _print_job(found: Explanation) -> None:
-    say(f"job {found.job} {found.summary}", BOLD)
+    say_wrapped(f"job {found.job} {found.summary}", style=BOLD)
     _section("waits for", [line for one in found.waiting_for for line in (one.text, *(
         f"  because {because}" for because in one.because))])  # fmt: skip
     _section("workers", [entry.text for entry in found.workers])
@@ -74,7 +74,7 @@ def _print_job(found: Explanation) -> None:
 
 
 def _print_worker(found: WorkerExplanation) -> None:
-    say(f"worker {found.worker} {found.status}: {found.summary}", BOLD)
+    say_wrapped(f"worker {found.worker} {found.status}: {found.summary}", style=BOLD)
     _section("ready jobs", [entry.text for entry in found.work])
 
 
@@ -82,7 +82,7 @@ def _section(title: str, lines: list[str]) -> None:
     if lines:
         say(f"\n{title}:")
         for line in lines:
-            say(f"  {line}")
+            say_wrapped(line.lstrip(), "    " if line.startswith(" ") else "  ")
 
 
 def _clock(moment: str) -> str:

@@ -12,7 +12,7 @@ from windlass.cli.options.flags import Flag, Json, Limit, Many, Priority, Workfl
 from windlass.cli.options.workflow_file import Params, parameters_of
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
-from windlass.cli.output.workflow_view import jobs_of, print_workflow, progress_of, remark_on
+from windlass.cli.output.workflow_view import jobs_of, print_workflow, print_workflows, remark_on
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import counted
 from windlass.wire.schedules import ReactionList, StartRequest
@@ -118,12 +118,7 @@ def list_workflows(
     if json:
         print_json(found)
         return
-    rows = [
-        (w.id, w.state, w.name, progress_of(w), w.priority, w.created_at, w.finished_at, w.reason)
-        for w in found
-    ]
-    columns = ("id", "state", "workflow", "jobs", "priority", "created", "finished", "reason")
-    print_table(columns, rows, "no workflows")
+    print_workflows(found)
 
 
 @workflows.command

@@ -5,7 +5,8 @@ for the counts and for the running and failed jobs.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Protocol, Self
 
@@ -33,6 +34,15 @@ ENDS: Final = frozenset({"completed", "failed", "canceled"})
 LARGE: Final = 500  # With more jobs than this, only running and failed ones are shown.
 FEW: Final = 8  # Up to this many jobs of one entry get a line each.
 POLL_SECONDS: Final = 1
+LINES_AROUND: Final = 4  # the progress, the name, what is hidden, and the cursor
+URGENT: Final = ("failed", "rejected", "timed_out", "running")
+# What a person looks for first; states that are not named here come last.
+URGENCY: Final = {
+    state: rank
+    for rank, state in enumerate(
+        (*URGENT, "canceling", "retrying", "assigned", "suspended", "queued", "aborted", "blocked")
+    )
+}
 SIGNS: Final = {
     "completed": "✓", "failed": "✗", "rejected": "✗", "aborted": "–", "canceled": "–",
     "skipped": "–", "running": "▶", "assigned": "▶", "blocked": "·", "queued": "○",
@@ -110,7 +120,8 @@ class _Live:
 
     def show(self, info: Workflow, jobs: list[Job]) -> None:
         """Draws the current state."""
-        self._live.update(Group(_head(info), draw(info, jobs)), refresh=True)
+        room = console.size.height - LINES_AROUND
+        self._live.update(Group(_head(info), draw(info, jobs, room)), refresh=True)
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -120,22 +131,63 @@ class _Live:
         self._live.__exit__(None, None, None)
 
 
-def draw(info: Workflow, jobs: Iterable[Job]) -> Tree:
-    """Groups jobs by entry; jobs of nested workflows go below the nested workflow's name."""
+def draw(info: Workflow, jobs: Iterable[Job], room: int) -> Tree:
+    """Groups jobs by entry; jobs of nested workflows go below the nested workflow's name.
+
+    Entries that have no room are counted: first the completed ones, last those that failed.
+    """
     tree = Tree(Text(escape_line(f"workflow {info.id} {info.name}"), style="bold"))
     branches: dict[str, Tree] = {"": tree}
     entries: dict[str, list[Job]] = {}
     for job in sorted(jobs, key=lambda job: job.id):
         if job.superseded_by is None:
             entries.setdefault(entry_of(job.name or f"{job.task} {job.id}"), []).append(job)
+    kept = _with_room(entries, room)
     for entry, alike in entries.items():
+        if entry not in kept:
+            continue
         *inside, last = entry.split("/")
         branch = _branch(branches, inside)
         if len(alike) == 1:
             branch.add(_line(alike[0], (alike[0].name or last).rpartition("/")[2]))
         else:
             _add_alike(branch, last, alike)
+    _add_hidden(
+        tree, [job for entry, alike in entries.items() if entry not in kept for job in alike]
+    )
     return tree
+
+
+def _with_room(entries: Mapping[str, Sequence[Job]], room: int) -> set[str]:
+    """Returns the entries to show: all, or those that matter most and the lines they need."""
+    kept: set[str] = set()
+    drawn: set[str] = set()  # nested workflows that have their line
+    left = room
+    for entry in sorted(entries, key=lambda entry: _importance(entries[entry])):
+        above = {path for path in _paths_above(entry) if path not in drawn}
+        alike = entries[entry]
+        left -= len(above) + (1 if len(alike) == 1 else 1 + len(_named(alike)))
+        if left < 0 and kept:
+            break
+        drawn |= above
+        kept.add(entry)
+    return kept
+
+
+def _importance(jobs: Iterable[Job]) -> int:
+    return min(URGENCY.get(job.state, len(URGENCY)) for job in jobs)
+
+
+def _paths_above(entry: str) -> list[str]:
+    parts = entry.split("/")[:-1]
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def _add_hidden(tree: Tree, jobs: Sequence[Job]) -> None:
+    if jobs:
+        tree.add(
+            Text(f"… {len(jobs)} more: ").append_text(_counted(Counter(j.state for j in jobs)))
+        )
 
 
 def _branch(branches: dict[str, Tree], path: list[str]) -> Tree:
@@ -149,22 +201,26 @@ def _branch(branches: dict[str, Tree], path: list[str]) -> Tree:
     return branch
 
 
-def _add_alike(branch: Tree, name: str, jobs: list[Job]) -> None:
-    counts: dict[str, int] = {}
-    for job in jobs:
-        counts[job.state] = counts.get(job.state, 0) + 1
+def _add_alike(branch: Tree, name: str, jobs: Sequence[Job]) -> None:
     label = Text(f"{escape_line(name)} × {len(jobs)}  ")
-    label.append_text(_counted(counts))
+    label.append_text(_counted(Counter(job.state for job in jobs)))
     group = branch.add(label)
-    shown = (
-        jobs if len(jobs) <= FEW else [j for j in jobs if j.state in ("running", "failed")][:FEW]
-    )
-    for job in shown:
+    for job in _named(jobs):
         group.add(_line(job, (job.name or "").rpartition("/")[2]))
 
 
+def _named(alike: Sequence[Job]) -> Sequence[Job]:
+    """Returns the jobs of an entry that get a line: all of a few, else those that matter most."""
+    if len(alike) <= FEW:
+        return alike
+    urgent = [job for job in alike if job.state in URGENT]
+    chosen = sorted(urgent, key=lambda job: URGENCY[job.state])[:FEW]
+    return sorted(chosen, key=lambda job: job.id)
+
+
 def _line(job: Job, name: str) -> Text:
-    text = Text(f"{SIGNS.get(job.state, '?')} ", style=STYLES.get(job.state, ""))
+    style = STYLES.get(job.state, "")
+    text = Text(f"{SIGNS.get(job.state, '?')} ", style=style, no_wrap=True, overflow="ellipsis")
     text.append(escape_line(name), style="default")
     text.append(f"  {job.state}")
     if job.attempt > 1:

@@ -4,20 +4,27 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from sys import modules as imported
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.matching.functions import KNOWN, MISSING, SCHEMAS, VERSIONS
+from windlass.domain.matching.functions import KNOWN, MISSING, SCHEMAS, UNSEEN, VERSIONS
 from windlass.domain.tasks.reported import ReportedTask, pack
 from windlass.tasks.task import PYTHON, Task, named_tasks
 from windlass.tasks.values.schema import arguments_schema, is_positional
 
 HIDDEN: Final = (
-    "{} is in the folder in which the worker was started, which jobs cannot see: start it in a "
-    "folder that is no home, or with --isolation process"
+    f"{{}} is in the folder in which the worker was started, {UNSEEN}: start it in a folder "
+    "outside of your home, or with --isolation process"
 )
 MOST: Final = 200  # entries of each kind in the metadata of a worker
+
+
+class Noted(NamedTuple):
+    """The reason with a hint, and whether an older one was forgotten for it."""
+
+    why: str
+    forgot: bool
 
 
 class MissingFunctions:
@@ -31,15 +38,15 @@ class MissingFunctions:
         self.unseen: Path | None = None  # where the worker was started, if jobs cannot see that
         self._reasons: dict[str, str] = {}
 
-    def note(self, function: str, why: str) -> bool:
-        """Records why a function cannot be run here; returns False if it had to forget another."""
+    def note(self, function: str, why: str) -> "Noted":
+        """Records why a function cannot be run here."""
         self._reasons.pop(function, None)
         forgets = len(self._reasons) >= MOST
         if forgets:
             del self._reasons[next(iter(self._reasons))]
-        self._reasons[function] = why + self._hint(function)
+        self._reasons[function] = why = why + self._hint(function)
         self.changed()
-        return not forgets
+        return Noted(why, forgets)
 
     def _hint(self, function: str) -> str:
         """Returns why a function is missing that is in the folder of the worker."""
