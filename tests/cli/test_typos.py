@@ -106,6 +106,10 @@ def test_an_unknown_queue_or_task_that_is_close_to_a_known_one_is_warned_of(up: 
     none = up("jobs", "--queue", "defualt")
     assert none.stdout == "no jobs\n"
     assert "; did you mean default?" in none.stderr
+    paused = up("queues", "pause", "defualt")
+    assert paused.stdout == "queue defualt is now paused\n"
+    assert "queue defualt does not exist yet; did you mean default?" in paused.stderr
+    assert up("queues", "resume", "defualt").stdout == "queue defualt is now open\n"
     up.text("cancel", new.stdout.strip())
     up.text("queues", "resume", "overnight")
 

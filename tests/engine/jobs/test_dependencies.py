@@ -34,12 +34,16 @@ async def test_a_dependency_named_twice_counts_once(rig: Rig) -> None:
 
 
 async def test_a_failed_dependency_aborts_and_says_which(rig: Rig) -> None:
-    first = await rig.submit()
-    job = await rig.submit(after=(first,))
-    await finish_next(await rig.agent(), "failed")
+    first, unnamed = await rig.submit(name="build"), await rig.submit()
+    jobs = [await rig.submit(after=(one,)) for one in (first, unnamed)]
+    agent = await rig.agent()
+    for _ in jobs:
+        await finish_next(agent, "failed")
     await rig.engine.settled()
-    assert await rig.state(job) == "aborted"
-    assert (await rig.record(job)).reason == f"Dependency {first} failed"
+    assert [await rig.state(job) for job in jobs] == ["aborted"] * 2
+    assert [(await rig.record(job)).reason for job in jobs] == [
+        f"Dependency {first} (build) failed", f"Dependency {unnamed} failed",
+    ]  # fmt: skip
 
 
 async def test_an_abort_goes_all_the_way_down(rig: Rig) -> None:

@@ -124,7 +124,7 @@ class Histories:
                 raise NotFound("pool", name)
             found = await tx.views.pool_events(seen.after, seen.until, MOST_EVENTS)
             events = [event for event in found if read_data(event).get("pool") == name]
-            living = [one for one in await tx.pools.living() if one.pool == row.id]
+            living = await tx.pools.living(row.id)
             more = seen.cut or len(found) == MOST_EVENTS
             begin = found[-1].at if more and found else seen.begin
             shown = events[:MOST_CHANGES] if may(who, Action.READ_EVENTS, FLEET) else []

@@ -107,15 +107,19 @@ class Pools:
         async def read(tx: ReadTx) -> list[PoolView]:
             living = await tx.pools.living()
             costs = await tx.pools.costs(month_of(tx.now))
-            return [
-                PoolView(
-                    row,
-                    decode_pool(row.body),
-                    [member for member in living if member.pool == row.id],
-                    [cost for cost in costs if cost.pool == row.name],
-                )
-                for row in await tx.pools.all()
-            ]
+            return [_view(row, living, costs) for row in await tx.pools.all()]
+
+        return await self.engine.store.read(read)
+
+    async def one(self, name: str) -> PoolView:
+        """Returns one pool with its workers and costs."""
+
+        async def read(tx: ReadTx) -> PoolView:
+            row = next((row for row in await tx.pools.all() if row.name == name), None)
+            if row is None:
+                raise NotFound("pool", name)
+            living = await tx.pools.living(row.id)
+            return _view(row, living, await tx.pools.costs(month_of(tx.now), name))
 
         return await self.engine.store.read(read)
 
@@ -176,6 +180,13 @@ class Pools:
     def fresh_name(self, length: int = 10) -> str:
         """Returns unique hexadecimal digits."""
         return hashlib.sha256(self.secrets.secret().encode()).hexdigest()[:length]
+
+
+def _view(row: PoolRow, living: Sequence[PoolWorkerRow], costs: Sequence[CostRow]) -> PoolView:
+    members = [member for member in living if member.pool == row.id]
+    return PoolView(
+        row, decode_pool(row.body), members, [cost for cost in costs if cost.pool == row.name]
+    )
 
 
 async def _next_span(work: Work, shape: int, after: Span) -> Span:

@@ -53,7 +53,7 @@ class ProviderListing(NamedTuple):
 async def reconcile(work: Work, pool_id: int, found: ProviderListing) -> ProviderRequests:
     """Updates a pool's rows to what exists, and returns what the provider must do."""
     row = await work.tx.pools.lock(pool_id)
-    members = [member for member in await work.tx.pools.living() if member.pool == pool_id]
+    members = await work.tx.pools.living(pool_id)
     machines = found.machines
     if machines is None:
         machines = {m.token: Machine(m.token, m.machine) for m in members if m.machine}

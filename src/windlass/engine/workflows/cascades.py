@@ -5,7 +5,7 @@ after another. A crash between two steps loses nothing: the cascade is a row, an
 loop picks it up again.
 """
 
-from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.job.job import ALLOW_FAILURE, decode_spec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
 from windlass.engine.jobs.decide import decide, release_with_new_age
@@ -99,7 +99,7 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
     await work.tx.jobs.hold(jobs)
     edges = await work.tx.jobs.dependents(jobs, 0)
     await hold_dependents(work, [*jobs, *met], edges)
-    reason = f"Dependency {owner.id} {STATE_BY_CODE[owner.final_state]}"
+    reason = f"Dependency {await _named(work, owner.id)} {STATE_BY_CODE[owner.final_state]}"
     to = SKIPPED if owner.final_state == SKIPPED else ABORTED
     ended = await work.tx.flow.end_waiting(jobs, to, work.now, reason, queued=False)
     await note_ended(work, ended, to, reason)
@@ -107,3 +107,10 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
     await notify_dependents(work, notified, edges)
     if met:
         await meet(work, met)
+
+
+async def _named(work: Work, job: int) -> str:
+    """Returns the id of a job, and its name if it has one: 12 (build)."""
+    spec = (await work.tx.jobs.specs([job])).get(job)
+    name = None if spec is None else decode_spec(spec).name
+    return str(job) if name is None else f"{job} ({name})"

@@ -26,6 +26,7 @@ from windlass.wire.numbers import Cursor, Id
 CHUNK = 500
 IDLE_MS = 250
 QUIET_ROUNDS = 60  # after so many idle rounds a comment keeps the connection alive
+MAX_DIGITS = 19  # of an id; a longer number is none
 HEADERS = {"Connection": "keep-alive", "X-Accel-Buffering": "no"}
 
 Last = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
@@ -57,7 +58,7 @@ async def follow_events(
         wanted = msgspec.structs.replace(wanted, worker=await _worker(services, worker))
     select = _selection(services, call.who, wanted)
     resumed = call.header(b"last-event-id")
-    if resumed.isascii() and resumed.isdigit() and len(resumed) < 19:
+    if resumed.isascii() and resumed.isdigit() and len(resumed) < MAX_DIGITS:
         return Stream(_stream(services, select, int(resumed), follow), EVENTS, HEADERS, follow)
     if since is not None:
         at = moment_since(since, await services.engine.now())
@@ -67,15 +68,19 @@ async def follow_events(
     return Stream(_stream(services, select, after, follow), EVENTS, HEADERS, follow)
 
 
-async def _worker(services: Services, name: str) -> int:
-    """Returns the id of a worker, also of one that was removed while this server ran."""
-    found = await services.engine.store.read(lambda tx: tx.workers.read_name(name))
+async def _worker(services: Services, worker: str) -> int:
+    """Returns the id of a worker, given by its name or id, also of one that was removed."""
+    store, names = services.engine.store, services.names.known
+    found = await store.read(lambda tx: tx.workers.read_name(worker))
     if found is not None:
         return found.id
-    for number, known in services.names.known.items():
-        if known.name == name:
+    number = int(worker) if worker.isdigit() and len(worker) < MAX_DIGITS else 0
+    if number and (number in names or await store.read(lambda tx: tx.workers.read([number]))):
+        return number
+    for number, known in names.items():
+        if known.name == worker:
             return number
-    raise NotFound("worker", name)
+    raise NotFound("worker", worker)
 
 
 def _selection(services: Services, who: Identity, wanted: EventFilter) -> Select:

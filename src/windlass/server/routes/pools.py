@@ -8,7 +8,7 @@ from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
 from windlass.domain.pools.pools import MOST_WORKERS
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import month_of
 from windlass.server.http.binding import Body
@@ -97,10 +97,9 @@ async def _pools(services: Services, who: Identity) -> list[PoolInfo]:
 
 
 async def _pool(services: Services, name: str, who: Identity) -> PoolInfo:
-    for info in await _pools(services, who):
-        if info.name == name:
-            return info
-    raise NotFound("pool", name)
+    now = await services.engine.now()
+    shown = await services.pools.one(name)
+    return show_pool(shown, now, may(who, Action.MANAGE_POOLS))
 
 
 def _month(text: str) -> int:

@@ -40,10 +40,13 @@ def test_tokens_are_made_used_and_revoked(up: Program) -> None:
 def test_a_token_is_rotated_and_its_owner_named(up: Program) -> None:
     made = up.json("tokens", "create", "nightly", "--role", "viewer", "--namespace", "farm")
     assert up.text("whoami", WINDLASS_TOKEN=made["token"]) == "nightly (viewer, namespaces farm)"
-    secret = up.text("tokens", "rotate", str(made["info"]["id"]))
+    secret = up.text("tokens", "rotate", "nightly")
     assert up.text("whoami", WINDLASS_TOKEN=secret) == "nightly (viewer, namespaces farm)"
     assert up("whoami", WINDLASS_TOKEN=made["token"]).returncode == 5
     assert all("last_used_at" in row for row in up.json("tokens"))
+    assert up.text("tokens", "revoke", "nightly") == "done"
+    unknown = up("tokens", "revoke", "nightyl")
+    assert (unknown.returncode, "token nightyl does not exist" in unknown.stderr) == (4, True)
 
 
 def test_a_server_without_sign_in_says_so(up: Program) -> None:

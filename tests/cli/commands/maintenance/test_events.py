@@ -22,6 +22,10 @@ def test_the_event_log_is_printed_and_filtered(up: Program) -> None:
     assert json.loads(later.splitlines()[0]) == shown[1]
     unknown = up("events", "--kind", "jbo")
     assert (unknown.returncode, "did you mean job?" in unknown.stderr) == (2, True)
+    (worker,) = up.json("workers")
+    by_name = up.text("events", "--worker", worker["name"], "--kind", "worker")
+    assert up.text("events", "--worker", str(worker["id"]), "--kind", "worker") == by_name
+    assert by_name
     assert up("events", "--worker", "nobody").returncode != 0
 
 

@@ -4,10 +4,11 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from windlass.cli.commands.suggestions import warn_of_typos
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
 from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_change, print_json
+from windlass.cli.output.text import print_json, say
 from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.workers import Changed, QueueInfo, QueueLimitsRequest, QueueList
@@ -46,13 +47,15 @@ def list_queues(*, at: Connection = HERE, json: Json = False) -> None:
 @queues.command
 def pause(queue: Queue, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Pause a queue: none of its jobs start."""
-    print_change(at.call("POST", f"/api/v1/queues/{queue}/pause", Changed), json)
+    warn_of_typos(at, queue, None)
+    _print(at.call("POST", f"/api/v1/queues/{queue}/pause", Changed), json, queue, "paused")
 
 
 @queues.command
 def resume(queue: Queue, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Resume a paused queue."""
-    print_change(at.call("POST", f"/api/v1/queues/{queue}/resume", Changed), json)
+    warn_of_typos(at, queue, None)
+    _print(at.call("POST", f"/api/v1/queues/{queue}/resume", Changed), json, queue, "open")
 
 
 @queues.command
@@ -89,7 +92,16 @@ def limit(
     if asked == QueueLimitsRequest():
         flags = "--max-running, --max-per-worker, --preempts or --isolation"
         raise InvalidInput("limit", flags, "none of them")
-    print_change(at.call("POST", f"/api/v1/queues/{queue}/limits", Changed, asked), json)
+    warn_of_typos(at, queue, None)
+    changed = at.call("POST", f"/api/v1/queues/{queue}/limits", Changed, asked)
+    _print(changed, json, queue, "limited as asked")
+
+
+def _print(changed: Changed, json: bool, queue: str, state: str) -> None:
+    if json:
+        print_json(changed)
+    else:
+        say(f"queue {queue} is {'now' if changed.applied else 'already'} {state}")
 
 
 def _running(queue: QueueInfo) -> str | None:

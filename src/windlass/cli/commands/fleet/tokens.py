@@ -8,10 +8,10 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
 from windlass.cli.output.tables import Layout, print_table
 from windlass.cli.output.text import print_change, print_json, say
-from windlass.wire.access import RotateRequest, TokenCreated, TokenList, TokenRequest
+from windlass.wire.access import TokenCreated, TokenList, TokenRequest
 from windlass.wire.workers import Changed
 
-Token = Annotated[int, Parameter(help="The token's id, as `windlass tokens` shows it.")]
+Token = Annotated[str, Parameter(help="The token's id or name, as `windlass tokens` shows it.")]
 
 tokens = App(name="tokens", help="Create, list, rotate and revoke tokens.")
 
@@ -83,15 +83,21 @@ def rotate(
     expires
         How long the new one is valid. Default: as long as the old one was.
     """
-    request = RotateRequest(grace=grace, expires=expires)
-    made = at.call("POST", f"/api/v1/tokens/{token}/rotate", TokenCreated, request)
+    with at.client() as client:
+        made = client.tokens.rotate(_id_or_name(token), grace=grace, expires=expires)
     _print_secret(made, json)
 
 
 @tokens.command
 def revoke(token: Token, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Revoke a token; it stops working within 5 s. A worker loses all its tokens."""
-    print_change(at.call("DELETE", f"/api/v1/tokens/{token}", Changed), json)
+    with at.client() as client:
+        applied = client.tokens.revoke(_id_or_name(token))
+    print_change(Changed(applied), json)
+
+
+def _id_or_name(token: str) -> int | str:
+    return int(token) if token.isascii() and token.isdigit() else token
 
 
 def _print_secret(made: TokenCreated, json: bool) -> None:

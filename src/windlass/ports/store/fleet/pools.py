@@ -63,12 +63,12 @@ class PoolsRead(Protocol):
         """Returns one of them by its id, not locked."""
         ...
 
-    async def living(self) -> list[PoolWorkerRow]:
-        """Returns those of all pools that are not gone, ascending by id, not locked."""
+    async def living(self, pool: int | None = None) -> list[PoolWorkerRow]:
+        """Returns those of one pool, or of all, that are not gone, ascending by id, not locked."""
         ...
 
-    async def costs(self, month: int) -> list[CostRow]:
-        """Returns what a month has cost so far, by pool, namespace and queue."""
+    async def costs(self, month: int, pool: str | None = None) -> list[CostRow]:
+        """Returns what a month has cost so far in one pool or in all, by namespace and queue."""
         ...
 
     async def load(self, most: int) -> Load:

@@ -68,9 +68,9 @@ class MemoryPools:
     async def worker(self, number: int) -> PoolWorkerRow | None:
         return self._workers.get(number)
 
-    async def living(self) -> list[PoolWorkerRow]:
+    async def living(self, pool: int | None = None) -> list[PoolWorkerRow]:
         rows = self._workers.between((), None)
-        return [row for row in rows if row.state != Lifecycle.GONE]
+        return [r for r in rows if r.state != Lifecycle.GONE and pool in (None, r.pool)]
 
     async def trim_gone(self, before: int, count: int) -> int:
         rows = (row for row in self._workers if row.state == Lifecycle.GONE)
@@ -85,8 +85,8 @@ class MemoryPools:
             old = self._costs.get(key) or row._replace(ms=0, micros=0)
             self._costs.put(key, old._replace(ms=old.ms + row.ms, micros=old.micros + row.micros))
 
-    async def costs(self, month: int) -> list[CostRow]:
-        return sorted(row for row in self._costs if row.month == month)
+    async def costs(self, month: int, pool: str | None = None) -> list[CostRow]:
+        return sorted(r for r in self._costs if r.month == month and pool in (None, r.pool))
 
     async def load(self, most: int) -> Load:
         counts: dict[int, int] = {}

@@ -58,8 +58,9 @@ class PostgresPools:
         rows = await self._session.fetch("pool_worker", number)
         return PoolWorkerRow._make(rows[0]) if rows else None
 
-    async def living(self) -> list[PoolWorkerRow]:
-        return list(map(PoolWorkerRow._make, await self._session.fetch("living_pool_workers")))
+    async def living(self, pool: int | None = None) -> list[PoolWorkerRow]:
+        rows = await self._session.fetch("living_pool_workers", pool)
+        return list(map(PoolWorkerRow._make, rows))
 
     async def trim_gone(self, before: int, count: int) -> int:
         status = await self._session.execute("trim_gone_pool_workers", before, count)
@@ -69,8 +70,9 @@ class PostgresPools:
         for row in sorted(rows):
             await self._session.execute("charge_pool", *row)
 
-    async def costs(self, month: int) -> list[CostRow]:
-        return list(map(CostRow._make, await self._session.fetch("pool_costs_of_month", month)))
+    async def costs(self, month: int, pool: str | None = None) -> list[CostRow]:
+        rows = await self._session.fetch("pool_costs_of_month", month, pool)
+        return list(map(CostRow._make, rows))
 
     async def load(self, most: int) -> Load:
         ready = [(shape, n) for shape, n in await self._session.fetch("ready_load", most)]

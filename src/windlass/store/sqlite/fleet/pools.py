@@ -67,8 +67,8 @@ class SqlitePools:
         rows = self._execute(QUERIES["pool_worker"], (number,)).fetchall()
         return as_pool_worker(rows[0]) if rows else None
 
-    async def living(self) -> list[PoolWorkerRow]:
-        return list(map(as_pool_worker, self._execute(QUERIES["living_pool_workers"])))
+    async def living(self, pool: int | None = None) -> list[PoolWorkerRow]:
+        return list(map(as_pool_worker, self._execute(QUERIES["living_pool_workers"], (pool,))))
 
     async def trim_gone(self, before: int, count: int) -> int:
         self._execute(QUERIES["trim_gone_pool_workers"], (before, count))
@@ -78,8 +78,8 @@ class SqlitePools:
         for row in rows:
             self._execute(QUERIES["charge_pool"], row)
 
-    async def costs(self, month: int) -> list[CostRow]:
-        return list(map(as_cost, self._execute(QUERIES["pool_costs_of_month"], (month,))))
+    async def costs(self, month: int, pool: str | None = None) -> list[CostRow]:
+        return list(map(as_cost, self._execute(QUERIES["pool_costs_of_month"], (month, pool))))
 
     async def load(self, most: int) -> Load:
         ready = [(shape, count) for shape, count in self._execute(QUERIES["ready_load"], (most,))]

@@ -68,7 +68,7 @@ FROM pool_workers WHERE id = ?;
 -- The partial index holds those alone.
 SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
     tries, spot, token, machine, reason
-FROM pool_workers WHERE state < {pool_worker.gone} ORDER BY id;
+FROM pool_workers WHERE state < {pool_worker.gone} AND (?1 IS NULL OR pool = ?1) ORDER BY id;
 
 -- name: trim_gone_pool_workers
 -- The oldest first, by their partial index.
@@ -85,7 +85,7 @@ ON CONFLICT DO UPDATE SET ms = ms + excluded.ms, micros = micros + excluded.micr
 -- name: pool_costs_of_month
 -- A span of the primary key.
 SELECT pool, month, namespace, queue, ms, micros
-FROM pool_costs WHERE month = ? ORDER BY pool, namespace, queue;
+FROM pool_costs WHERE month = ?1 AND (?2 IS NULL OR pool = ?2) ORDER BY pool, namespace, queue;
 
 -- name: ready_load
 -- A loose index scan over the shapes, and of each no more than a bounded span is counted.
