@@ -236,6 +236,33 @@ def test_methods_of_other_queues_are_answered_with_ours(name: str, said: str) ->
         assert not hasattr(asked, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("get", "the handle of a job has no get; use `job.result(timeout=…)`"),
+        ("status", "the handle of a job has no status; use `job.info().state`"),
+        ("ready", "the handle of a job has no ready; use `job.info().state`"),
+        ("colour", "the handle of a job has no colour"),
+    ],
+)
+def test_handles_of_other_queues_are_answered_with_ours(
+    client: windlass.Client, name: str, said: str
+) -> None:
+    job = client.submit(add, 1, 2)
+    for asked in (job, job.asynchronous):
+        with pytest.raises(AttributeError) as missing:
+            getattr(asked, name)
+        assert str(missing.value) == said
+        assert not hasattr(asked, name)
+
+
+def test_what_only_servers_have_is_refused_with_the_reason(client: windlass.Client) -> None:
+    with pytest.raises(windlass.Conflict, match=r"no tokens, because nobody connects to it"):
+        client.tokens.list()
+    with pytest.raises(windlass.Conflict, match=r"no pools, because a server starts and stops"):
+        client.pools.list()
+
+
 def test_a_wrong_token_is_answered_with_where_to_put_another() -> None:
     body = b'{"error": {"code": "unauthorized", "message": "this needs a valid token: Bearer"}}'
     refused = error_of(Answer(401, body))

@@ -22,6 +22,7 @@ from windlass.domain.access.actions import RIGHTS, Action, Right
 from windlass.domain.access.roles import RANKS, Role
 from windlass.domain.job.job import OPTIONS as JOB_OPTIONS
 from windlass.domain.job.job import JobOption
+from windlass.domain.lifecycle.states import MEANINGS, TERMINAL, TRANSITIONS, State
 from windlass.domain.values.options import Option
 from windlass.server.app import ROUTES
 from windlass.server.metrics.reference import metrics_page
@@ -95,6 +96,21 @@ on the command line. In Python: `windlass.JobSpec(task="shell", timeout="15m")`,
 - **Times** are RFC 3339, such as `2030-01-02T03:04:05Z`; flags also take a duration from now.
 - **Lists** and **mappings** are flags that can be repeated.
 
+"""
+
+
+STATES_START: Final = """\
+# States of a job
+
+A job is in one of fourteen states. Every change is checked against this table, in every store, and
+is an event with its time and reason: `windlass show ID` lists those of one job. A state that may
+become nothing is final: a retry by hand makes a new job, which supersedes the old one.
+
+A new job is `blocked`, `queued` or `rejected`. `assigned`, `running`, `canceling` and `timed_out`
+hold a slot of a worker.
+
+| state | meaning | may become |
+|---|---|---|
 """
 
 
@@ -253,12 +269,30 @@ def _right_row(action: Action, right: Right) -> str:
     return f"| `{action}` | {right.meaning} | {anyone} | {worker} | {' | '.join(cells)} |"
 
 
+def states_page() -> str:
+    """docs/reference/states.md."""
+    arrows = [
+        f"    {'[*]' if before is None else before} --> {after}"
+        for before, allowed in TRANSITIONS.items()
+        for after in State
+        if after in allowed
+    ]
+    arrows += [f"    {state} --> [*]" for state in State if state in TERMINAL]
+    rows = []
+    for state, meaning in MEANINGS.items():
+        after = ", ".join(f"`{one}`" for one in State if one in TRANSITIONS[state])
+        rows.append(f"| `{state}` | {meaning} | {after or 'nothing'} |")
+    diagram = "\n".join(("```mermaid", "stateDiagram-v2", *arrows, "```"))
+    return GENERATED + STATES_START + "\n".join(rows) + f"\n\n{diagram}\n"
+
+
 PAGES: Final = {
     "configuration.md": configuration_page,
     "cli.md": commands_page,
     "job.md": job_page,
     "metrics.md": lambda: GENERATED + metrics_page(),
     "rights.md": rights_page,
+    "states.md": states_page,
     "workflow.schema.json": workflow_schema,
 }
 

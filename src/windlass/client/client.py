@@ -117,8 +117,12 @@ class AsyncClient(Kept):
     @property
     def transport(self) -> Transport:
         """For calls this class has no method for."""
+        return self._transport("this client works without a server")
+
+    def _transport(self, why: str) -> Transport:
+        """Returns how to reach the server; without one it says `why` not."""
         if not isinstance(self.service, HttpService):
-            raise Conflict("no_server", "this client works without a server")
+            raise Conflict("no_server", why)
         return self.service.transport
 
     @overload
@@ -254,14 +258,24 @@ class AsyncClient(Kept):
         """Tokens, which only servers have: list, create, rotate, revoke."""
         from windlass.client.resources.tokens import AsyncTokens
 
-        return AsyncTokens(self.transport)
+        return AsyncTokens(
+            self._transport(
+                "an embedded client has no tokens, because nobody connects to it: start a server "
+                "with `windlass up`"
+            )
+        )
 
     @property
     def pools(self) -> "AsyncPools":
         """Pools of workers, which only servers have."""
         from windlass.client.resources.pools import AsyncPools
 
-        return AsyncPools(self.transport)
+        return AsyncPools(
+            self._transport(
+                "an embedded client has no pools, because a server starts and stops their workers: "
+                "start one with `windlass up`"
+            )
+        )
 
     def events(
         self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
 from windlass.client.errors import JobFailed, ResultTimeout
 from windlass.client.service import LogChoice, Service
@@ -12,7 +12,7 @@ from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
-from windlass.tasks.handles import Kept
+from windlass.tasks.handles import Kept, no_such
 from windlass.wire.jobs import DeleteRequest, Job
 
 R_co = TypeVar("R_co", covariant=True)
@@ -156,6 +156,11 @@ class AsyncJob(Kept, Generic[R_co]):
 
     def __hash__(self) -> int:
         return hash((self._service.installation, self.id))
+
+    if not TYPE_CHECKING:  # Type checkers know the attributes that there are.
+
+        def __getattr__(self, name: str) -> NoReturn:
+            no_such(self, name)
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"

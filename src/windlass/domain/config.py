@@ -30,7 +30,12 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = 30_000
     heartbeat_timeout_ms: Annotated[
         int,
-        doc("ms", "A worker silent for this long is lost, and so are its leases.", least=1),
+        doc(
+            "ms",
+            "A worker silent for this long, by default three heartbeats, is lost, and so are its "
+            "leases.",
+            least=1,
+        ),
     ] = 90_000
     term_grace_ms: Annotated[
         int, doc("ms", "Time between asking a process to stop and killing it. 0: kill at once.")

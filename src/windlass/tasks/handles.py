@@ -13,6 +13,34 @@ def reference_of(value: Any) -> int | str | None:
     return found
 
 
+# What Celery, RQ, Dramatiq, Huey and Prefect call what our handles of jobs have.
+ELSEWHERE: Final = {
+    "abort": "cancel()",
+    "fetch_result": "result()",
+    "forget": "delete()",
+    "get": "result(timeout=…)",
+    "get_result": "result(timeout=…)",
+    "get_status": "info().state",
+    "is_failed": 'info().state == "failed"',
+    "is_finished": 'info().state == "completed"',
+    "ready": "info().state",
+    "refresh": "info()",
+    "return_value": "result()",
+    "revoke": "cancel()",
+    "state": "info().state",
+    "status": "info().state",
+    "successful": 'info().state == "completed"',
+    "wait_for": "wait(timeout=…)",
+}
+
+
+def no_such(handle: object, name: str) -> NoReturn:
+    """Raises for an attribute that handles do not have, and names ours."""
+    ours = ELSEWHERE.get(name)
+    hint = "" if ours is None else f"; use `job.{ours}`"
+    raise AttributeError(f"the handle of a job has no {name}{hint}", name=name, obj=handle)
+
+
 class Kept:
     """A client or a handle: copied as itself, also inside of dataclasses, and not pickled."""
 

@@ -7,6 +7,7 @@ import pytest
 
 from windlass.domain.lifecycle.states import (
     ACTIVE,
+    MEANINGS,
     NEW_CODE,
     STATE_BY_CODE,
     TERMINAL,
@@ -17,6 +18,10 @@ from windlass.domain.lifecycle.states import (
     validate_transition,
 )
 from windlass.domain.values.errors import InvalidTransition
+
+
+def test_every_state_is_explained() -> None:
+    assert set(MEANINGS) == set(State)
 
 
 def test_names_and_codes_never_change() -> None:

@@ -3,7 +3,18 @@
 from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from windlass.client.blocking.in_thread import next_of
 from windlass.client.builder import AsyncWorkflowBlock
@@ -13,7 +24,7 @@ from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.quantities import DurationLike
-from windlass.tasks.handles import Kept
+from windlass.tasks.handles import Kept, no_such
 from windlass.tasks.submitting import Submits
 from windlass.wire import workflows as wire
 from windlass.wire.jobs import Job
@@ -134,6 +145,11 @@ class JobHandle(Kept, Generic[R_co]):
 
     def __hash__(self) -> int:
         return hash(self._job)
+
+    if not TYPE_CHECKING:  # Type checkers know the attributes that there are.
+
+        def __getattr__(self, name: str) -> NoReturn:
+            no_such(self, name)
 
     def __repr__(self) -> str:
         return repr(self._job)

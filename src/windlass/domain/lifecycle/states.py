@@ -39,6 +39,25 @@ class State(StrEnum):
     SKIPPED = "skipped", 14  # its condition did not hold, so it was not to run
 
 
+MEANINGS: Final[Mapping[State, str]] = MappingProxyType(
+    {
+        State.BLOCKED: "waits for other jobs, or for somebody to unblock it",
+        State.QUEUED: "may start; waits for a worker, a limit, its queue or its time",
+        State.ASSIGNED: "given to a worker, which has not started it yet",
+        State.RUNNING: "its process runs",
+        State.CANCELING: "told to stop because somebody canceled it; its process may still run",
+        State.TIMED_OUT: "told to stop because a time limit has passed; its process may still run",
+        State.RETRYING: "its attempt did not succeed; the next one begins when the pause is over",
+        State.SUSPENDED: "its function waits for a time, a signal or an answer, and holds no slot",
+        State.COMPLETED: "succeeded",
+        State.FAILED: "did not succeed and has no retries left",
+        State.CANCELED: "canceled before it succeeded",
+        State.ABORTED: "never started: a job that it depends on did not complete",
+        State.REJECTED: "refused: no known worker could ever run it, or it was not valid",
+        State.SKIPPED: "not run: its condition did not hold, or what it depends on was skipped",
+    }
+)
+
 NEW_CODE: Final = 0
 
 STATE_BY_CODE: Final[tuple[State | None, ...]] = (None, *State)

@@ -17,6 +17,7 @@ from windlass.engine.history.read_events import (
     number_before,
     number_before_last,
 )
+from windlass.ports.store import ReadTx
 from windlass.server.http.call import Call
 from windlass.server.http.replies import EVENTS, ServerSentEvent, Stream
 from windlass.server.http.routes import Routes
@@ -70,17 +71,18 @@ async def follow_events(
 
 async def _worker(services: Services, worker: str) -> int:
     """Returns the id of a worker, given by its name or id, also of one that was removed."""
-    store, names = services.engine.store, services.names.known
-    found = await store.read(lambda tx: tx.workers.read_name(worker))
-    if found is not None:
-        return found.id
     number = int(worker) if worker.isdigit() and len(worker) < MAX_DIGITS else 0
-    if number and (number in names or await store.read(lambda tx: tx.workers.read([number]))):
-        return number
-    for number, known in names.items():
-        if known.name == worker:
-            return number
-    raise NotFound("worker", worker)
+
+    async def find(tx: ReadTx) -> int | None:
+        row = await tx.workers.read_name(worker)
+        return row.id if row is not None else next(iter(await tx.workers.read([number])), None)
+
+    found, names = await services.engine.store.read(find), services.names.known
+    removed = (id_ for id_, known in names.items() if known.name == worker or id_ == number)
+    found = found or next(removed, None)
+    if found is None:
+        raise NotFound("worker", worker)
+    return found
 
 
 def _selection(services: Services, who: Identity, wanted: EventFilter) -> Select:
