@@ -14,6 +14,11 @@ T = TypeVar("T")
 NAMES = {statement: name for name, statement in QUERIES.items()}
 
 
+def name_of(statement: str) -> str:
+    """The name of a statement; COMMIT comes with what it notes."""
+    return "commit" if statement.endswith("; COMMIT") else NAMES[statement]
+
+
 class Gate:
     """Where one transaction stands: before a statement, in it, or at its end."""
 
@@ -69,15 +74,15 @@ class GatedConnection:
 
     async def fetch(self, statement: str, *args: object) -> Any:
         real = self._real
-        return await self._gate.step(NAMES[statement], lambda: real.fetch(statement, *args))
+        return await self._gate.step(name_of(statement), lambda: real.fetch(statement, *args))
 
     async def fetchval(self, statement: str, *args: object) -> Any:
         real = self._real
-        return await self._gate.step(NAMES[statement], lambda: real.fetchval(statement, *args))
+        return await self._gate.step(name_of(statement), lambda: real.fetchval(statement, *args))
 
     async def execute(self, statement: str, *args: object) -> Any:
         real = self._real
-        return await self._gate.step(NAMES[statement], lambda: real.execute(statement, *args))
+        return await self._gate.step(name_of(statement), lambda: real.execute(statement, *args))
 
     def get_server_pid(self) -> int:
         return self._real.get_server_pid()

@@ -110,6 +110,10 @@ class Fleet:
         await part.process.wait()
         self.killed.append(name)
 
+    def send(self, name: str, signal_number: int) -> None:
+        """Send a signal, such as SIGSTOP; what is stopped has to go on before `stop`."""
+        self._running[name].process.send_signal(signal_number)
+
     async def kill_and_replace(self, kind: str) -> None:
         """Kill one of a kind. A worker may come back under its name, or another comes."""
         name = self.chance.choice(sorted(n for n in self._running if n.startswith(kind)))

@@ -18,6 +18,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,10 @@ class PostgresServer:
         )
         if done.returncode:
             raise RuntimeError(f"psql could not run {statement!r}: {done.stderr.strip()}")
+
+    def crash(self, process: int) -> None:
+        """Kill a process of the server, which then ends all others and recovers from its log."""
+        os.kill(process, signal.SIGKILL)
 
     def create_database(self) -> str:
         """Create an empty database that nothing has used before; return its address."""

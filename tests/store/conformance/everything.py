@@ -314,4 +314,5 @@ ASK: list[Step] = [
     lambda tx: tx.workflows.unfinished(0, 10),
     lambda tx: tx.retention.try_lock(),
     lambda tx: tx.retention.trim_events(1),
+    lambda tx: tx.retention.forget_commits(),
 ]

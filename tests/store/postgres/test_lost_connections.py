@@ -101,14 +101,91 @@ def test_an_outcome_nobody_can_tell_is_said_to_be_unknown(
     through_proxy(open_store, postgres_dsn, check)
 
 
-def test_without_events_the_outcome_is_unknown(open_store: OpenStore, postgres_dsn: str) -> None:
+@pytest.mark.parametrize("fault", [Fault.LOSE_REPLY, Fault.LOSE_REQUEST])
+def test_what_wrote_no_events_is_known_as_well(
+    open_store: OpenStore, postgres_dsn: str, fault: Fault
+) -> None:
     async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
-        proxy.fault = Fault.LOSE_REPLY
-        with pytest.raises(StoreUnavailable) as lost:
+        proxy.fault = fault
+        if fault is Fault.LOSE_REPLY:
             await store.transact(write_without_events)
-        assert lost.value.outcome_unknown
+        else:
+            with pytest.raises(StoreUnavailable) as lost:
+                await store.transact(write_without_events)
+            assert not lost.value.outcome_unknown
+        there = len((await witness.snapshot()).queues)
+        assert there == (fault is Fault.LOSE_REPLY)
 
     through_proxy(open_store, postgres_dsn, check)
+
+
+def test_what_wrote_nothing_leaves_no_mark(open_store: OpenStore) -> None:
+    async def check() -> None:
+        async with open_store() as store:
+            await at_minute(store, 1)
+            await store.transact(lambda tx: tx.catalog.queues())
+            assert await marks(store, 1) == 0
+            await store.transact(write_without_events)
+            assert await marks(store, 1) == 1
+
+    run(check())
+
+
+async def marks(store: PostgresStore, minute: int) -> int:
+    """How many transactions of this minute left a mark."""
+    async with store.connection() as connection:
+        every = "SELECT at FROM commits_even UNION ALL SELECT at FROM commits_odd"
+        return [row[0] for row in await connection.fetch(every)].count(minute * 60_000)
+
+
+def test_marks_are_forgotten_when_they_are_old(open_store: OpenStore, postgres_dsn: str) -> None:
+    """Who asks so late that the mark might be gone is told that the outcome is not known."""
+
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        await at_minute(store, 1)
+        await store.transact(write_without_events)
+        for minute, left in ((7, 1), (21, 1), (24, 1), (26, 0)):
+            await at_minute(witness, minute)
+            await witness.transact(forget)
+            assert await marks(witness, 1) == left, minute
+        assert await marks(witness, 26) == 1
+        for minute, unknown in ((2, False), (1, True)):
+            await at_minute(store, minute)
+            proxy.fault = Fault.LOSE_REQUEST
+            with pytest.raises(StoreUnavailable) as lost:
+                await store.transact(write_without_events)
+            assert lost.value.outcome_unknown is unknown, minute
+
+    through_proxy(open_store, postgres_dsn, check)
+
+
+async def forget(tx: WriteTx) -> None:
+    await tx.retention.forget_commits()
+
+
+async def at_minute(store: PostgresStore, minute: int) -> None:
+    await store.set_clock(minute * 60_000)
+    store.forget_time()
+
+
+def test_marks_that_somebody_reads_are_forgotten_later(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    async def check() -> None:
+        async with open_store() as store:
+            await at_minute(store, 1)
+            await store.transact(write_without_events)
+            await at_minute(store, 30)
+            reader = await asyncpg.connect(postgres_dsn)
+            async with reader.transaction():
+                await reader.execute("SELECT FROM windlass.commits_even")
+                await store.transact(forget)
+                assert await marks(store, 1) == 1
+            await reader.close()
+            await store.transact(forget)
+            assert await marks(store, 1) == 0
+
+    run(check())
 
 
 def test_a_connection_lost_before_commit_changes_nothing(

@@ -186,6 +186,13 @@ async def trim_events(work: Work) -> int:
     return await work.tx.retention.trim_events(old[-1].seq)
 
 
+async def forget_commits(work: Work) -> int:
+    """Removes what the store no longer needs to know what became of lost answers; returns 0."""
+    if await work.tx.retention.try_lock():
+        await work.tx.retention.forget_commits()
+    return 0
+
+
 async def trim_runs(work: Work) -> int:
     """Removes the next runs of schedules that ended long ago; returns how many.
 

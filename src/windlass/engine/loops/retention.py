@@ -10,6 +10,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.files.orphaned_files import Swept, sweep_files
 from windlass.engine.history.retention import (
     Walk,
+    forget_commits,
     lose_logs,
     remove_empty_workflows,
     remove_jobs,
@@ -61,6 +62,7 @@ class RetentionLoop:
 
     async def run_once(self, now: int) -> RetentionReport:
         """Runs one round of many small transactions."""
+        await self._repeat(forget_commits)
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
         await self._walk(remove_empty_workflows)

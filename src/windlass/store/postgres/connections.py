@@ -52,7 +52,16 @@ class PoolCounts(NamedTuple):
 class Link:
     """One open connection; `slot` is a small number no other open connection has."""
 
-    __slots__ = ("born", "connection", "idle_since", "slot", "started_us", "used")
+    __slots__ = (
+        "born",
+        "connection",
+        "idle_since",
+        "mark",
+        "process",
+        "slot",
+        "started_us",
+        "used",
+    )
 
     def __init__(self, connection: "asyncpg.Connection[Any]", slot: int, born: float) -> None:
         self.connection = connection
@@ -60,8 +69,16 @@ class Link:
         self.born = born
         self.idle_since = born
         self.used = False
+        self.process = 0
         self.started_us = 0
-        """When the server began this session, by its clock; read when it is first needed."""
+        """The server's process of this session and when it began; read when it is first used."""
+        self.mark = 0
+        """The mark of the newest transaction; random where the session begins."""
+
+    def next_mark(self) -> int:
+        """Returns a number that no other transaction of any session has."""
+        self.mark += 1
+        return self.mark
 
 
 async def open_connection(dsn: str) -> "asyncpg.Connection[Any]":

@@ -65,6 +65,12 @@ def raise_as_unavailable(error: BaseException) -> NoReturn:
     raise unavailable from error
 
 
+def outcome_unknown(error: BaseException) -> StoreUnavailable:
+    """Returns what to raise if nobody can tell whether a transaction was committed."""
+    advice = "whether this was done is not known; look, or send it again with the same key"
+    return StoreUnavailable(f"{describe(error)}; {advice}", outcome_unknown=True)
+
+
 def describe(error: BaseException) -> str:
     """Returns one line for people, however the driver puts it."""
     text = " ".join(str(error).split()) or type(error).__name__

@@ -1,8 +1,8 @@
 """Runs the common case of submit and sync as functions of the database, in one round trip.
 
-Such a transaction has no number that is known before its answer. When the answer to a submit
-is lost, its session is ended, and the counters say whether it happened; a lost sync is repeated on
-the normal path, which allows for that.
+When the answer to a submit is lost, its mark says whether it happened. A lost sync is repeated on
+the normal path: the worker's row, which both lock, has the number of the newest sync that was
+applied.
 """
 
 from collections.abc import Sequence
@@ -25,16 +25,15 @@ from windlass.ports.store.fast_path import (
 )
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.connections import Link
-from windlass.store.postgres.failures import RETRY, describe
+from windlass.store.postgres.failures import RETRY, outcome_unknown
 from windlass.store.postgres.news import Herald
-from windlass.store.postgres.outcome import jobs_of_call
+from windlass.store.postgres.outcome import was_committed
 from windlass.store.postgres.transactions import Transactions
 from windlass.wire.sync import Assignment, Finished
 
 MOST_TOLD = 32  # arrivals that a submit tells of by itself
 NO_NEWS = (None, None, "{}", "{}", "{}", "{}")
 _job = attrgetter("job")
-CALLS = 4_096  # of one connection until their numbers begin anew
 
 
 class NotCommonError(asyncpg.PostgresError):
@@ -51,25 +50,27 @@ class PostgresFastPath:
         self._server = server
         self._transactions = transactions
         self._herald = herald
-        self._calls = 0
         self._newest = 0  # no job of a later submit has a lower id
 
     async def submit(self, asked: PlainSubmit) -> PlainSubmitted | None:
-        call = 0
+        mark = began = 0
         tells = len(asked.arrivals) <= MOST_TOLD and self._herald.may_tell()
         news = _news_args(asked.arrivals, *self._herald.around()) if tells else NO_NEWS
 
         def args(link: Link, latest: int) -> Sequence[object]:
-            nonlocal call
-            call = self._number(link)
-            return (self._server, link.slot, call, latest, *_submit_args(asked), *news)
+            nonlocal mark, began
+            mark, began = link.next_mark(), latest
+            return (self._server, link.slot, mark, began, *_submit_args(asked), *news)
 
         async def resolve(link: Link, error: BaseException) -> Sequence[Any] | None:
             """Returns what the lost answer was; None: it never happened."""
-            found = await jobs_of_call(self._dsn, link, self._server, call, self._newest)
-            if found is None:
-                raise StoreUnavailable(describe(error), outcome_unknown=True) from error
-            return (found[0][0], [job for _, job in found]) if found else None
+            committed = await was_committed(self._dsn, link, mark, began)
+            if committed is False:
+                return None
+            found = await self._jobs(mark) if committed else ()
+            if not found:
+                raise outcome_unknown(error) from error
+            return (found[0][0], [job for _, job in found])
 
         try:
             row = await self._transactions.call("submit_plain", args, resolve)
@@ -95,10 +96,12 @@ class PostgresFastPath:
             return None
         return _synced(self._transactions.tell_time(row[0]), asked.claim.state, row)
 
-    def _number(self, link: Link) -> int:
-        """Returns a number this connection's part of the counters has not had before."""
-        self._calls = (self._calls + 1) % CALLS
-        return link.started_us * CALLS + self._calls
+    async def _jobs(self, mark: int) -> Sequence[Any]:
+        """Returns (time, job) of what a committed submit wrote, if that can be read."""
+        try:
+            return await self._transactions.fetch("jobs_of_commit", mark, self._newest)
+        except StoreUnavailable:
+            return ()
 
     def _submitted(self, now: int, ids: Sequence[int], told: bool) -> PlainSubmitted:
         self._newest = max(self._newest, ids[-1])

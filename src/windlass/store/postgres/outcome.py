@@ -1,81 +1,56 @@
 """Find out what became of a transaction whose COMMIT was not answered.
 
-The server knows: `pg_xact_status` tells it for any recent transaction. While it says "in
-progress" nobody can finish that transaction any more, so its process is ended; then it
-has either committed or not, and is asked again. A hot submit is known by its call instead,
-which it leaves in the counters.
+Each transaction that writes something also leaves a mark, a number that no other has. Numbers of
+transactions and of sequences do not tell: after a crash or a failover the database gives those
+that did not become durable to others. The session is ended first, since nobody can finish its
+transaction any more; after that, the mark is there or it is not. What is there may still wait for
+a standby, so it counts once a commit of our own, which comes after it, is answered. That also
+proves that this server is the one that takes writes.
 """
 
 import asyncio
-from typing import Any
 
 import asyncpg
 
 from windlass.ports.loop_time import pass_time
 from windlass.store.postgres.connections import Link, open_connection
-from windlass.store.postgres.failures import is_unavailable
 from windlass.store.postgres.session import QUERIES
 
 PAUSE_SECONDS = 0.05
 GIVE_UP_SECONDS = 10.0
 
 
-async def was_committed(dsn: str, transaction_id: str, process: int) -> bool | None:
-    """Returns whether it was; None if nobody could tell in time."""
-    loop = asyncio.get_running_loop()
-    give_up_at = loop.time() + GIVE_UP_SECONDS
-    while True:
-        try:
-            status = await _ask(dsn, transaction_id, process)
-        except Exception as error:
-            if not is_unavailable(error):
-                raise
-            status = "unreachable"
-        if status not in {"in progress", "unreachable"}:
-            return None if status is None else status == "committed"
-        if loop.time() >= give_up_at:
-            return None
-        await pass_time(PAUSE_SECONDS)
+class _NotYetError(Exception):
+    """The session has not ended."""
 
 
-async def jobs_of_call(
-    dsn: str, link: Link, server: str, call: int, after: int
-) -> list[tuple[int, int]] | None:
-    """Returns (time, job) of a hot submit whose answer was lost, once its session has ended.
+async def was_committed(dsn: str, link: Link, mark: int, at: int) -> bool | None:
+    """Returns whether it was; None if nobody could tell in time, or not any more.
 
-    Nothing was written if there are none; None if nobody could tell in time.
+    `at` is the time that was noted with the mark.
     """
-    loop = asyncio.get_running_loop()
-    give_up_at = loop.time() + GIVE_UP_SECONDS
-    process = link.connection.get_server_pid()
-    while True:
-        try:
-            connection = await open_connection(dsn)
-            try:
-                ended = await connection.fetch(QUERIES["end_session"], process, link.started_us)
-                if all(row[0] for row in ended):
-                    rows = await connection.fetch(
-                        QUERIES["jobs_of_call"], server, link.slot, call, after
-                    )
-                    return [(row[0], row[1]) for row in rows]
-            finally:
-                connection.terminate()
-        except Exception as error:
-            if not is_unavailable(error):
-                raise
-        if loop.time() >= give_up_at:
-            return None
-        await pass_time(PAUSE_SECONDS)
-
-
-async def _ask(dsn: str, transaction_id: str, process: int) -> str | None:
-    connection: asyncpg.Connection[Any] = await open_connection(dsn)
     try:
-        status: str | None = await connection.fetchval(
-            QUERIES["transaction_status"], transaction_id
-        )
-        if status == "in progress":
-            await connection.execute(QUERIES["end_transaction"], process, transaction_id)
-        return status
+        async with asyncio.timeout(GIVE_UP_SECONDS):
+            while True:
+                try:
+                    return await _look(dsn, link, mark, at)
+                except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, _NotYetError):
+                    await pass_time(PAUSE_SECONDS)
+    except TimeoutError:
+        return None
+
+
+async def _look(dsn: str, link: Link, mark: int, at: int) -> bool | None:
+    connection = await open_connection(dsn)
+    try:
+        ended = await connection.fetch(QUERIES["end_session"], link.process, link.started_us)
+        if not all(row[0] for row in ended):
+            raise _NotYetError
+        committed: bool = await connection.fetchval(QUERIES["is_committed"], mark)
+        forgotten: int = await connection.fetchval(QUERIES["commits_forgotten"])
+        await connection.execute(QUERIES["vouch"])
+        if committed:
+            return True
+        return None if at <= forgotten else False
     finally:
         connection.terminate()

@@ -246,7 +246,6 @@ CREATE TABLE counters (
     name text COLLATE "C" NOT NULL,
     value bigint NOT NULL,
     slot smallint NOT NULL,
-    call bigint, -- the newest hot submit of this connection
     PRIMARY KEY (server, slot, name)
 ) WITH (fillfactor = 50);
 
@@ -685,6 +684,12 @@ CREATE TABLE job_aliases (
     at bigint NOT NULL
 );
 CREATE INDEX job_aliases_at ON job_aliases (at, job);
+
+-- One row for each transaction that wrote something, which shows after a lost answer that it was
+-- committed (see outcome.py). `mark` is a number that no other transaction has, `at` a time before it.
+-- Two tables take turns, so that old rows go away by TRUNCATE. They are hardly ever read: no index.
+CREATE TABLE commits_even (mark bigint NOT NULL, at bigint NOT NULL) WITH (autovacuum_enabled = off);
+CREATE TABLE commits_odd (mark bigint NOT NULL, at bigint NOT NULL) WITH (autovacuum_enabled = off);
 
 -- Roles of the database that may submit in their transactions; see functions/allow_submit.sql.
 CREATE TABLE submitters (

@@ -16,13 +16,13 @@ Rows = list[asyncpg.Record]
 class Session:
     """What the roles of one transaction share."""
 
-    __slots__ = ("link", "statements", "transaction_id")
+    __slots__ = ("link", "statements", "vouches")
 
     def __init__(self, link: Link) -> None:
         self.link = link
         self.statements = 0
-        self.transaction_id = ""
-        """Known once events were appended, which is the last thing before COMMIT."""
+        self.vouches = False
+        """Whether its answer is what another transaction wrote, which must be durable by then."""
 
     def fetch(self, name: str, *args: object) -> Coroutine[Any, Any, Rows]:
         self.statements += 1
@@ -35,3 +35,9 @@ class Session:
     def execute(self, name: str, *args: object) -> Coroutine[Any, Any, str]:
         self.statements += 1
         return self.link.connection.execute(QUERIES[name], *args)
+
+    def commit(self, mark: int, at: int) -> Coroutine[Any, Any, str]:
+        """Notes with the commit, if there is something to commit, that it took place."""
+        self.statements += 1
+        noted = QUERIES["commit"] % (mark, at, self.vouches)
+        return self.link.connection.execute(noted)

@@ -1,7 +1,7 @@
 """Run transactions over pooled connections, once or until they succeed.
 
 A transaction is tried again after a serialization failure or a deadlock. When the answer
-to COMMIT is lost, the database is asked what became of it; the outcome is never guessed.
+to COMMIT is lost, the mark that it left tells what became of it; the outcome is never guessed.
 """
 
 import asyncio
@@ -18,7 +18,13 @@ from windlass.store.postgres.core.log import PostgresLog
 from windlass.store.postgres.core.places import PostgresPlaces
 from windlass.store.postgres.core.steps import PostgresSteps
 from windlass.store.postgres.core.workflows import PostgresWorkflows
-from windlass.store.postgres.failures import RETRY, describe, is_lost, raise_as_unavailable
+from windlass.store.postgres.failures import (
+    RETRY,
+    describe,
+    is_lost,
+    outcome_unknown,
+    raise_as_unavailable,
+)
 from windlass.store.postgres.fleet.access import PostgresAccess
 from windlass.store.postgres.fleet.catalog import PostgresCatalog
 from windlass.store.postgres.fleet.placement import PostgresPlacement
@@ -37,7 +43,7 @@ from windlass.store.postgres.records.schedules import (
 from windlass.store.postgres.records.series import PostgresSeries
 from windlass.store.postgres.records.statistics import PostgresDeadlines, PostgresStatistics
 from windlass.store.postgres.records.views import PostgresViews
-from windlass.store.postgres.session import Rows, Session
+from windlass.store.postgres.session import QUERIES, Rows, Session
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -129,7 +135,7 @@ class Transactions:
 
     async def _end_read(self, session: Session) -> None:
         try:
-            await session.execute("commit")
+            await session.execute("end_read")
         except BaseException as error:
             self._pool.discard(session.link)
             if not isinstance(error, Exception):
@@ -158,37 +164,21 @@ class Transactions:
         """Runs one statement that commits by itself and answers one row.
 
         `args` gets the connection and the time so far. If the answer is lost, `resolve` says
-        what it was, before another connection may take this one's place.
+        what it was.
         """
-        session = await self._open_known()
+        session = Session(await self._acquire())
         try:
             rows = await session.fetch(name, *args(session.link, self._latest))
         except BaseException as error:
             if not is_lost(error) and isinstance(error, Exception):
                 self._give_back(session)
                 raise_as_unavailable(error)
-            try:
-                if not is_lost(error):
-                    raise
-                return await resolve(session.link, error)
-            finally:
-                self._pool.discard(session.link)
+            self._pool.discard(session.link)
+            if not is_lost(error):
+                raise
+            return await resolve(session.link, error)
         self._give_back(session)
         return tuple(rows[0])
-
-    async def _open_known(self) -> Session:
-        """Returns a connection that works, and of which it is known when its session began."""
-        while True:
-            session = Session(await self._acquire())
-            if session.link.started_us:
-                return session
-            try:
-                session.link.started_us = await session.fetch_value("session_start")
-                return session
-            except BaseException as error:
-                self._pool.discard(session.link)
-                if not (session.link.used and is_lost(error)):
-                    raise_as_unavailable(error)
 
     def forget_time(self) -> None:
         """Tests only: let the time go back as far as it likes."""
@@ -197,7 +187,7 @@ class Transactions:
     async def _write_once(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
         session, now = await self._begin("begin")
         result = await self._work(session, work(self._roles(session, now)))
-        await self._commit(session)
+        await self._commit(session, now)
         return result
 
     async def _begin(self, how: str) -> tuple[Session, int]:
@@ -233,33 +223,37 @@ class Transactions:
         else:
             self._give_back(session)
 
-    async def _commit(self, session: Session) -> None:
-        process = session.link.connection.get_server_pid()
+    async def _commit(self, session: Session, now: int) -> None:
+        link = session.link
+        mark = link.next_mark()
         try:
-            status = await session.execute("commit")
+            await session.commit(mark, now)
         except BaseException as error:
-            self._pool.discard(session.link)
+            self._pool.discard(link)
             if not is_lost(error):
                 raise_as_unavailable(error)
-            await self._resolve(session, process, error)
+            committed = await was_committed(self._dsn, link, mark, now)
+            if committed is None:
+                raise outcome_unknown(error) from error
+            if not committed:
+                raise StoreUnavailable(describe(error), outcome_unknown=False) from error
             return
         self._give_back(session)
-        if status != "COMMIT":
-            raise RuntimeError("a statement had failed, yet the transaction went on to COMMIT")
-
-    async def _resolve(self, session: Session, process: int, error: BaseException) -> None:
-        """Returns if the transaction was committed after all, else raises."""
-        committed = None
-        if session.transaction_id:
-            committed = await was_committed(self._dsn, session.transaction_id, process)
-        if not committed:
-            raise StoreUnavailable(describe(error), committed is None) from error
 
     async def _acquire(self) -> Link:
+        """Returns a connection of which it is known when its session began."""
         try:
-            return await self._pool.acquire()
+            link = await self._pool.acquire()
         except Exception as error:
             raise_as_unavailable(error)
+        if not link.started_us:
+            try:
+                known = await link.connection.fetch(QUERIES["session"])
+                link.process, link.started_us, link.mark = known[0]
+            except BaseException as error:
+                self._pool.discard(link)
+                raise_as_unavailable(error)
+        return link
 
     def _give_back(self, session: Session) -> None:
         self.statements += session.statements

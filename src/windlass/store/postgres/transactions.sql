@@ -22,22 +22,17 @@ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
 SELECT windlass_now()
 
 -- name: commit
--- The moment everything before it becomes true.
+-- The moment everything before it becomes true; what it notes tells so if the answer is lost. Both
+-- go as one message, which takes no parameters.
+SELECT note_commit(%d, %d, %s); COMMIT
+
+-- name: end_read
+-- Nothing was written.
 COMMIT
 
 -- name: rollback
 -- Nothing of it ever was.
 ROLLBACK
-
--- name: transaction_status
--- What became of a transaction whose COMMIT was not answered.
-SELECT pg_xact_status($1::text::xid8)
-
--- name: end_transaction
--- End a transaction that nobody can finish any more. A process number may be used again,
--- so the transaction's own number has to match.
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE pid = $1 AND backend_xid = ($2::text::xid8)::xid
 
 -- name: event_writers
 -- Who may still fill a gap: the transactions that hold the shared lock of `append_events`.
@@ -121,22 +116,37 @@ FROM sync_gated($1::text::integer[], $2::text::bigint[], $3, $4, $5, $6, $7, $8,
                 $23::text::bigint[], $24::text::integer[], $25, $26::text::bigint[],
                 $27::text::integer[], $28::text::integer[], $29, $30, $31, $32)
 
--- name: session_start
--- A process number may be used again; together with this it is one session's only.
-SELECT (extract(epoch FROM backend_start) * 1000000)::bigint FROM pg_stat_activity
-WHERE pid = pg_backend_pid()
+-- name: session
+-- A process number may be used again; together with its start it is one session's only. The number
+-- is random: where the marks of this session begin.
+SELECT pid, (extract(epoch FROM backend_start) * 1000000)::bigint,
+       hashtextextended(gen_random_uuid()::text, 0) >> 1
+FROM pg_stat_activity WHERE pid = pg_backend_pid()
 
 -- name: end_session
 -- End a session whose client is gone, and wait until it is: then what it did is certain.
-SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 WHERE pid = $1 AND (extract(epoch FROM backend_start) * 1000000)::bigint = $2
 
--- name: jobs_of_call
--- The jobs of a hot submit: the transaction that noted the call wrote their first events. They
--- are younger than $4.
+-- name: is_committed
+-- Whether a transaction has noted this.
+SELECT EXISTS (SELECT FROM commits_even WHERE mark = $1)
+    OR EXISTS (SELECT FROM commits_odd WHERE mark = $1)
+
+-- name: commits_forgotten
+-- After `is_committed`: what began later than this would have been found.
+SELECT coalesce(max(value), -1) FROM meta WHERE name = 'commits_forgotten'
+
+-- name: vouch
+-- Its answer comes once everything that was seen is as durable as the database makes commits.
+SELECT note_commit(0, windlass_now(), true)
+
+-- name: jobs_of_commit
+-- The jobs of a hot submit: the same transaction wrote their first events. They are younger than $2.
 SELECT e.at, e.job FROM events e
-WHERE e.job > $4 AND e.kind = {event.job} AND e."from" = {state.new} AND e.xmin = (
-    SELECT c.xmin FROM counters c WHERE c.server = $1 AND c.slot = $2 AND c.call = $3 LIMIT 1
+WHERE e.job > $2 AND e.kind = {event.job} AND e."from" = {state.new} AND e.xmin = (
+    SELECT c.xmin FROM commits_even c WHERE c.mark = $1
+    UNION ALL SELECT c.xmin FROM commits_odd c WHERE c.mark = $1
 )
 ORDER BY e.job
 

@@ -63,3 +63,7 @@ class RetentionWrite(RetentionRead, Protocol):
     async def trim_events(self, up_to: int) -> int:
         """Removes the events numbered up to here, but never the newest; returns how many."""
         ...
+
+    async def forget_commits(self) -> None:
+        """Removes what the store itself keeps to know what became of lost answers, if it is old."""
+        ...

@@ -89,3 +89,6 @@ class MemoryRetention:
         for event in kept:
             self._tables.events.pop(event.seq)
         return len(kept)
+
+    async def forget_commits(self) -> None:
+        """It keeps none: no answer is lost."""

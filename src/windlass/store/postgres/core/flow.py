@@ -89,7 +89,7 @@ class PostgresFlow:
         froms = [frm for frm, _ in moves.steps for _ in range(width)]
         tos = [to for _, to in moves.steps for _ in range(width)]
         args = spread("iii", [list(moves.attempts) * steps, froms, tos])
-        self._session.transaction_id = await self._session.fetch_value(
+        await self._session.execute(
             "append_moves",
             integers(list(moves.jobs) * steps),
             *args,

@@ -102,6 +102,7 @@ class PostgresJobs:
         spans = list(map(spans_text, rows))
         await self._session.execute("claim_keys", namespaces, keys, integers(jobs), digests, spans)
         found = await self._session.fetch("read_keys", namespaces, keys)
+        self._session.vouches |= any(row[2] not in jobs for row in found)
         return {(row[0], row[1]): as_key(row) for row in found}
 
     async def retake_keys(

@@ -21,9 +21,7 @@ class PostgresLog:
             return
         _, at, kinds, jobs, *others = zip(*events, strict=True)
         args = spread("iiiiiiiooo", [at, kinds, *others])
-        self._session.transaction_id = await self._session.fetch_value(
-            "append_events", integers(jobs), *args
-        )
+        await self._session.execute("append_events", integers(jobs), *args)
 
     async def read(self, after: int, count: int) -> list[Event]:
         return events_of(await self._session.fetch("read_events", after, count))

@@ -2,25 +2,20 @@
 
 -- name: append_events
 -- The shared lock is taken before the first number is drawn: the tailer passes a gap only
--- when nobody who may still fill it is left. The transaction's number comes back for the
--- case that the answer to COMMIT is lost.
+-- when nobody who may still fill it is left.
 WITH gate AS MATERIALIZED (
     SELECT pg_advisory_xact_lock_shared(1464421956, 1)
-), written AS (
-    INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to", reason,
-                        actor, data)
-    SELECT coalesce(u.at, $12), coalesce(u.kind, $13), u.job, coalesce(u.attempt, $14),
-           nullif(coalesce(u.worker, $15), 0), nullif(coalesce(u.incarnation, $16), 0),
-           coalesce(u."from", $17), coalesce(u."to", $18), coalesce(u.reason, $19),
-           coalesce(u.actor, $20), coalesce(u.data, $21)
-    FROM gate, unnest($1::text::bigint[], $2::text::bigint[], $3::text::smallint[],
-                      $4::text::integer[], $5::text::bigint[], $6::text::bigint[],
-                      $7::text::smallint[], $8::text::smallint[], $9::text[], $10::text[],
-                      $11::text[])
-               AS u (job, at, kind, attempt, worker, incarnation, "from", "to", reason, actor,
-                     data)
 )
-SELECT pg_current_xact_id()::text
+INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to", reason, actor, data)
+SELECT coalesce(u.at, $12), coalesce(u.kind, $13), u.job, coalesce(u.attempt, $14),
+       nullif(coalesce(u.worker, $15), 0), nullif(coalesce(u.incarnation, $16), 0),
+       coalesce(u."from", $17), coalesce(u."to", $18), coalesce(u.reason, $19),
+       coalesce(u.actor, $20), coalesce(u.data, $21)
+FROM gate, unnest($1::text::bigint[], $2::text::bigint[], $3::text::smallint[],
+                  $4::text::integer[], $5::text::bigint[], $6::text::bigint[],
+                  $7::text::smallint[], $8::text::smallint[], $9::text[], $10::text[],
+                  $11::text[])
+           AS u (job, at, kind, attempt, worker, incarnation, "from", "to", reason, actor, data)
 
 -- name: read_events
 -- From a rising bound.

@@ -58,3 +58,6 @@ class PostgresRetention:
     async def trim_events(self, up_to: int) -> int:
         status = await self._session.execute("trim_events", up_to)
         return int(status.rpartition(" ")[2])
+
+    async def forget_commits(self) -> None:
+        await self._session.execute("forget_commits")

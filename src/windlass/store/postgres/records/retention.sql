@@ -77,3 +77,7 @@ DELETE FROM baseline WHERE kind = $1 AND id = ANY ($2::text::bigint[])
 -- name: trim_events
 -- The newest stays, as on the other stores.
 DELETE FROM events WHERE seq <= $1 AND seq < (SELECT max(seq) FROM events)
+
+-- name: forget_commits
+-- Old marks, see functions/.
+SELECT forget_commits()

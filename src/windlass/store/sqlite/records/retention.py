@@ -81,3 +81,6 @@ class SqliteRetention:
     async def trim_events(self, up_to: int) -> int:
         self._execute(QUERIES["trim_events"], (up_to,))
         return self._connection.changes()
+
+    async def forget_commits(self) -> None:
+        """It keeps none: no answer is lost."""
