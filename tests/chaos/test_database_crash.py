@@ -146,12 +146,22 @@ async def crash(postgres: PostgresServer, dsn: str, fleet: Fleet) -> None:
     fleet.send("server-1", signal.SIGSTOP)
     try:
         postgres.crash(found[0])
-        after = await connected(dsn)
-        await after.execute(TAKE_NUMBERS)
-        await after.close()
+        await until("the numbers are taken", lambda: takes_numbers(dsn), LIMIT_S)
     finally:
         fleet.send("server-1", signal.SIGCONT)
         watch.terminate()
+
+
+async def takes_numbers(dsn: str) -> bool:
+    """Whether the database, which may only be about to die, has given the numbers to others."""
+    own = await connected(dsn)
+    try:
+        await own.execute(TAKE_NUMBERS)
+    except LOST:
+        return False
+    finally:
+        own.terminate()
+    return True
 
 
 async def connected(dsn: str) -> "asyncpg.Connection[Any]":

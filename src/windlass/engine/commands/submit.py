@@ -141,6 +141,8 @@ class SubmitCommand:
         Raises `Conflict` if it was submitted with others.
         """
         jobs, new = submission.jobs, submission.workflow
+        # The other commit may still wait for a standby; one that holds the row waits as well.
+        await self._run(lambda work: work.tx.workflows.lock([found.workflow]))
         first = await self._store.read(lambda tx: _first_jobs(tx, found.workflow))
         known = await self._store.read(lambda tx: _digest(tx, found.workflow))
         asked = None if new is None else new.details.digest
