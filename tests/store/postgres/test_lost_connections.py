@@ -102,6 +102,29 @@ def test_an_outcome_nobody_can_tell_is_said_to_be_unknown(
 
 
 @pytest.mark.parametrize("fault", [Fault.LOSE_REPLY, Fault.LOSE_REQUEST])
+def test_a_server_that_takes_no_writes_is_not_asked(
+    open_store: OpenStore, postgres_dsn: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address may lead to a standby by now, which can lack what was committed."""
+    monkeypatch.setattr(outcome, "GIVE_UP_SECONDS", 0.5)
+    name = postgres_dsn.rpartition("/")[2]
+
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        async def become_standby(tx: WriteTx) -> None:
+            await write(tx)
+            async with witness.connection() as connection:
+                alter = f"ALTER DATABASE {name} SET default_transaction_read_only = on"
+                await connection.execute(alter)
+
+        proxy.fault = fault
+        with pytest.raises(StoreUnavailable) as lost:
+            await store.transact(become_standby)
+        assert lost.value.outcome_unknown
+
+    through_proxy(open_store, postgres_dsn, check)
+
+
+@pytest.mark.parametrize("fault", [Fault.LOSE_REPLY, Fault.LOSE_REQUEST])
 def test_what_wrote_no_events_is_known_as_well(
     open_store: OpenStore, postgres_dsn: str, fault: Fault
 ) -> None:

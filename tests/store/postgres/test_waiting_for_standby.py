@@ -15,24 +15,24 @@ from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.engine import Engine
-from windlass.engine.submit.submission import WorkflowSpec
+from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.store.postgres import outcome
 from windlass.store.postgres.store import PostgresStore
 
 LIMIT_S = 60
 WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-Submit = Callable[[Engine], Awaitable[object]]
+Submit = Callable[[Engine], Awaitable[Submitted]]
 
 
-async def submit_plain(engine: Engine) -> object:
+async def submit_plain(engine: Engine) -> Submitted:
     return await engine.submit([JobSpec(task="t")], key="k")
 
 
-async def submit_workflow(engine: Engine) -> object:
+async def submit_workflow(engine: Engine) -> Submitted:
     return await engine.submit([JobSpec(task="t")], WorkflowSpec(name="w"), key="k")
 
 
-async def submit_workflow_with_key(engine: Engine) -> object:
+async def submit_workflow_with_key(engine: Engine) -> Submitted:
     return await engine.submit([JobSpec(task="t")], WorkflowSpec(name="w", key="k"))
 
 
@@ -125,12 +125,10 @@ async def standby_of(primary: PostgresServer, dsn: str) -> AsyncIterator[Standby
         await watch.close()
 
 
-KINDS = pytest.mark.parametrize("submit", [submit_plain, submit_workflow, submit_workflow_with_key])
-
-
-@KINDS
+@pytest.mark.parametrize("submit", [submit_plain, submit_workflow])
+@pytest.mark.parametrize("how", ["pg_terminate_backend", "pg_cancel_backend"])
 def test_what_shows_and_waits_for_a_standby_is_not_said_to_be_committed(
-    primary: PostgresServer, dsn: str, submit: Submit, monkeypatch: pytest.MonkeyPatch
+    primary: PostgresServer, dsn: str, submit: Submit, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outcome, "GIVE_UP_SECONDS", 0.5)
 
@@ -139,7 +137,7 @@ def test_what_shows_and_waits_for_a_standby_is_not_said_to_be_committed(
             await standby.lose(dsn)
             submitting = asyncio.ensure_future(submit(engine))
             waiting = await standby.until_waiting()
-            primary.execute(f"SELECT pg_terminate_backend({waiting}, 10000)")
+            primary.execute(f"SELECT {how}({waiting})")
             with pytest.raises(StoreUnavailable, match="send it again with the same key") as lost:
                 await submitting
             assert lost.value.outcome_unknown
@@ -149,7 +147,7 @@ def test_what_shows_and_waits_for_a_standby_is_not_said_to_be_committed(
     run(check())
 
 
-@KINDS
+@pytest.mark.parametrize("submit", [submit_plain, submit_workflow, submit_workflow_with_key])
 def test_a_repeated_submission_is_answered_once_the_first_is_durable(
     primary: PostgresServer, dsn: str, submit: Submit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

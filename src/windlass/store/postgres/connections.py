@@ -61,6 +61,7 @@ class Link:
         "slot",
         "started_us",
         "used",
+        "warned",
     )
 
     def __init__(self, connection: "asyncpg.Connection[Any]", slot: int, born: float) -> None:
@@ -74,6 +75,12 @@ class Link:
         """The server's process of this session and when it began; read when it is first used."""
         self.mark = 0
         """The mark of the newest transaction; random where the session begins."""
+        self.warned = False
+        """Whether the database has warned of something since this was set."""
+
+    def hear(self, _connection: object, message: asyncpg.PostgresLogMessage) -> None:
+        """Takes a message that is not an answer."""
+        self.warned |= message.severity_en == "WARNING"
 
     def next_mark(self) -> int:
         """Returns a number that no other transaction of any session has."""
@@ -171,7 +178,9 @@ class Pool:
             self._free_slots.append(slot)
             self._hand_over(None)
             raise
-        return Link(connection, slot, self._loop.time())
+        link = Link(connection, slot, self._loop.time())
+        connection.add_log_listener(link.hear)
+        return link
 
     async def _wait(self) -> Link | None:
         """Returns a connection another caller gave back, or None when one may be opened instead."""

@@ -1,10 +1,13 @@
 """Which errors of asyncpg mean what: the connection is gone, or the database asks to retry."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NoReturn
 
 import asyncpg
 
 from windlass.domain.values.errors import StoreUnavailable
+from windlass.store.postgres.connections import Link
 
 REFUSED: Final = "store_refused"  # the code of an error that waiting does not help
 
@@ -69,6 +72,19 @@ def outcome_unknown(error: BaseException) -> StoreUnavailable:
     """Returns what to raise if nobody can tell whether a transaction was committed."""
     advice = "whether this was done is not known; look, or send it again with the same key"
     return StoreUnavailable(f"{describe(error)}; {advice}", outcome_unknown=True)
+
+
+@contextmanager
+def wary(link: Link) -> Iterator[None]:
+    """Takes a commit that the database warned of as unanswered.
+
+    When a commit that waits for its standby is canceled, by `statement_timeout` for example, the
+    database warns of that and then answers as if it had been replicated.
+    """
+    link.warned = False
+    yield
+    if link.warned:
+        raise asyncpg.InterfaceError("the database warned that a commit might not be replicated")
 
 
 def describe(error: BaseException) -> str:

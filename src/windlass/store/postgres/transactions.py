@@ -24,6 +24,7 @@ from windlass.store.postgres.failures import (
     is_lost,
     outcome_unknown,
     raise_as_unavailable,
+    wary,
 )
 from windlass.store.postgres.fleet.access import PostgresAccess
 from windlass.store.postgres.fleet.catalog import PostgresCatalog
@@ -168,7 +169,8 @@ class Transactions:
         """
         session = Session(await self._acquire())
         try:
-            rows = await session.fetch(name, *args(session.link, self._latest))
+            with wary(session.link):
+                rows = await session.fetch(name, *args(session.link, self._latest))
         except BaseException as error:
             if not is_lost(error) and isinstance(error, Exception):
                 self._give_back(session)
@@ -227,7 +229,8 @@ class Transactions:
         link = session.link
         mark = link.next_mark()
         try:
-            await session.commit(mark, now)
+            with wary(link):
+                await session.commit(mark, now)
         except BaseException as error:
             self._pool.discard(link)
             if not is_lost(error):
