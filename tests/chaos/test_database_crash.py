@@ -29,6 +29,15 @@ AT_ONCE = 3  # commits that the crash meets
 SLOW_COMMITS = {"commit_delay": "100000", "commit_siblings": "0", "wal_writer_delay": "10s"}
 LIMIT_S = 120
 NUMBERS = count(1)  # no caller has the names of another
+READ = (
+    "/readyz",
+    "/api/v1/jobs",
+    "/api/v1/workflows",
+    "/api/v1/overview",
+    "/api/v1/attention",
+    "/api/v1/events?follow=false&after=0",
+    "/metrics",
+)
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 COMMITTING = """
     SELECT pid FROM pg_stat_activity
@@ -102,6 +111,14 @@ async def call(
             return
 
 
+async def read(client: httpx.AsyncClient, ends: asyncio.Event) -> None:
+    """Whoever looks meanwhile gets an answer or is told to come back."""
+    while not ends.is_set():
+        for path in READ:
+            reply = await client.get(path)
+            assert reply.status_code in {200, 503}, (path, reply.status_code, reply.text)
+
+
 async def commit_inbox(dsn: str, ledger: Ledger, ends: asyncio.Event) -> None:
     """A program of a user, which submits in transactions of its own."""
     description = '{"task": "shell", "args": {"argv": ["true"]}}'
@@ -127,6 +144,7 @@ async def callers(client: httpx.AsyncClient, dsn: str, ledger: Ledger) -> AsyncI
             for kind in kinds:
                 group.create_task(call(client, kind, who, ledger, ends))
         group.create_task(commit_inbox(dsn, ledger, ends))
+        group.create_task(read(client, ends))
         try:
             yield
         finally:
