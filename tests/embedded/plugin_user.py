@@ -238,7 +238,9 @@ def test_schedules_start_their_slots(windlass: Any) -> None:
     windlass.schedules.put("nightly", cron="0 3 * * *", template="mail")
     assert windlass.advance("1d") == 1
     assert windlass.advance("2d") == 2
-    assert [job.state for job in windlass.jobs()] == ["completed"] * 3
+    windlass.schedules.put("beat", every="90m", template="mail")
+    assert windlass.advance("3h") == 2
+    assert [job.state for job in windlass.jobs()] == ["completed"] * 5
 
 
 def test_async_code_waits_for_jobs_that_run_meanwhile(windlass: Any) -> None:

@@ -4174,13 +4174,13 @@ export interface components {
          * Schedule
          * @description A schedule as it is shown; lists leave `runs` and `coming` empty.
          *
-         *         `words` says what `cron` means; `coming` are the next slots.
+         *         `words` says what `cron` or `every` means, one of which is set; `coming` are the next slots.
          */
         Schedule: {
             id: number;
             name: string;
             namespace: string;
-            cron: string;
+            cron: string | null;
             zone: string;
             overlap: string;
             catch_up: string;
@@ -4195,6 +4195,8 @@ export interface components {
             created_at: string;
             created_by: string | null;
             runs: components["schemas"]["ScheduleRun"][];
+            /** @default null */
+            every: string | null;
             /** @default  */
             words: string;
             /** @default [] */
@@ -4222,11 +4224,14 @@ export interface components {
          * ScheduleRequest
          * @description Creates or replaces a schedule that starts a template with `parameters`, or `jobs`.
          *
+         *         Its slots are those of a `cron` line in a time `zone`, or come `every` so often ("90m", or a
+         *         number of seconds) from its creation on.
          *         `overlap` decides about slots that come due while a run is still open, `catch_up` about
          *         slots missed while no server ran; `catch_up_limit` bounds what "all" means.
          */
         ScheduleRequest: {
-            cron: string;
+            cron?: string | null;
+            every?: number | string | null;
             zone?: string;
             /** @enum {unknown} */
             overlap?: "allow" | "cancel" | "queue" | "skip";

@@ -250,7 +250,7 @@ class VirtualFleet:
         """Returns when the next delayed job or schedule is due; 0 if none is."""
 
         async def read(tx: ReadTx) -> list[int | None]:
-            return [await tx.places.next_due(), *(s.next_at for s in await tx.schedules.all(None))]
+            return [await tx.places.next_due(), await tx.schedules.next_due()]
 
         return min((at for at in await self._backend.engine.store.read(read) if at), default=0)
 

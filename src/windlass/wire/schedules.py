@@ -65,11 +65,14 @@ class StartReply(msgspec.Struct, frozen=True, kw_only=True):
 class ScheduleRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Creates or replaces a schedule that starts a template with `parameters`, or `jobs`.
 
+    Its slots are those of a `cron` line in a time `zone`, or come `every` so often ("90m", or a
+    number of seconds) from its creation on.
     `overlap` decides about slots that come due while a run is still open, `catch_up` about
     slots missed while no server ran; `catch_up_limit` bounds what "all" means.
     """
 
-    cron: str
+    cron: str | None = None
+    every: float | str | None = None
     zone: str = "UTC"
     overlap: Literal["allow", "skip", "queue", "cancel"] = "skip"
     catch_up: Literal["none", "last", "all"] = "last"
@@ -101,13 +104,13 @@ class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule as it is shown; lists leave `runs` and `coming` empty.
 
-    `words` says what `cron` means; `coming` are the next slots.
+    `words` says what `cron` or `every` means, one of which is set; `coming` are the next slots.
     """
 
     id: int
     name: str
     namespace: str
-    cron: str
+    cron: str | None
     zone: str
     overlap: str
     catch_up: str
@@ -122,6 +125,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     created_by: str | None
     runs: list[ScheduleRun]
+    every: str | None = None
     words: str = ""
     coming: list[str] = []
 

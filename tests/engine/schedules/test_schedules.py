@@ -12,6 +12,7 @@ from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.times import format_moment, parse_moment
+from windlass.engine.loops.cron import CronLoop
 
 HOURLY = "0 * * * *"
 
@@ -126,6 +127,79 @@ async def test_a_year_of_missed_minutes_costs_no_more_than_what_is_caught_up(
     await table.go_to("2025-11-15T05:30:00Z")
     assert (await table.tick()).slots == 4  # three that were missed and that of now
     assert (await table.runs())[-1].slot == memory_rig.now
+
+
+async def test_an_interval_counts_from_the_creation_and_does_not_drift(rig: Rig) -> None:
+    table = Timetable(rig)
+    row = await table.put(None, every_ms=90 * MINUTE, overlap="allow")
+    assert shown(row.next_at) == format_moment(row.created_at + 90 * MINUTE)
+    for late in (0, 40 * SECOND, 3 * SECOND):
+        due = (await table.schedules.show(NAMESPACE, "nightly")).row.next_at
+        assert due is not None
+        await rig.advance(due + late - rig.now)
+        assert (await table.tick()).slots == 1
+    slots = [run.slot for run in await table.runs()]
+    assert slots == [row.created_at + k * 90 * MINUTE for k in (1, 2, 3)]
+
+
+async def test_two_servers_run_a_slot_of_an_interval_once(rig: Rig) -> None:
+    if rig.kind == "sqlite":
+        return  # one server works on a file
+    tables = [Timetable(rig), Timetable(rig, await rig.another_engine())]
+    await tables[0].put(None, every_ms=10 * SECOND, overlap="allow")
+    for _ in range(2):
+        await rig.advance(10 * SECOND)
+        await asyncio.gather(*(table.tick() for table in tables * 3))
+    assert await tables[0].states() == ["started", "started"]
+
+
+@pytest.mark.parametrize(("policy", "slots"), [("none", [5]), ("last", [5]), ("all", [2, 3, 4, 5])])
+async def test_a_slot_of_an_interval_is_missed_when_the_next_has_come(
+    memory_rig: Rig, policy: str, slots: list[int]
+) -> None:
+    table = Timetable(memory_rig)
+    row = await table.put(
+        None, every_ms=10 * SECOND, overlap="allow", catch_up=policy, catch_up_limit=3
+    )
+    await memory_rig.advance(55 * SECOND)
+    await table.tick()
+    assert [run.slot for run in await table.runs()] == [
+        row.created_at + k * 10 * SECOND for k in slots
+    ]
+
+
+async def test_the_overlap_policy_holds_for_intervals(memory_rig: Rig) -> None:
+    table = Timetable(memory_rig)
+    await table.put(None, every_ms=10 * SECOND)
+    for _ in range(2):
+        await memory_rig.advance(10 * SECOND)
+        await table.tick()
+    assert await table.states() == ["started", "skipped"]
+
+
+async def test_the_loop_wakes_at_the_next_slot_and_not_a_round_later(rig: Rig) -> None:
+    table = Timetable(rig)
+    loop = CronLoop(table.engine, table.schedules.runs)
+    usual = loop.interval_ms
+    await loop.run_once(rig.now)
+    assert loop.interval_ms == usual == SECOND
+    await table.put(None, every_ms=10 * SECOND)
+    await rig.advance(9_700)
+    await loop.run_once(rig.now)
+    assert loop.interval_ms == 300
+    await rig.advance(300)
+    assert (await loop.run_once(rig.now)).slots == 1
+    assert loop.interval_ms == usual
+
+
+async def test_another_interval_begins_behind_what_has_run(rig: Rig) -> None:
+    table = Timetable(rig)
+    row = await table.put(None, every_ms=60 * SECOND, overlap="allow")
+    await rig.advance(60 * SECOND)
+    await table.tick()
+    changed = await table.put(None, every_ms=25 * SECOND, overlap="allow")
+    assert changed.next_at == row.created_at + 75 * SECOND
+    assert (await table.put(HOURLY)).every_ms is None
 
 
 async def test_allow_starts_runs_beside_each_other(rig: Rig) -> None:
@@ -297,6 +371,11 @@ async def test_everything_that_people_did_is_in_the_log(rig: Rig) -> None:
         ("61 * * * *", {}, "cron", InvalidInput),
         ("0 0 30 2 *", {}, "cron", InvalidInput),
         ("* * * * * *", {}, "cron", InvalidInput),
+        (None, {}, "cron", InvalidInput),
+        (HOURLY, {"every_ms": MINUTE}, "cron", InvalidInput),
+        (None, {"every_ms": 999}, "every", InvalidInput),
+        (None, {"every_ms": 0}, "every", InvalidInput),
+        (None, {"every_ms": MINUTE, "zone": "Europe/Berlin"}, "zone", InvalidInput),
         (HOURLY, {"zone": "Mars/Olympus"}, "zone", InvalidInput),
         (HOURLY, {"overlap": "maybe"}, "overlap", InvalidInput),
         (HOURLY, {"catch_up": "some"}, "catch_up", InvalidInput),
@@ -316,7 +395,7 @@ async def test_everything_that_people_did_is_in_the_log(rig: Rig) -> None:
     ],
 )  # fmt: skip
 async def test_what_could_not_run_is_refused_by_name(
-    memory_rig: Rig, line: str, fields: dict[str, Any], field: str, error: type[Exception]
+    memory_rig: Rig, line: str | None, fields: dict[str, Any], field: str, error: type[Exception]
 ) -> None:
     table = Timetable(memory_rig)
     body = {**DESCRIPTION, "parameters": {"branch": {"type": "string"}}}

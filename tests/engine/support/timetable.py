@@ -52,12 +52,14 @@ class Timetable:
         self.schedules = Schedules(self.engine, planner)
         self.reactions = Reactions(self.engine, planner, self.courier)
 
-    async def put(self, line: str, name: str = "nightly", **fields: Any) -> ScheduleRow:
+    async def put(self, line: str | None, name: str = "nightly", **fields: Any) -> ScheduleRow:
         """Put a schedule of one job that does nothing, unless `fields` say otherwise."""
         given: dict[str, Any] = {} if "template" in fields else {"jobs": [JOB]}
         chosen = {n: fields.pop(n) for n in ("template", "parameters", "jobs") if n in fields}
         starts = RunTarget(**(given | chosen))
-        wanted = ScheduleInput(NAMESPACE, name, line, "UTC", "skip", "last", 100, False, starts)
+        wanted = ScheduleInput(
+            NAMESPACE, name, line, None, "UTC", "skip", "last", 100, False, starts
+        )
         row, _ = await self.schedules.put(wanted._replace(**fields), "ada")
         return row
 

@@ -178,6 +178,11 @@ def test_what_is_wrong_with_a_schedule_is_named() -> None:
             path = "/api/v1/schedules/s"
             for change, field, status in (
                 ({"cron": "0 0 30 2 *"}, "cron", 422),
+                ({"every": "10s"}, "cron", 422),
+                ({"cron": None}, "cron", 422),
+                ({"cron": None, "every": "0.2s"}, "every", 422),
+                ({"cron": None, "every": -1}, "every", 422),
+                ({"cron": None, "every": "10s", "zone": "Europe/Berlin"}, "zone", 422),
                 ({"zone": "Nowhere"}, "zone", 422),
                 ({"overlap": "sometimes"}, "overlap", 400),
                 ({"catch_up_limit": 0}, "catch_up_limit", 422),

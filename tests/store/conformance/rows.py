@@ -302,9 +302,9 @@ def template(name: str, version: int = 1, **changes: Any) -> TemplateRow:
 
 def schedule(name: str, **changes: Any) -> ScheduleRow:
     row = ScheduleRow(
-        id=0, namespace="team", name=name, cron="0 * * * *", zone="UTC", overlap="skip",
-        catch_up="last", catch_up_limit=811, paused=0, next_at=812, last_slot=813, body=b"{}",
-        created_at=814, created_by="ada", updated_at=815,
+        id=0, namespace="team", name=name, cron="0 * * * *", every_ms=None, zone="UTC",
+        overlap="skip", catch_up="last", catch_up_limit=811, paused=0, next_at=812, last_slot=813,
+        body=b"{}", created_at=814, created_by="ada", updated_at=815,
     )  # fmt: skip
     return row._replace(**changes)
 

@@ -52,8 +52,9 @@ def test_a_name_belongs_to_one_schedule(store: Driver) -> None:
 def test_every_column_but_the_name_can_change(store: Driver) -> None:
     store.transact(lambda tx: tx.schedules.insert(schedule("s")))
     changed = schedule(
-        "s", id=1, cron="1 * * * *", zone="Z", overlap="o", catch_up="c", catch_up_limit=1,
-        paused=1, next_at=2, last_slot=3, body=b"[]", created_at=4, created_by="x", updated_at=5,
+        "s", id=1, cron=None, every_ms=90_000, zone="Z", overlap="o", catch_up="c",
+        catch_up_limit=1, paused=1, next_at=2, last_slot=3, body=b"[]", created_at=4,
+        created_by="x", updated_at=5,
     )  # fmt: skip
     store.transact(lambda tx: tx.schedules.update(changed._replace(name="other")))
     assert store.transact(lambda tx: tx.schedules.lock(1)) == changed
@@ -69,6 +70,18 @@ def test_due_are_those_whose_time_has_come_and_that_are_not_paused(store: Driver
     assert store.read(lambda tx: tx.schedules.due(30, 10)) == [2, 3, 1]
     assert store.read(lambda tx: tx.schedules.due(30, 2)) == [2, 3]
     assert store.read(lambda tx: tx.schedules.due(9, 2)) == []
+
+
+def test_the_next_slot_is_the_earliest_of_those_that_are_not_paused(store: Driver) -> None:
+    assert store.read(lambda tx: tx.schedules.next_due()) is None
+
+    async def fill(tx: WriteTx) -> None:
+        for number, next_at in enumerate([30, None, 20]):
+            await tx.schedules.insert(schedule(f"s{number}", next_at=next_at))
+        await tx.schedules.insert(schedule("paused", next_at=5, paused=1))
+
+    store.transact(fill)
+    assert store.read(lambda tx: tx.schedules.next_due()) == 20
 
 
 def test_a_slot_has_one_run_and_runs_by_hand_have_none(store: Driver) -> None:

@@ -45,7 +45,7 @@ export function ScheduleDetails({ name, namespace }: Props) {
         <Facts
           items={[
             ["When", schedule.words],
-            ["Cron line", <code key="cron">{`${schedule.cron} (${schedule.zone})`}</code>],
+            [schedule.cron ? "Cron line" : "Interval", <code key="times">{times(schedule)}</code>],
             ["Next runs", <Coming key="coming" schedule={schedule} />],
             ["If a run is still open", OVERLAPS[schedule.overlap] ?? schedule.overlap],
             ["If slots were missed", CATCH_UPS[schedule.catch_up] ?? schedule.catch_up],
@@ -79,6 +79,11 @@ const CATCH_UPS: Record<string, string> = {
   last: "the last one runs",
   all: "all of them run",
 };
+
+function times(schedule: Schedule): string {
+  if (schedule.cron) return `${schedule.cron} (${schedule.zone})`;
+  return `${schedule.every}, counted from its creation`;
+}
 
 function Coming({ schedule }: { schedule: Schedule }) {
   if (schedule.paused) return <span>none while it is paused</span>;

@@ -92,7 +92,7 @@ function columns(search: SchedulesSearch): ColumnDef<Schedule, unknown>[] {
       id: "words",
       header: "When",
       meta: { width: "minmax(230px, 2.5fr)" },
-      cell: ({ row }) => <span title={row.original.cron}>{row.original.words}</span>,
+      cell: ({ row }) => <span title={row.original.cron ?? undefined}>{row.original.words}</span>,
     },
     {
       id: "next",

@@ -7,7 +7,6 @@ import msgspec
 
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.records import WorkflowRow
-from windlass.domain.schedules.cron import Cron, in_words
 from windlass.domain.schedules.schedules import (
     ReactionKind,
     ReactionRow,
@@ -17,8 +16,11 @@ from windlass.domain.schedules.schedules import (
     ScheduleRow,
     TemplateRow,
     Trigger,
+    timetable_of,
+    when_in_words,
 )
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_duration, parse_duration_ms
 from windlass.domain.values.times import format_moment
 from windlass.engine.schedules.runs import RunTarget, starts_of
 from windlass.engine.schedules.schedules import ScheduleInput
@@ -58,9 +60,10 @@ def wanted_of(name: str, namespace: str, data: ScheduleRequest) -> ScheduleInput
     starts = RunTarget(
         template=data.template, parameters=data.parameters, jobs=jobs, priority=data.priority
     )
+    every = None if data.every is None else parse_duration_ms(data.every, "every")
     return ScheduleInput(
-        namespace, name, data.cron, data.zone, data.overlap, data.catch_up, data.catch_up_limit,
-        data.paused, starts,
+        namespace, name, data.cron, every, data.zone, data.overlap, data.catch_up,
+        data.catch_up_limit, data.paused, starts,
     )  # fmt: skip
 
 
@@ -72,6 +75,7 @@ def show_schedule(row: ScheduleRow, runs: list[ScheduleRun] | None = None) -> Sc
         name=row.name,
         namespace=row.namespace,
         cron=row.cron,
+        every=None if row.every_ms is None else format_duration(row.every_ms),
         zone=row.zone,
         overlap=row.overlap,
         catch_up=row.catch_up,
@@ -86,7 +90,7 @@ def show_schedule(row: ScheduleRow, runs: list[ScheduleRun] | None = None) -> Sc
         created_at=format_moment(row.created_at),
         created_by=row.created_by,
         runs=runs or [],
-        words=in_words(row.cron, row.zone),
+        words=when_in_words(row),
         coming=[] if runs is None else _coming(row),
     )
 
@@ -95,7 +99,7 @@ def _coming(row: ScheduleRow) -> list[str]:
     """Returns the next slots; none while it is paused."""
     if row.paused or not row.next_at:
         return []
-    later = islice(Cron(row.cron, row.zone).slots(row.next_at), COMING - 1)
+    later = islice(timetable_of(row).slots(row.next_at), COMING - 1)
     return [format_moment(slot) for slot in (row.next_at, *later)]
 
 

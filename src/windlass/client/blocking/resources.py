@@ -131,7 +131,7 @@ class Schedules:
         return self._run(self._schedules.show(name, namespace))
 
     def put(
-        self, name: str, cron: str, namespace: str | None = None, **options: Any
+        self, name: str, cron: str | None = None, namespace: str | None = None, **options: Any
     ) -> SchedulePut:
         """Creates or replaces a schedule; see `AsyncSchedules.put` for the options."""
         return self._run(self._schedules.put(name, cron, namespace, **options))

@@ -143,12 +143,13 @@ class AsyncSchedules:
         return await self._service.planning.schedule(name, namespace)
 
     async def put(
-        self, name: str, cron: str, namespace: str | None = None, **options: Any
+        self, name: str, cron: str | None = None, namespace: str | None = None, **options: Any
     ) -> SchedulePut:
-        """Creates or replaces a schedule.
+        """Creates or replaces a schedule: put("beat", every="90m", template="beat").
 
-        `options` are `template` with `parameters`, or `jobs`; and `zone`, `overlap`,
-        `catch_up`, `catch_up_limit`, `paused`, `priority`.
+        It has a cron line or an interval, `every`. Other `options` are `template` with
+        `parameters`, or `jobs`; and `zone`, `overlap`, `catch_up`, `catch_up_limit`, `paused`,
+        `priority`.
         """
         given = {"cron": cron, **options}
         request: ScheduleRequest = convert(given, ScheduleRequest, "schedule")

@@ -7,9 +7,11 @@ from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
 from windlass.domain.lifecycle.workflow_state import WorkflowState
-from windlass.domain.schedules.cron import Cron
+from windlass.domain.schedules.cron import Cron, in_words
+from windlass.domain.schedules.interval import Every
+from windlass.domain.values.quantities import format_duration
 
-# A slot later than this is missed; the schedule's `catch_up` decides what to do with it.
+# A slot later than this, or than the slot after it, is missed; `catch_up` decides about it.
 LATE_MS: Final = 60_000
 CATCH_UP_LIMIT: Final = 1_000
 WAITING_LIMIT: Final = 100  # runs of one schedule that wait for another to end
@@ -80,16 +82,17 @@ class TemplateRow(NamedTuple):
 
 
 class ScheduleRow(NamedTuple):
-    """A schedule; `next_at` only rises while cron line and zone stay the same.
+    """A schedule; `next_at` only rises while cron line, interval and zone stay the same.
 
-    `last_slot` is the newest slot we have handled: nothing up to it runs again. `body` is what it
-    starts, as JSON.
+    It has a cron line or an interval, never both. `last_slot` is the newest slot we have handled:
+    nothing up to it runs again. `body` is what it starts, as JSON.
     """
 
     id: int
     namespace: str
     name: str
-    cron: str
+    cron: str | None
+    every_ms: int | None
     zone: str
     overlap: str
     catch_up: str
@@ -155,30 +158,45 @@ class Due(NamedTuple):
     next_at: int | None
 
 
+def timetable_of(row: ScheduleRow) -> Cron | Every:
+    """Returns what computes the slots of a schedule; intervals count from its creation."""
+    if row.every_ms is not None:
+        return Every(row.every_ms, row.created_at)
+    return Cron(row.cron or "", row.zone)
+
+
+def when_in_words(row: ScheduleRow) -> str:
+    """Returns when a schedule comes due: "Every 15 minutes, UTC", "Every 1h30m"."""
+    if row.every_ms is not None:
+        return f"Every {format_duration(row.every_ms)}"
+    return in_words(row.cron or "", row.zone)
+
+
 def look(row: ScheduleRow, now: int) -> Due:
     """Returns the slots of a schedule that have come by `now`, and which of them run."""
-    cron = Cron(row.cron, row.zone)
+    timetable = timetable_of(row)
     before = row.last_slot if row.next_at is None else max(row.next_at - 1, row.last_slot)
     catch_up = CatchUp(row.catch_up)
     wanted = row.catch_up_limit if catch_up is CatchUp.ALL else 1
-    came = cron.newest(before, now, wanted + 1)
+    came = timetable.newest(before, now, wanted + 1)
     if not came:
-        return Due((), None, row.last_slot, cron.after(now))
-    fresh = [slot for slot in came if slot > now - LATE_MS]
-    late = [slot for slot in came if slot <= now - LATE_MS]
+        return Due((), None, row.last_slot, timetable.after(now))
+    missed_at = now - min(LATE_MS, row.every_ms or LATE_MS)
+    fresh = [slot for slot in came if slot > missed_at]
+    late = [slot for slot in came if slot <= missed_at]
     if catch_up is CatchUp.NONE:
         late = []
     elif catch_up is CatchUp.LAST:
         late = [] if fresh else late[-1:]
     slots = (*late[-wanted:], *fresh)
-    first = cron.after(before)
+    first = timetable.after(before)
     missed = None if slots and first is not None and first >= slots[0] else first
-    return Due(slots, missed, came[-1], cron.after(now))
+    return Due(slots, missed, came[-1], timetable.after(now))
 
 
 def next_after(row: ScheduleRow, now: int) -> int | None:
     """Returns the next slot of a schedule that starts or resumes at this time, if one comes."""
-    return Cron(row.cron, row.zone).after(max(now, row.last_slot))
+    return timetable_of(row).after(max(now, row.last_slot))
 
 
 class Decision(NamedTuple):

@@ -71,6 +71,15 @@ class Runs:
         """Returns the schedules with a slot that is due."""
         return await self._engine.store.read(lambda tx: tx.schedules.due(tx.now, count))
 
+    async def until_next(self) -> int | None:
+        """Returns in how many milliseconds the next slot is due, if one will be."""
+
+        async def read(tx: ReadTx) -> int | None:
+            at = await tx.schedules.next_due()
+            return None if at is None else at - tx.now
+
+        return await self._engine.store.read(read)
+
     async def waiting(self, after: int, count: int) -> list[int]:
         """Returns the schedules after this id that have runs to start."""
         return await self._engine.store.read(lambda tx: tx.schedules.waiting(after, count))

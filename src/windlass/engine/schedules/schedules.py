@@ -12,6 +12,7 @@ from windlass.domain.job.dependency_graph import order_by_dependencies
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.schedules.cron import Cron
+from windlass.domain.schedules.interval import Every
 from windlass.domain.schedules.schedules import (
     CATCH_UP_LIMIT,
     CatchUp,
@@ -42,7 +43,8 @@ class ScheduleInput(NamedTuple):
 
     namespace: str
     name: str
-    cron: str
+    cron: str | None
+    every_ms: int | None
     zone: str
     overlap: str
     catch_up: str
@@ -164,7 +166,7 @@ async def _put(work: Work, draft: ScheduleRow, actor: str) -> tuple[ScheduleRow,
         row = row._replace(id=number)
         _say(work, row, "put", actor)
         return row, True
-    same = ("cron", "zone", "overlap", "catch_up", "catch_up_limit", "paused", "body")
+    same = ("cron", "every_ms", "zone", "overlap", "catch_up", "catch_up_limit", "paused", "body")
     if all(getattr(known, field) == getattr(draft, field) for field in same):
         return known, False
     row = draft._replace(
@@ -174,8 +176,8 @@ async def _put(work: Work, draft: ScheduleRow, actor: str) -> tuple[ScheduleRow,
         created_at=known.created_at,
         created_by=known.created_by,
     )
-    clock = (row.cron, row.zone, row.paused)
-    if clock != (known.cron, known.zone, known.paused):
+    clock = ("cron", "every_ms", "zone", "paused")
+    if any(getattr(known, field) != getattr(row, field) for field in clock):
         row = row._replace(next_at=next_after(row, work.now))
     await work.tx.schedules.update(row)
     _say(work, row, "changed", actor)
@@ -192,7 +194,7 @@ def _checked(wanted: ScheduleInput, actor: str) -> bytes:
     check_template_name(wanted.name)
     check_name("namespace", wanted.namespace)
     check_text("actor", actor)
-    Cron(wanted.cron, wanted.zone)
+    _check_times(wanted)
     _one_of("overlap", wanted.overlap, tuple(Overlap))
     _one_of("catch_up", wanted.catch_up, tuple(CatchUp))
     if not 1 <= wanted.catch_up_limit <= CATCH_UP_LIMIT:
@@ -209,6 +211,19 @@ def _checked(wanted: ScheduleInput, actor: str) -> bytes:
     return body
 
 
+def _check_times(wanted: ScheduleInput) -> None:
+    """Checks that there is a cron line or an interval, and only one of them."""
+    if wanted.cron is not None and wanted.every_ms is None:
+        Cron(wanted.cron, wanted.zone)
+    elif wanted.cron is None and wanted.every_ms is not None:
+        Every(wanted.every_ms, 0)
+        if wanted.zone != "UTC":
+            raise InvalidInput("zone", "given only with a cron line", wanted.zone)
+    else:
+        got = "neither" if wanted.cron is None else "both"
+        raise InvalidInput("cron", "a cron line, or an interval in `every` instead", got)
+
+
 def _one_of(field: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise InvalidInput(field, f"one of {', '.join(known)}", value)
@@ -216,6 +231,7 @@ def _one_of(field: str, value: str, known: Sequence[str]) -> None:
 
 def _draft(wanted: ScheduleInput, body: bytes) -> ScheduleRow:
     return ScheduleRow(
-        0, wanted.namespace, wanted.name, wanted.cron, wanted.zone, wanted.overlap,
-        wanted.catch_up, wanted.catch_up_limit, int(wanted.paused), None, 0, body, 0, None, 0,
+        0, wanted.namespace, wanted.name, wanted.cron, wanted.every_ms, wanted.zone,
+        wanted.overlap, wanted.catch_up, wanted.catch_up_limit, int(wanted.paused), None, 0, body,
+        0, None, 0,
     )  # fmt: skip

@@ -454,6 +454,7 @@ CREATE TABLE templates (
 
 CREATE TABLE schedules (
     id bigint PRIMARY KEY,
+    every_ms bigint,
     next_at bigint,
     last_slot bigint NOT NULL,
     created_at bigint NOT NULL,
@@ -462,12 +463,13 @@ CREATE TABLE schedules (
     paused smallint NOT NULL,
     namespace text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
-    cron text NOT NULL,
+    cron text,
     zone text NOT NULL,
     overlap text NOT NULL,
     catch_up text NOT NULL,
     created_by text,
     body bytea NOT NULL,
+    CHECK ((cron IS NULL) <> (every_ms IS NULL)),
     UNIQUE (namespace, name)
 );
 CREATE INDEX schedules_due ON schedules (next_at, id) WHERE paused = 0 AND next_at IS NOT NULL;

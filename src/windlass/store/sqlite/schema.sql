@@ -497,7 +497,8 @@ CREATE TABLE schedules (
     id INTEGER PRIMARY KEY,
     namespace TEXT NOT NULL,
     name TEXT NOT NULL,
-    cron TEXT NOT NULL,
+    cron TEXT,
+    every_ms INTEGER,
     zone TEXT NOT NULL,
     overlap TEXT NOT NULL,
     catch_up TEXT NOT NULL,
@@ -509,6 +510,7 @@ CREATE TABLE schedules (
     created_at INTEGER NOT NULL,
     created_by TEXT,
     updated_at INTEGER NOT NULL,
+    CHECK ((cron IS NULL) <> (every_ms IS NULL)),
     UNIQUE (namespace, name)
 ) STRICT;
 

@@ -48,6 +48,10 @@ def test_what_is_wrong_is_said_with_its_own_exit_code(up: Program, tmp_path: Pat
         (("schedules", "apply", "s", "61 * * * *", "--jobs", jobs), 2, "cron"),
         (("schedules", "apply", "s", "@daily", "--zone", "Mars", "--jobs", jobs), 2, "zone"),
         (("schedules", "apply", "s", "@daily"), 2, "template"),
+        (("schedules", "apply", "s", "--jobs", jobs), 2, "neither"),
+        (("schedules", "apply", "s", "@daily", "--every", "9m", "--jobs", jobs), 2, "both"),
+        (("schedules", "apply", "s", "--every", "0.5s", "--jobs", jobs), 2, "at least 1s"),
+        (("schedules", "apply", "s", "--every", "soon", "--jobs", jobs), 2, "every"),
         (("schedules", "apply", "s", "@daily", "--template", "unknown"), 4, "unknown"),
         (("schedules", "apply", "s", "@daily", "--jobs", "{"), 2, "JSON list of jobs"),
         (("schedules", "apply", "s", "@daily", "--jobs", "@/nowhere"), 2, "readable file"),
@@ -57,6 +61,17 @@ def test_what_is_wrong_is_said_with_its_own_exit_code(up: Program, tmp_path: Pat
         assert done.returncode == code, (words, done.stdout, done.stderr)
         assert said in done.stderr, (words, done.stderr)
         assert "Traceback" not in done.stderr
+
+
+def test_an_interval_is_shown_wherever_a_cron_line_is(up: Program) -> None:
+    jobs = '[{"task": "shell", "args": {"argv": ["true"]}}]'
+    assert "next at" in up.text("schedules", "apply", "beat", "--every", "90m", "--jobs", jobs)
+    shown = up.json("schedules", "show", "beat")
+    assert (shown["cron"], shown["every"], shown["words"]) == (None, "1h30m", "Every 1h30m")
+    assert shown["next_at"] == shown["coming"][0]
+    assert "beat: every 1h30m, next at" in up.text("schedules", "show", "beat")
+    assert "every 1h30m" in up.text("schedules", "list")
+    up.text("schedules", "delete", "beat")
 
 
 def test_a_template_with_control_characters_is_shown_as_harmless_json(

@@ -31,9 +31,10 @@ schedules = App(name="schedules", help="Create, show, pause, run and delete sche
 @schedules.command(name="apply")
 def apply_schedule(
     name: ScheduleName,
-    cron: str,
+    cron: str | None = None,
     /,
     *,
+    every: str | None = None,
     template: str | None = None,
     param: Params = None,
     jobs: str | None = None,
@@ -52,6 +53,9 @@ def apply_schedule(
     ----------
     cron
         minute hour day month weekday, such as '*/15 * * * *', or @hourly, @daily, …
+    every
+        Instead of a cron expression: an interval such as 90m or 10s, counted from the schedule's
+        creation.
     template
         The template to start: its name, for the newest version, or name@version.
     jobs
@@ -71,9 +75,9 @@ def apply_schedule(
         Start nothing until it is resumed.
     """
     request = ScheduleRequest(
-        cron=cron, zone=zone, overlap=overlap, catch_up=catch_up, catch_up_limit=catch_up_limit,
-        paused=paused, template=template, parameters=dict(parameters_of(param)),
-        jobs=_jobs(jobs), priority=priority,
+        cron=cron, every=every, zone=zone, overlap=overlap, catch_up=catch_up,
+        catch_up_limit=catch_up_limit, paused=paused, template=template,
+        parameters=dict(parameters_of(param)), jobs=_jobs(jobs), priority=priority,
     )  # fmt: skip
     path = f"/api/v1/schedules/{name}"
     with suggesting(at):
@@ -93,11 +97,11 @@ def list_schedules(*, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
         print_json(found)
         return
     rows = [
-        (s.name, s.namespace, s.cron, s.zone, s.template or counted(len(s.jobs), "job"), s.overlap,
+        (s.name, s.namespace, *_times(s), s.template or counted(len(s.jobs), "job"), s.overlap,
          s.catch_up, "paused" if s.paused else s.next_at)
         for s in found
     ]  # fmt: skip
-    columns = ("schedule", "namespace", "cron", "zone", "starts", "overlap", "catch up", "next")
+    columns = ("schedule", "namespace", "times", "zone", "starts", "overlap", "catch up", "next")
     print_table(columns, rows, "no schedules: create one with `windlass schedules apply`")
 
 
@@ -116,7 +120,8 @@ def show_schedule(
         print_json(found)
         return
     state = "paused" if found.paused else f"next at {found.next_at}"
-    say(f"{found.name}: {found.cron} ({found.zone}), {state}", BOLD)
+    times, zone = _times(found)
+    say(f"{found.name}: {times}{zone and f' ({zone})'}, {state}", BOLD)
     rows = [(r.slot or "manual", r.state, r.workflow, r.reason, r.actor) for r in found.runs]
     print_table(("slot", "state", "workflow", "reason", "by"), rows, "no runs yet")
 
@@ -184,6 +189,13 @@ schedules.command(delete_schedule, name="remove", show=False)
 def _change(method: str, path: str, at: Place, json: bool) -> None:
     with suggesting(at):
         print_change(at.call(method, f"/api/v1/schedules/{path}", Changed), json)
+
+
+def _times(schedule: Schedule) -> tuple[str, str]:
+    """Returns the cron line and its zone, or the interval, which has none."""
+    if schedule.every is not None:
+        return f"every {schedule.every}", ""
+    return schedule.cron or "", schedule.zone
 
 
 def _jobs(text: str | None) -> list[JobSpec]:

@@ -47,6 +47,10 @@ class SchedulesRead(Protocol):
         """Returns schedules that are not paused and whose `next_at` has come, not locked."""
         ...
 
+    async def next_due(self) -> int | None:
+        """Returns the earliest `next_at` of the schedules that are not paused."""
+        ...
+
     async def waiting(self, after: int, count: int) -> list[int]:
         """Returns the next schedules behind id `after` that have waiting runs, ascending."""
         ...

@@ -97,10 +97,15 @@ class MemorySchedules:
         return sorted(rows, key=lambda row: (row.namespace, row.name))
 
     async def due(self, now: int, count: int) -> list[int]:
-        active = [
+        return [number for at, number in self._active() if at <= now][:count]
+
+    async def next_due(self) -> int | None:
+        return next((at for at, _ in self._active()), None)
+
+    def _active(self) -> list[tuple[int, int]]:
+        return sorted(
             (r.next_at, r.id) for r in self._schedules if not r.paused and r.next_at is not None
-        ]
-        return [number for at, number in sorted(active) if at <= now][:count]
+        )
 
     async def add_runs(self, rows: Sequence[RunRow]) -> list[RunRow]:
         taken = {(run.schedule, run.slot) for run in self._runs if run.slot is not None}

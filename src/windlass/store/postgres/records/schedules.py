@@ -71,6 +71,10 @@ class PostgresSchedules:
     async def due(self, now: int, count: int) -> list[int]:
         return [row[0] for row in await self._session.fetch("due_schedules", now, count)]
 
+    async def next_due(self) -> int | None:
+        rows = await self._session.fetch("next_due_schedule")
+        return rows[0][0] if rows else None
+
     async def add_runs(self, rows: Sequence[RunRow]) -> list[RunRow]:
         added: list[RunRow] = []
         for row in rows:

@@ -29,35 +29,36 @@ RETURNING version
 
 -- name: insert_schedule
 -- A name is taken once; two servers may try at the same moment. No number is wasted.
-INSERT INTO schedules (id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused,
-                       next_at, last_slot, body, created_at, created_by, updated_at)
-SELECT nextval('schedule_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
+INSERT INTO schedules (id, namespace, name, cron, every_ms, zone, overlap, catch_up,
+                       catch_up_limit, paused, next_at, last_slot, body, created_at, created_by, updated_at)
+SELECT nextval('schedule_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+       $15
 WHERE NOT EXISTS (SELECT FROM schedules WHERE namespace = $1 AND name = $2)
 ON CONFLICT DO NOTHING RETURNING id
 
 -- name: lock_schedule
 -- Schedules are the first rows to be locked.
-SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
-       last_slot, body, created_at, created_by, updated_at
+SELECT id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused,
+       next_at, last_slot, body, created_at, created_by, updated_at
 FROM schedules WHERE id = $1 FOR NO KEY UPDATE
 
 -- name: lock_schedule_name
 -- The same by name.
-SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
-       last_slot, body, created_at, created_by, updated_at
+SELECT id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused,
+       next_at, last_slot, body, created_at, created_by, updated_at
 FROM schedules WHERE namespace = $1 AND name = $2 FOR NO KEY UPDATE
 
 -- name: read_schedule_name
 -- Without locks, for reads.
-SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
-       last_slot, body, created_at, created_by, updated_at
+SELECT id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused,
+       next_at, last_slot, body, created_at, created_by, updated_at
 FROM schedules WHERE namespace = $1 AND name = $2
 
 -- name: update_schedule
 -- `lock_schedule` holds the row.
-UPDATE schedules SET cron = $2, zone = $3, overlap = $4, catch_up = $5, catch_up_limit = $6,
-       paused = $7, next_at = $8, last_slot = $9, body = $10, created_at = $11, created_by = $12,
-       updated_at = $13
+UPDATE schedules SET cron = $2, every_ms = $3, zone = $4, overlap = $5, catch_up = $6,
+       catch_up_limit = $7, paused = $8, next_at = $9, last_slot = $10, body = $11,
+       created_at = $12, created_by = $13, updated_at = $14
 WHERE id = $1
 
 -- name: remove_schedule
@@ -69,14 +70,18 @@ DELETE FROM schedules WHERE id = $1
 
 -- name: schedules
 -- A list for people.
-SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
-       last_slot, body, created_at, created_by, updated_at
+SELECT id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused,
+       next_at, last_slot, body, created_at, created_by, updated_at
 FROM schedules WHERE $1::text IS NULL OR namespace = $1 ORDER BY namespace, name
 
 -- name: due_schedules
 -- Every second on every server, by an index of those that may run.
 SELECT id FROM schedules WHERE paused = 0 AND next_at <= $1
 ORDER BY next_at, id LIMIT $2
+
+-- name: next_due_schedule
+-- After each round of the cron loop, from the start of the same index.
+SELECT next_at FROM schedules WHERE paused = 0 AND next_at IS NOT NULL ORDER BY next_at, id LIMIT 1
 
 -- name: insert_run
 -- The unique index refuses a second run of a slot, also when another server is about to add it.

@@ -1,6 +1,7 @@
 """Rows of `templates`, `schedules`, `schedule_runs` and `reactions`."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 
@@ -79,6 +80,10 @@ class SqliteSchedules:
 
     async def due(self, now: int, count: int) -> list[int]:
         return [row[0] for row in self._execute(QUERIES["due_schedules"], (now, count))]
+
+    async def next_due(self) -> int | None:
+        rows: list[Any] = self._execute(QUERIES["next_due_schedule"]).fetchall()
+        return rows[0][0] if rows else None
 
     async def add_runs(self, rows: Sequence[RunRow]) -> list[RunRow]:
         added: list[RunRow] = []

@@ -33,27 +33,27 @@ WHERE namespace = ?1 AND name = ?2 AND removed_at IS NULL RETURNING version;
 -- name: insert_schedule
 -- The columns of ScheduleRow; a name is taken once.
 INSERT INTO schedules (
-    id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
+    id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused, next_at,
     last_slot, body, created_at, created_by, updated_at
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: schedule
 -- By primary key.
-SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
+SELECT id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused, next_at,
     last_slot, body, created_at, created_by, updated_at
 FROM schedules WHERE id = ?;
 
 -- name: schedule_by_name
 -- By the unique key.
-SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
+SELECT id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused, next_at,
     last_slot, body, created_at, created_by, updated_at
 FROM schedules WHERE namespace = ? AND name = ?;
 
 -- name: update_schedule
 -- All that can change.
-UPDATE schedules SET cron = ?2, zone = ?3, overlap = ?4, catch_up = ?5, catch_up_limit = ?6,
-    paused = ?7, next_at = ?8, last_slot = ?9, body = ?10, created_at = ?11, created_by = ?12,
-    updated_at = ?13
+UPDATE schedules SET cron = ?2, every_ms = ?3, zone = ?4, overlap = ?5, catch_up = ?6,
+    catch_up_limit = ?7, paused = ?8, next_at = ?9, last_slot = ?10, body = ?11, created_at = ?12,
+    created_by = ?13, updated_at = ?14
 WHERE id = ?1;
 
 -- name: remove_schedule
@@ -66,13 +66,13 @@ DELETE FROM schedule_runs WHERE schedule = ?;
 
 -- name: schedules_of_namespace
 -- A span of the unique key.
-SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
+SELECT id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused, next_at,
     last_slot, body, created_at, created_by, updated_at
 FROM schedules WHERE namespace = ? ORDER BY name;
 
 -- name: all_schedules_by_name
 -- A list for people.
-SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
+SELECT id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused, next_at,
     last_slot, body, created_at, created_by, updated_at
 FROM schedules ORDER BY namespace, name;
 
@@ -80,6 +80,10 @@ FROM schedules ORDER BY namespace, name;
 -- Every second, by an index of those that may run.
 SELECT id FROM schedules WHERE paused = 0 AND next_at <= ?
 ORDER BY next_at, id LIMIT ?;
+
+-- name: next_due_schedule
+-- After each round of the cron loop, from the start of the same index.
+SELECT next_at FROM schedules WHERE paused = 0 AND next_at IS NOT NULL ORDER BY next_at LIMIT 1;
 
 -- name: insert_run
 -- The columns of RunRow; the unique index refuses a second run of a slot.

@@ -136,7 +136,7 @@ FROM templates ORDER BY namespace, name, version;
 
 -- name: all_schedules
 -- By primary key.
-SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
+SELECT id, namespace, name, cron, every_ms, zone, overlap, catch_up, catch_up_limit, paused, next_at,
     last_slot, body, created_at, created_by, updated_at
 FROM schedules ORDER BY id;
 
