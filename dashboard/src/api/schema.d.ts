@@ -2446,7 +2446,10 @@ export interface components {
             /** @default 0 */
             inherited: number;
         };
-        /** AttemptInfo */
+        /**
+         * AttemptInfo
+         * @description An attempt; one that was handed back unstarted has the number of the one after it.
+         */
         AttemptInfo: {
             number: number;
             worker: string | null;
@@ -2456,6 +2459,8 @@ export interface components {
             started_at: string | null;
             finished_at: string | null;
             exit_code: number | null;
+            /** @default false */
+            handed_back: boolean;
         };
         /**
          * FailureInfo
@@ -3499,7 +3504,8 @@ export interface components {
          * Assignment
          * @description A job given to this incarnation, under a lease; `indices` are those it holds, by resource.
          *
-         *         `isolation` is the weakest mode that its queue allows.
+         *         `isolation` is the weakest mode that its queue allows. `handed_back` counts the attempts before
+         *         that no worker started.
          */
         Assignment: {
             job: number;
@@ -3515,6 +3521,8 @@ export interface components {
             } | null;
             /** @default null */
             isolation: ("container" | "process" | "sandbox" | "user") | null;
+            /** @default 0 */
+            handed_back: number;
         };
         /**
          * Stop

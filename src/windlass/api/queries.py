@@ -98,11 +98,12 @@ class Queries:
             outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
             submitted_by = decode_spec(view.spec).submitted_by
             dependencies = await read_dependencies(tx, view, partial(self._seen, who))
-            shown = self._show(
-                view, show_transitions(events, names, submitted_by), outlook, dependencies
-            )
+            moves = show_transitions(events, names, submitted_by, view.attempts)
+            shown = self._show(view, moves, outlook, dependencies)
             steps = (await tx.steps.of_jobs([job])).get(job)
-            return msgspec.structs.replace(shown, steps=show_steps(steps)) if steps else shown
+            if not steps:
+                return shown
+            return msgspec.structs.replace(shown, steps=show_steps(steps, view.attempts))
 
         shown = await self._engine.store.read(read)
         if shown is None or not sees(who, shown.namespace):

@@ -20,7 +20,7 @@ from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
-from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow
+from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow, ShownNumbers
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import FOREVER
 from windlass.domain.rows.views import WorkerView, newest_attempt
@@ -69,7 +69,7 @@ def show_job(
         dependents_more=dependencies.more,
         allow_failure=bool(facts.flags & ALLOW_FAILURE),
         unblock=spec.unblock,
-        attempt=shown_attempt(newest_attempt(facts, lease)),
+        attempt=shown_attempt(newest_attempt(facts, lease), facts.handed_back),
         attempts=_attempts(view),
         retry_count=_retries(view),
         max_retries=config.retry.max_retries if spec.retries is None else spec.retries,
@@ -170,26 +170,29 @@ def show_span(now: int, span: Span | None) -> Estimate | None:
 
 
 def show_transitions(
-    events: Sequence[Event], names: Mapping[int, str], submitted_by: str | None
-) -> list[Transition]:
+    events: Sequence[Event], names: Mapping[int, str], submitted_by: str | None,
+    attempts: Sequence[Attempt],
+) -> list[Transition]:  # fmt: skip
     """Renders a job's changes of state, each with its reason and who made it."""
+    numbers = ShownNumbers(attempts)
     return [
-        _transition(event, state, names, submitted_by)
+        _transition(event, state, names, submitted_by, numbers)
         for event in events
         if event.kind == EventKind.JOB and (state := STATE_BY_CODE[event.to]) is not None
     ]
 
 
 def _transition(
-    event: Event, to: State, names: Mapping[int, str], submitted_by: str | None
-) -> Transition:
+    event: Event, to: State, names: Mapping[int, str], submitted_by: str | None,
+    numbers: ShownNumbers,
+) -> Transition:  # fmt: skip
     worker = names.get(event.worker, str(event.worker))
     return Transition(
         seq=event.seq,
         at=format_moment(event.at),
         frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
         to=str(to),
-        attempt=shown_attempt(event.attempt),
+        attempt=numbers(event.attempt),
         worker=names.get(event.worker),
         reason=reason_of(event, to, worker),
         actor=actor_of(event, to, worker, submitted_by),
@@ -259,12 +262,13 @@ def _show_indices(
 
 def _attempts(view: JobRecord) -> list[AttemptInfo]:
     names = dict(view.workers)
-    shown = [_attempt(attempt, names) for attempt in view.attempts]
+    numbers = ShownNumbers(view.attempts)
+    shown = [_attempt(attempt, names, numbers) for attempt in view.attempts]
     facts, lease = view.facts, view.lease
     if lease is not None:
         shown.append(
             AttemptInfo(
-                number=shown_attempt(lease.attempt),
+                number=numbers(lease.attempt),
                 worker=view.worker,
                 state=str(STATE_BY_CODE[lease.state]),
                 failure=None,
@@ -277,7 +281,7 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
     elif facts.worker is not None:
         shown.append(
             AttemptInfo(
-                number=shown_attempt(facts.attempt),
+                number=numbers(facts.attempt),
                 worker=view.worker,
                 state=str(STATE_BY_CODE[facts.final_state]),
                 failure=_failure(view.failure, view.message),
@@ -290,9 +294,9 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
     return shown
 
 
-def _attempt(attempt: Attempt, names: Mapping[int, str]) -> AttemptInfo:
+def _attempt(attempt: Attempt, names: Mapping[int, str], numbers: ShownNumbers) -> AttemptInfo:
     return AttemptInfo(
-        number=shown_attempt(attempt.number),
+        number=numbers(attempt.number),
         worker=names.get(attempt.worker),
         state=str(STATE_BY_CODE[attempt.state]),
         failure=_failure(attempt.failure, attempt.message),
@@ -300,6 +304,7 @@ def _attempt(attempt: Attempt, names: Mapping[int, str]) -> AttemptInfo:
         started_at=_moment(attempt.started_at),
         finished_at=_moment(attempt.finished_at),
         exit_code=attempt.exit_code,
+        handed_back=attempt.is_handed_back,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from windlass.domain.access.secrets import EVERYONE, advertise
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.matching.functions import function_key
 from windlass.domain.tasks.function import read_call
 from windlass.domain.tasks.python import read_args
@@ -163,8 +164,8 @@ def _call(
     assignment: Assignment, spec: AttemptSpec, path: str, args: list[Any], kwargs: dict[str, Any]
 ) -> Call:
     return Call(
-        1, assignment.job, assignment.attempt, spec.workflow, path, args, kwargs, {},
-        version=spec.version,
+        1, assignment.job, shown_attempt(assignment.attempt, assignment.handed_back), spec.workflow,
+        path, args, kwargs, {}, version=spec.version,
     )  # fmt: skip
 
 

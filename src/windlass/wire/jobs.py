@@ -80,6 +80,8 @@ class FailureInfo(msgspec.Struct, frozen=True):
 
 
 class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt; one that was handed back unstarted has the number of the one after it."""
+
     number: int
     worker: str | None
     state: str
@@ -88,6 +90,7 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str | None
     finished_at: str | None
     exit_code: int | None
+    handed_back: bool = False
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True):

@@ -92,7 +92,8 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A job given to this incarnation, under a lease; `indices` are those it holds, by resource.
 
-    `isolation` is the weakest mode that its queue allows.
+    `isolation` is the weakest mode that its queue allows. `handed_back` counts the attempts before
+    that no worker started.
     """
 
     job: int
@@ -104,6 +105,7 @@ class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     spec: msgspec.Raw
     indices: dict[str, tuple[str, ...]] | None = None
     isolation: Isolation | None = None
+    handed_back: int = 0
 
 
 class Stop(msgspec.Struct, frozen=True, gc=False):

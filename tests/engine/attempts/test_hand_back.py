@@ -2,9 +2,15 @@
 
 import pytest
 
+from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, SECOND, Rig
+from windlass.api.queries import Queries
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.config import Config
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.retries import RetryPolicy
+
+ROOT = Identity(1, "root", Role.ADMIN)
 
 
 async def test_an_unstarted_job_goes_back_into_the_queue_at_once(rig: Rig) -> None:
@@ -123,3 +129,57 @@ async def test_what_the_server_lacks_is_waited_for_without_blame_and_explained(r
     assert (facts.failed, facts.lost, facts.returned, facts.attempt) == (0, 0, 0, 8)
     (worker,) = (await rig.snapshot()).workers
     assert (worker.troubles, worker.reason) == (None, None)
+
+
+async def hand_back_twice(rig: Rig, agent: Agent) -> int:
+    job = await rig.submit(retries=3)
+    for _ in range(2):
+        await agent.release(await agent.take_one(prefetch=True))
+    return job
+
+
+async def test_numbers_rise_with_a_hand_back_but_people_do_not_count_it(rig: Rig) -> None:
+    agent = await rig.agent()
+    job = await hand_back_twice(rig, agent)
+    assert (await Queries(rig.engine).job(job, ROOT)).attempt == 0
+    third = await agent.take_one()
+    assert (third.attempt, third.handed_back) == (3, 2)
+    shown = await Queries(rig.engine).job(job, ROOT)
+    assert (shown.attempt, shown.retry_count) == (1, 0)
+    assert [(a.number, a.handed_back) for a in shown.attempts] == [(1, True), (1, True), (1, False)]
+    assert {move.attempt for move in shown.transitions if move.to == "running"} == {1}
+    (listed,) = (await rig.engine.store.read(lambda tx: tx.jobs.read([job]))).values()
+    assert (listed.attempt, listed.handed_back) == (2, 2)
+
+
+async def test_a_stale_report_of_a_handed_back_attempt_changes_nothing(rig: Rig) -> None:
+    agent = await rig.agent()
+    job = await rig.submit()
+    first = await agent.take_one(prefetch=True)
+    await agent.release(first)
+    await agent.take_one()
+    reply = await agent.finish(first)
+    assert not reply.applied
+    assert await rig.state(job) == "running"
+
+
+async def test_the_log_counts_the_attempts_that_ran(rig: Rig) -> None:
+    agent = await rig.agent()
+    job = await hand_back_twice(rig, agent)
+    await agent.fail(await agent.take_one(), FailureClass.EXECUTION)
+    retried = [event for event in await rig.events() if event.job == job][-1]
+    assert '"next":2' in (retried.data or "").replace(" ", "")
+    await rig.advance(MINUTE)
+    again = await agent.take_one()
+    assert (again.attempt, again.handed_back) == (4, 2)
+    shown = await Queries(rig.engine).job(job, ROOT)
+    assert [a.number for a in shown.attempts if not a.handed_back] == [1, 2]
+    assert shown.attempt == 2
+
+
+async def test_a_lost_answer_is_sent_again_with_what_was_handed_back(rig: Rig) -> None:
+    agent = await rig.agent()
+    await hand_back_twice(rig, agent)
+    given = await agent.take_one()
+    again = await agent.sync(received=given.lease - 1)
+    assert list(again.jobs) == [given]

@@ -39,7 +39,8 @@ async def test_it_waits_for_a_worker_that_has_the_function(rig: Rig) -> None:
     tried = (await rig.store.read(lambda tx: tx.jobs.attempts([job])))[job]
     assert [one.failure for one in tried] == [FailureClass.CONFIGURATION.code]
     other = await rig.agent("b", slots=1)
-    assert (await other.take_one()).job == job
+    taken = await other.take_one()
+    assert (taken.job, taken.attempt, taken.handed_back) == (job, 2, 1)
 
 
 async def test_a_worker_that_was_restarted_with_the_code_gets_it_at_once(rig: Rig) -> None:

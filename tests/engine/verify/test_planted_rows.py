@@ -109,6 +109,7 @@ PLANTED: list[tuple[str, str, Doctor]] = [
     ("S20", "attempt", lambda h: with_job(h, h.jobs.plain, attempt=4)),
     ("S20", "failed", lambda h: with_job(h, h.jobs.failed, failed=0)),
     ("S20", "lost", lambda h: with_job(h, h.jobs.failed, lost=1)),
+    ("S20", "handed_back", lambda h: with_job(h, h.jobs.failed, handed_back=1)),
     ("S20", "returned", lambda h: with_job(h, h.jobs.failed, returned=1)),
     ("S20", "base", lambda h: with_job(h, h.jobs.plain, base=0)),
     ("S20", "adjustment", lambda h: with_job(h, h.jobs.keyed, adjustment=0)),

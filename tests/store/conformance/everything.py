@@ -126,7 +126,7 @@ CHANGE: list[Step] = [
     lambda tx: tx.workers.update([worker("z", id=1)]),
     lambda tx: tx.workers.beat([(1, 91, 92, 93)]),
     lambda tx: tx.workers.remove(2),
-    lambda tx: tx.jobs.note_tries([JobTry(3, 1, 1, 0, 0, "[]")]),
+    lambda tx: tx.jobs.note_tries([JobTry(3, 1, 1, 0, 0, 7, "[]")]),
     lambda tx: tx.jobs.end([job_end(4)]),
     lambda tx: tx.jobs.set_priority(5, 1, 2, 3, 4),
     lambda tx: tx.jobs.set_superseded(4, 6),

@@ -43,7 +43,7 @@ def insert_jobs(dice: Dice, held: Snapshot) -> Move:
 
 def note_tries(dice: Dice, held: Snapshot) -> Move:
     rows = [
-        JobTry(job, dice.number(1, 3), dice.number(0, 3), 1, 2, dice.text())
+        JobTry(job, dice.number(1, 3), dice.number(0, 3), 1, 2, 3, dice.text())
         for job in dice.some(open_jobs(held))
     ]
     return Move("jobs", "note_tries", (rows,))

@@ -100,6 +100,7 @@ def facts(row: NewJob, **changes: Any) -> JobFacts:
         failed=0,
         lost=0,
         returned=0,
+        handed_back=0,
         worker=None,
         incarnation=None,
         excluded=None,

@@ -70,7 +70,7 @@ def test_a_known_job_does_not_enter(store: Driver) -> None:
 def test_a_plain_job_completes_with_every_column(store: Driver) -> None:
     row = plain_job(1)
     lease(store, [row])
-    store.transact(lambda tx: tx.jobs.note_tries([JobTry(1, 4, 3, 2, 1, "[[9,1]]")]))
+    store.transact(lambda tx: tx.jobs.note_tries([JobTry(1, 4, 3, 2, 1, 7, "[[9,1]]")]))
     done = [completion(1, exit_code=0, result=b'{"ok":true}')]
     assert store.transact(lambda tx: tx.flow.complete(NOW, done)) == [1]
     ended = facts(
@@ -80,6 +80,7 @@ def test_a_plain_job_completes_with_every_column(store: Driver) -> None:
         failed=3,
         lost=2,
         returned=1,
+        handed_back=7,
         worker=3,
         incarnation=4,
         excluded="[[9,1]]",

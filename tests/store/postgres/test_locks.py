@@ -32,7 +32,7 @@ async def fill(tx: WriteTx) -> None:
 
 async def try_jobs(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.jobs.lock(ids)
-    await tx.jobs.note_tries([JobTry(job, 1, 0, 0, 0, None) for job in ids])
+    await tx.jobs.note_tries([JobTry(job, 1, 0, 0, 0, 7, None) for job in ids])
 
 
 async def meet(tx: WriteTx, ids: Sequence[int]) -> None:

@@ -58,6 +58,15 @@ def begin(records: Records, attempt: int = 1, **spec: Any) -> Record:
     return records.begin(assignment, read_spec(body))
 
 
+def test_attempts_that_were_handed_back_do_not_count_for_programs() -> None:
+    body = msgspec.json.encode({"task": "shell", "args": {}, "queue": "mail"})
+    given = Assignment(7, 3, 1, "running", None, None, msgspec.Raw(body), handed_back=2)
+    with capture_logs() as logged:
+        record = Records(Time()).begin(given, read_spec(body))
+    assert record.env()["WINDLASS_ATTEMPT"] == "1"
+    assert [entry["attempt"] for entry in logged] == [1]
+
+
 def test_the_log_tells_how_long_an_attempt_took_and_how_it_ended() -> None:
     time = Time()
     with capture_logs() as logged:

@@ -31,7 +31,7 @@ export function Attempts({ job, onAttempt }: { job: Job; onAttempt: (attempt: nu
       {shown.map((attempt, at) => {
         const [from, to] = spanOf(attempt, end);
         return (
-          <Fragment key={attempt.number}>
+          <Fragment key={`${attempt.number} ${attempt.assigned_at} ${attempt.finished_at}`}>
             {hidden > FEW && at === FIRST && (
               <li className={styles.hidden}>
                 <Button kind="quiet" small icon="right" onClick={() => setWhole(true)}>
@@ -40,14 +40,18 @@ export function Attempts({ job, onAttempt }: { job: Job; onAttempt: (attempt: nu
               </li>
             )}
             <li className={styles.attempt}>
-              <button
-                type="button"
-                className={styles.name}
-                onClick={() => onAttempt(attempt.number)}
-                aria-label={`Log of attempt ${attempt.number}`}
-              >
-                {attempt.number}
-              </button>
+              {attempt.handed_back ? (
+                <span title="Handed back unstarted">–</span>
+              ) : (
+                <button
+                  type="button"
+                  className={styles.name}
+                  onClick={() => onAttempt(attempt.number)}
+                  aria-label={`Log of attempt ${attempt.number}`}
+                >
+                  {attempt.number}
+                </button>
+              )}
               <StateBadge state={attempt.state} plain />
               <div className={styles.track}>
                 <span
@@ -63,6 +67,7 @@ export function Attempts({ job, onAttempt }: { job: Job; onAttempt: (attempt: nu
                 {attempt.worker && <WorkerLink name={attempt.worker} />}
               </span>
               <span className={styles.why}>
+                {attempt.handed_back && "handed back unstarted "}
                 {attempt.failure
                   ? `${attempt.failure.class}${attempt.failure.message ? `: ${attempt.failure.message}` : ""}`
                   : ""}

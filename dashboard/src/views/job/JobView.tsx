@@ -114,7 +114,7 @@ function Shown({ job, isPast }: { job: Job; isPast: boolean }) {
         {tab === "log" && (
           <LogView
             job={job.id}
-            attempts={job.attempts.map((attempt) => attempt.number)}
+            attempts={job.attempts.filter((one) => !one.handed_back).map((one) => one.number)}
             attempt={search.attempt}
             line={search.line}
             onLine={(line) => show({ line })}

@@ -14,6 +14,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.isolation import DEFAULT, MODES, WEAKEST, demanded, strongest
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.rows.records import JobRecord
+from windlass.domain.rows.views import newest_attempt
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
@@ -61,7 +62,7 @@ async def _reproduction(tx: ReadTx, job: int, who: Identity) -> Reproduction:
     same = equivalents(again)
     args: dict[str, Any] = spec.args if isinstance(spec.args, dict) else {}
     argv = args.get("argv")
-    number = shown_attempt(view.facts.attempt if view.lease is None else view.lease.attempt)
+    number = shown_attempt(newest_attempt(view.facts, view.lease), view.facts.handed_back)
     own = dict(zip(JOB_VARIABLES, (job, number or 1, spec.workflow), strict=True))
     env = {name: str(value) for name, value in own.items() if value is not None}
     env |= {str(name): str(value) for name, value in (args.get("env") or {}).items()}
@@ -124,7 +125,7 @@ def _shown(view: JobRecord) -> ChainJob:
     return ChainJob(
         id=facts.id,
         state=str(STATE_BY_CODE[view.state]),
-        attempts=shown_attempt(facts.attempt if view.lease is None else view.lease.attempt),
+        attempts=shown_attempt(newest_attempt(facts, view.lease), facts.handed_back),
         created_at=format_moment(facts.created_at),
         finished_at=None if view.finished_at is None else format_moment(view.finished_at),
     )

@@ -52,7 +52,7 @@ class PastJobs:
             if past.lease is not None and past.worker is not None:
                 names[past.lease.worker] = past.worker
             submitted_by = decode_spec(view.spec).submitted_by
-            moves = show_transitions(events, names, submitted_by)
+            moves = show_transitions(events, names, submitted_by, view.attempts)
             return msgspec.structs.replace(self._show(past), transitions=moves)
 
         shown = await self._engine.store.read(read)

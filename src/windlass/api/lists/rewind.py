@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from windlass.domain.job.job import QUARANTINED
 from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, is_hand_back
 from windlass.domain.rows.records import JobRecord, Lease
 
 ASSIGNED: Final = State.ASSIGNED.code
@@ -23,7 +23,7 @@ class Course:
     def __init__(self, events: Sequence[Event]) -> None:
         self.state = 0
         self.attempt = 0
-        self.failed = self.lost = self.returned = 0
+        self.failed = self.lost = self.returned = self.handed_back = 0
         self.adjustment: int | None = None
         self.superseded_by: int | None = None
         self.lease: Lease | None = None
@@ -48,6 +48,7 @@ class Course:
         self.failed += counts == "failed"
         self.lost += counts == "lost"
         self.returned += counts == "returned" and event.to in (QUEUED, RETRYING)
+        self.handed_back += is_hand_back(event, data)
         if event.to == ASSIGNED:
             self.attempt = event.attempt
             self.lease = Lease(
@@ -78,6 +79,7 @@ def rewind(record: JobRecord, course: Course) -> JobRecord:
     facts = facts._replace(
         state=None, flags=facts.flags & ~QUARANTINED, attempt=course.attempt, worker=None,
         incarnation=None, failed=course.failed, lost=course.lost, returned=course.returned,
+        handed_back=course.handed_back,
     )  # fmt: skip
     return shown._replace(
         facts=facts, assigned_at=None, started_at=None, finished_at=None, failure=0,

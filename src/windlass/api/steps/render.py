@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from windlass.domain.rows.records import Attempt, ShownNumbers
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.times import format_moment
 from windlass.wire.jobs import StepInfo
@@ -24,18 +25,19 @@ def show_question(row: StepRow) -> Question:
     )
 
 
-def show_steps(rows: Sequence[StepRow]) -> list[StepInfo]:
+def show_steps(rows: Sequence[StepRow], attempts: Sequence[Attempt]) -> list[StepInfo]:
     """Renders the steps of a job, without their values."""
-    return [_show_step(row) for row in rows]
+    numbers = ShownNumbers(attempts)
+    return [_show_step(row, numbers) for row in rows]
 
 
-def _show_step(row: StepRow) -> StepInfo:
+def _show_step(row: StepRow, numbers: ShownNumbers) -> StepInfo:
     asked = msgspec.json.decode(row.body).get("question") if row.body else None
     return StepInfo(
         key=row.key,
         kind=StepKind(row.kind).name.lower(),
         state=StepState(row.state).name.lower(),
-        attempt=row.attempt,
+        attempt=numbers(row.attempt),
         asked_at=format_moment(row.asked_at),
         until=None if row.until is None else format_moment(row.until),
         ended_at=None if row.ended_at is None else format_moment(row.ended_at),

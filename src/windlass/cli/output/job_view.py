@@ -63,7 +63,8 @@ def print_job(job: Job, isolation: str | None = None) -> None:
         print_table(
             ("attempt", "state", "worker", "started", "finished", "failure"),
             [
-                (a.number, a.state, a.worker, a.started_at, a.finished_at,
+                ("" if a.handed_back else a.number,
+                 "handed back" if a.handed_back else a.state, a.worker, a.started_at, a.finished_at,
                  f"{a.failure.kind}: {a.failure.message}" if a.failure else None)
                 for a in job.attempts
             ],

@@ -2,7 +2,8 @@
 
 A restored store knows nothing of the attempts since its backup. So the numbers of each epoch begin
 at another million: no report of an attempt that the store has forgotten fits a later one. What
-people see is the rest, which goes on counting.
+people see is the rest, which goes on counting, less the attempts before it that were handed back:
+of these nothing ran, so they use up numbers that fence, and none that people count.
 """
 
 from typing import Final
@@ -15,6 +16,6 @@ def next_attempt(last: int, least: int) -> int:
     return max(last + 1, least + last % PER_EPOCH)
 
 
-def shown_attempt(number: int) -> int:
+def shown_attempt(number: int, handed_back: int = 0) -> int:
     """Returns the number that people see; 0 before the first attempt."""
-    return (number - 1) % PER_EPOCH + 1 if number else 0
+    return (number - 1) % PER_EPOCH + 1 - handed_back if number else 0

@@ -119,7 +119,7 @@ def _retry(event: Event, data: Mapping[str, Any]) -> str:
     wait = int(data.get("backoff_ms", 0))
     when = f"in {format_duration(wait)}" if wait else "at once"
     counted = f"retry {data['retry']} of {data['of']}" if "retry" in data else "not counted"
-    following = f"attempt {shown_attempt(event.attempt) + 1} {when}"
+    following = f"attempt {data.get('next', shown_attempt(event.attempt) + 1)} {when}"
     return f"[Retry] Job {event.job}: {following} ({counted}, reason: {event.reason})"
 
 

@@ -4,9 +4,11 @@ An event says what happened, never what should happen next. Job events carry bot
 transition; the other kinds say in `reason` and `data` what changed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from windlass.domain.lifecycle.states import State
 
 
 class EventKind(IntEnum):
@@ -47,6 +49,13 @@ class Event(NamedTuple):
     reason: str | None
     actor: str | None
     data: str | None
+
+
+def is_hand_back(event: Event, data: Mapping[str, Any]) -> bool:
+    """Returns True if an attempt ended here that no worker started; `data` is that of the event."""
+    if event.to == State.QUEUED.code:
+        return data.get("counts") == "returned"
+    return bool(data.get("handed_back"))
 
 
 class Moves(NamedTuple):

@@ -4,9 +4,13 @@ They are tuples because stores bind them to statements by the hundred. Times are
 a row does not have is None, and NULL in the stores.
 """
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
+from windlass.domain.lifecycle.attempts import shown_attempt
+from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 
 # The values of `Wait.manual`.
@@ -112,6 +116,7 @@ class JobFacts(NamedTuple):
     failed: int
     lost: int
     returned: int
+    handed_back: int  # attempts that no worker started
     worker: int | None  # the worker of the last attempt, if the job ended with one
     incarnation: int | None
     excluded: str | None
@@ -137,6 +142,7 @@ class JobTry(NamedTuple):
     failed: int
     lost: int
     returned: int
+    handed_back: int
     excluded: str | None
 
 
@@ -162,7 +168,7 @@ class JobEnd(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """An ended attempt after which the job continued."""
+    """An ended attempt after which the job continued; `queued` if it was handed back unstarted."""
 
     job: int
     number: int
@@ -175,6 +181,24 @@ class Attempt(NamedTuple):
     assigned_at: int
     started_at: int | None
     finished_at: int
+
+    @property
+    def is_handed_back(self) -> bool:
+        """Returns True if nothing of it ran: people do not count it."""
+        return self.state == State.QUEUED.code
+
+
+class ShownNumbers:
+    """Returns the numbers that people see of one job's attempts; called with the stored ones.
+
+    An attempt that was handed back has the number of the one after it.
+    """
+
+    def __init__(self, attempts: Sequence[Attempt]) -> None:
+        self._handed_back = sorted(row.number for row in attempts if row.is_handed_back)
+
+    def __call__(self, number: int) -> int:
+        return shown_attempt(number, bisect_left(self._handed_back, number))
 
 
 class Lease(NamedTuple):

@@ -25,14 +25,13 @@ from windlass.domain.explain.waiting_time import (
     while_true,
 )
 from windlass.domain.job.job import decode_spec
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.records import JobRecord
+from windlass.domain.rows.records import JobRecord, ShownNumbers
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import readable_duration
 from windlass.domain.values.times import format_moment
@@ -117,6 +116,7 @@ class _TimeAccount:
     def _segments(self, found: Sequence[Piece]) -> list[Segment]:
         """Returns the pieces as they are shown, with the attempts that they belong to."""
         at = [event.at for event in self._moves]
+        numbers = ShownNumbers(self._view.attempts)
         segments: list[Segment] = []
         for start, end, cause in found:
             number = bisect_right(at, start) - 1
@@ -126,7 +126,7 @@ class _TimeAccount:
                 Segment(
                     cause=cause, start=format_moment(start), end=format_moment(end),
                     seconds=(end - start) / 1000,
-                    attempt=shown_attempt(move.attempt) if move is not None and is_held else None,
+                    attempt=numbers(move.attempt) if move is not None and is_held else None,
                 )
             )  # fmt: skip
         return segments

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, Literal, NamedTuple, TypeVar
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.rows.files import LogRow, LogState
+from windlass.domain.rows.records import ShownNumbers
 from windlass.domain.rows.views import newest_attempt
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.attempt_files import (
@@ -124,7 +124,8 @@ class LogFiles:
                 raise NotFound("job", job)
             newest = newest_attempt(view.facts, view.lease)
             numbers = (newest, *(row.number for row in view.attempts))
-            shown = {shown_attempt(number): number for number in sorted(numbers)}
+            shown_number = ShownNumbers(view.attempts)
+            shown = {shown_number(number): number for number in sorted(numbers)}
             number = newest if attempt is None else shown.get(attempt, attempt)
             row = await tx.files.log(job, number)
             if row is None and number not in numbers:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from windlass.domain.job.job import QUARANTINED, decode_spec
 from windlass.domain.job.retry_options import policy_of
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.deadlines import Late, late_for
 from windlass.domain.lifecycle.failures import NOTHING_RAISED, FailureClass, Raised
 from windlass.domain.lifecycle.retries import (
@@ -252,11 +253,13 @@ class Closing:
         self._move(
             facts, lease, frm, RETRYING, reason,
             failure=str(failure.failure), counts=verdict.counts, backoff_ms=verdict.after_ms,
-            not_before=at, **self._used_up(facts, verdict), **_gone(failure),
+            not_before=at, **_numbering(facts, lease, failure),
+            **self._used_up(facts, verdict), **_gone(failure),
         )  # fmt: skip
         if verdict.counts != "none":
             self._work.effects.count("retries")
-        self._close_try(facts, lease, frm, failure, failed, lost, returned, excluded)
+        state = QUEUED if failure.unable else frm
+        self._close_try(facts, lease, state, failure, failed, lost, returned, excluded)
         ticket = ticket_of(facts, lease)._replace(excluded=excluded)
         self._again.append((at if verdict.after_ms else 0, RETRYING, ticket))
 
@@ -338,14 +341,17 @@ class Closing:
         self, facts: JobFacts, lease: Lease, state: int, failure: Failure | None,
         failed: int, lost: int, returned: int, excluded: str | None,
     ) -> None:  # fmt: skip
-        self._tries.append(JobTry(facts.id, lease.attempt, failed, lost, returned, excluded))
+        handed_back = facts.handed_back + (state == QUEUED)
+        self._tries.append(
+            JobTry(facts.id, lease.attempt, failed, lost, returned, handed_back, excluded)
+        )
         self._attempts.append(
             Attempt(
                 facts.id,
                 lease.attempt,
                 lease.worker,
                 lease.incarnation,
-                state if state in (TIMED_OUT, SUSPENDED) else (FAILED if failure else QUEUED),
+                state if state in (QUEUED, TIMED_OUT, SUSPENDED) else FAILED,
                 failure.failure.code if failure else 0,
                 failure.exit_code if failure else None,
                 failure.message if failure else None,
@@ -460,6 +466,15 @@ def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> J
         facts.id, state, facts.flags, facts.attempt, facts.failed, facts.lost,
         None, None, None, None, now, 0, None, None, reason, None,
     )  # fmt: skip
+
+
+def _numbering(facts: JobFacts, lease: Lease, failure: Failure) -> dict[str, object]:
+    """Returns which attempt comes next, if attempts of the job were handed back."""
+    handed_back = facts.handed_back + failure.unable
+    if not handed_back:
+        return {}
+    shown: dict[str, object] = {"next": shown_attempt(lease.attempt + 1, handed_back)}
+    return {**shown, "handed_back": True} if failure.unable else shown
 
 
 def _gone(failure: Failure) -> dict[str, bool]:

@@ -251,7 +251,12 @@ async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
         if again:
             specs = await work.tx.jobs.specs([lease.job for lease in again])
             specs = await resolve_again(work, again, specs)
-            turn.resent = [_assignment_again(x, specs[x.job]) for x in again if x.job in specs]
+            facts = await work.tx.jobs.read([lease.job for lease in again])
+            turn.resent = [
+                _assignment_again(x, specs[x.job], facts[x.job].handed_back)
+                for x in again
+                if x.job in specs
+            ]
         leased = {(lease.job, lease.attempt) for lease in mine}
         for job, attempt in sorted(turn.held - leased):
             turn.lost.append(Refusal(job, attempt, "this attempt is not leased to the worker"))
@@ -283,7 +288,7 @@ def _reported(request: SyncRequest) -> set[tuple[int, int]]:
     return {(item.job, item.attempt) for item in items}
 
 
-def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
+def _assignment_again(lease: Lease, spec: bytes, handed_back: int) -> Assignment:
     return Assignment(
         lease.job,
         lease.attempt,
@@ -293,6 +298,7 @@ def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
         lease.idle_ms,
         msgspec.Raw(spec),
         read_indices(lease.indices) or None,
+        handed_back=handed_back,
     )
 
 

@@ -112,6 +112,7 @@ def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPa
     logged.state = facts.final_state
     logged.attempt = logged.closed = facts.attempt
     logged.failed, logged.lost, logged.returned = facts.failed, facts.lost, facts.returned
+    logged.handed_back = facts.handed_back
     logged.base, logged.adjustment = facts.base, facts.adjustment
     logged.worker, logged.incarnation = facts.worker or 0, facts.incarnation or 0
     logged.supersedes = facts.supersedes

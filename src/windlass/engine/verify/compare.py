@@ -34,6 +34,7 @@ def _compare_jobs(known: SnapshotIndex, past: Past, found: Findings) -> None:
             ("failed", facts.failed, logged.failed),
             ("lost", facts.lost, logged.lost),
             ("returned", facts.returned, logged.returned),
+            ("handed_back", facts.handed_back, logged.handed_back),
             ("base", facts.base, logged.base),
             ("adjustment", facts.adjustment, logged.adjustment),
             ("supersedes", facts.supersedes, logged.supersedes),

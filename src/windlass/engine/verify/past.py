@@ -23,6 +23,7 @@ class JobPast:
         "base",
         "closed",
         "failed",
+        "handed_back",
         "incarnation",
         "lost",
         "returned",
@@ -38,7 +39,7 @@ class JobPast:
         self.state = 0
         self.attempt = 0
         self.closed = 0
-        self.failed = self.lost = self.returned = 0
+        self.failed = self.lost = self.returned = self.handed_back = 0
         self.base = self.adjustment = 0
         self.worker = self.incarnation = 0  # of the newest attempt
         self.supersedes: int | None = None

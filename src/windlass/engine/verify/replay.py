@@ -8,7 +8,7 @@ from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, ended_badly
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, is_hand_back
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
@@ -94,6 +94,7 @@ class Replay:
         job.lost += counts == "lost"
         # The return that fails a job is not counted: it is the one beyond the limit.
         job.returned += counts == "returned" and event.to in (QUEUED, RETRYING)
+        job.handed_back += is_hand_back(event, data)
         if event.frm == 0:
             job.base = data["base"] if "base" in data else self._own_base(event.job)
             job.adjustment = data.get("adjustment", 0)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.functions import function_key
 from windlass.domain.matching.isolation import WEAKEST
@@ -231,7 +230,7 @@ class PythonExecutor:
         self._seq += 1
         granted = context.granted or NOTHING
         call = Call(
-            self._seq, context.job, shown_attempt(context.attempt), context.workflow, function,
+            self._seq, context.job, context.attempt, context.workflow, function,
             args, kwargs, dict(context.secrets), granted.variables, granted.cpus, context.version,
             context.trace, context.isolation != WEAKEST,
         )  # fmt: skip

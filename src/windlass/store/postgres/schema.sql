@@ -43,6 +43,7 @@ CREATE TABLE jobs (
     failed smallint NOT NULL DEFAULT 0,
     lost smallint NOT NULL DEFAULT 0,
     returned smallint NOT NULL DEFAULT 0,
+    handed_back smallint NOT NULL DEFAULT 0,
     state smallint, -- once it has ended
     spec bytea NOT NULL,
     excluded text,

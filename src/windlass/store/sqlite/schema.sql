@@ -49,6 +49,7 @@ CREATE TABLE jobs (
     failed INTEGER NOT NULL DEFAULT 0,
     lost INTEGER NOT NULL DEFAULT 0,
     returned INTEGER NOT NULL DEFAULT 0,
+    handed_back INTEGER NOT NULL DEFAULT 0,
     excluded TEXT,
     spec BLOB NOT NULL
 ) STRICT;

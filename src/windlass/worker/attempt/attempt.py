@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
+from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.matching.indices import GPUS
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
@@ -97,7 +98,7 @@ class Attempt:
     ) -> None:
         job, attempt = self.key = assignment.job, assignment.attempt
         self.job = job
-        self.attempt = attempt
+        self.attempt = shown_attempt(attempt, assignment.handed_back)
         self._context = context
         self._assignment = assignment
         self._spec = spec
@@ -458,7 +459,7 @@ class Attempt:
     # Parts
 
     def _holder(self) -> Holder:
-        return Holder(self._context.worker, self._context.incarnation, self.job, self.attempt)
+        return Holder(self._context.worker, self._context.incarnation, *self.key)
 
     @property
     def _socket(self) -> SubmitSocket:
@@ -484,7 +485,7 @@ class Attempt:
             return None
         indices = self._assignment.indices or {}
         wish = Wish(
-            job=self.job, attempt=self.attempt, scratch=self._files_made().folder(),
+            job=self.job, attempt=self.key[1], scratch=self._files_made().folder(),
             socket=self._socket.path, network=spec.network, image=spec.image,
             pull=spec.pull or "missing", devices=indices.get(GPUS, ()),
             secrets=frozenset(spec.secrets), credentials=self._credentials, note=self._note,

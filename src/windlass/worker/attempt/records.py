@@ -72,11 +72,12 @@ class _Room:
 class Record:
     """One attempt: when it began, and the trace it is in."""
 
-    __slots__ = ("_began", "_job", "_of", "_parent", "_spec", "_stored", "trace")
+    __slots__ = ("_began", "_job", "_of", "_parent", "_shown", "_spec", "_stored", "trace")
 
     def __init__(self, of: Records, assignment: Assignment, spec: AttemptSpec) -> None:
         self._of = of
         self._job = assignment.job, assignment.attempt
+        self._shown = shown_attempt(assignment.attempt, assignment.handed_back)
         self._spec = spec
         self._stored = assignment.spec
         self._began = of.clock.now_ms()
@@ -91,8 +92,7 @@ class Record:
 
     def env(self) -> dict[str, str]:
         """Returns the variables that tell programs of the job what they are part of."""
-        job, attempt = self._job
-        env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(shown_attempt(attempt))}
+        env = {"WINDLASS_JOB": str(self._job[0]), "WINDLASS_ATTEMPT": str(self._shown)}
         if self._spec.workflow is not None:
             env["WINDLASS_WORKFLOW"] = str(self._spec.workflow)
         if self.trace is not None:
@@ -116,19 +116,16 @@ class Record:
             tracing.add(self._span(now, outcome, failure))
 
     def _log_start(self) -> None:
-        job, attempt = self._job
-        task, queue = self._spec.task, self._spec.queue
-        shown = shown_attempt(attempt)
-        log.info(STARTED, job=job, attempt=shown, task=task, queue=queue, **self._ids())
+        job, task, queue = self._job[0], self._spec.task, self._spec.queue
+        log.info(STARTED, job=job, attempt=self._shown, task=task, queue=queue, **self._ids())
 
     def _log(self, now: int, outcome: str, failure: str | None, reason: str | None) -> None:
-        job, attempt = self._job
         facts = {"failure": failure, "reason": reason, **self._ids()}
         write = log.warning if outcome in ("failed", "timed_out", LOST) else log.info
         write(
             ENDED,
-            job=job,
-            attempt=shown_attempt(attempt),
+            job=self._job[0],
+            attempt=self._shown,
             outcome=outcome,
             seconds=(now - self._began) / 1000,
             **{name: value for name, value in facts.items() if value},

@@ -187,6 +187,7 @@ def new_record(row: NewJob) -> JobRecord:
         failed=0,
         lost=0,
         returned=0,
+        handed_back=0,
         worker=None,
         incarnation=None,
         excluded=None,
@@ -201,6 +202,7 @@ def tried(row: JobTry, facts: JobFacts) -> JobFacts:
         failed=row.failed,
         lost=row.lost,
         returned=row.returned,
+        handed_back=row.handed_back,
         excluded=row.excluded,
     )
 

@@ -66,6 +66,7 @@ class MemoryLeases:
                     lease.timeout_ms,
                     lease.idle_ms,
                     msgspec.Raw(job.spec),
+                    handed_back=job.facts.handed_back,
                 )
             )
         return granted

@@ -24,7 +24,7 @@ FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigi
 -- Against every other writer, in the one order in which all lock.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, timeout_ms, idle_ms,
-       supersedes, superseded_by, attempt, failed, lost, returned,
+       supersedes, superseded_by, attempt, failed, lost, returned, handed_back,
        worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
 
@@ -36,7 +36,7 @@ SELECT id FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY U
 -- Against writers only: a job that gets a dependent must not end unseen.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, timeout_ms, idle_ms,
-       supersedes, superseded_by, attempt, failed, lost, returned,
+       supersedes, superseded_by, attempt, failed, lost, returned, handed_back,
        worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR SHARE
 
@@ -44,7 +44,7 @@ FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR SHARE
 -- As they are now, for those who do not decide by it.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, timeout_ms, idle_ms,
-       supersedes, superseded_by, attempt, failed, lost, returned,
+       supersedes, superseded_by, attempt, failed, lost, returned, handed_back,
        worker, incarnation, excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
 
@@ -59,10 +59,10 @@ SELECT id, result FROM jobs WHERE id = ANY ($1::text::bigint[]) AND result IS NO
 -- name: note_tries
 -- `lock_jobs` holds these rows.
 UPDATE jobs j SET attempt = u.attempt, failed = u.failed, lost = u.lost,
-                  returned = u.returned, excluded = u.excluded
+                  returned = u.returned, handed_back = u.handed_back, excluded = u.excluded
 FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::smallint[],
-            $4::text::smallint[], $5::text::smallint[], $6::text[])
-     AS u (job, attempt, failed, lost, returned, excluded)
+            $4::text::smallint[], $5::text::smallint[], $6::text::smallint[], $7::text[])
+     AS u (job, attempt, failed, lost, returned, handed_back, excluded)
 WHERE j.id = u.job
 
 -- name: end_jobs

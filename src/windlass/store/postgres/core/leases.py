@@ -45,8 +45,10 @@ class PostgresLeases:
         )
         name, raw = str(STATE_BY_CODE[state]), msgspec.Raw
         return [
-            Assignment(job, attempt, lease, name, timeout_ms, idle_ms, raw(spec))
-            for job, attempt, lease, timeout_ms, idle_ms, spec in rows
+            Assignment(
+                job, attempt, lease, name, timeout_ms, idle_ms, raw(spec), handed_back=handed_back
+            )
+            for job, attempt, lease, timeout_ms, idle_ms, spec, handed_back in rows
         ]
 
     async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:

@@ -14,7 +14,8 @@ WITH numbered AS MATERIALIZED (
     SELECT u.job, coalesce(u.attempt, $10) AS attempt, u.lease,
            coalesce(u.worker, $11) AS worker, coalesce(u.incarnation, $12) AS incarnation,
            coalesce(u.shape, $13) AS shape, coalesce(u.rank, $14) AS rank,
-           coalesce(u.limit_id, $15) AS limit_id, j.timeout_ms, j.idle_ms, j.spec
+           coalesce(u.limit_id, $15) AS limit_id, j.timeout_ms, j.idle_ms, j.spec,
+           j.handed_back
     FROM numbered u JOIN jobs j ON j.id = u.job
 ), taken AS (
     DELETE FROM ready r USING given g
@@ -29,7 +30,7 @@ WITH numbered AS MATERIALIZED (
            timeout_ms, idle_ms, limit_id
     FROM given
 )
-SELECT job, attempt, lease, timeout_ms, idle_ms, spec
+SELECT job, attempt, lease, timeout_ms, idle_ms, spec, handed_back
 FROM given ORDER BY lease
 
 -- name: lock_leases

@@ -106,7 +106,7 @@ SELECT workflow FROM workflow_keys WHERE namespace = $1 AND key = $2
 -- Along the partial index from an id on.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, timeout_ms, idle_ms,
-       supersedes, superseded_by, attempt, failed, lost, returned,
+       supersedes, superseded_by, attempt, failed, lost, returned, handed_back,
        worker, incarnation, excluded
 FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
 

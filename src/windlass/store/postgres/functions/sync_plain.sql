@@ -99,7 +99,7 @@ BEGIN
         SELECT array_agg(r.shape), array_agg(r.rank), array_agg(r.job),
                array_agg(greatest(r.attempt + 1, least_attempt + r.attempt % {attempt.per_epoch})), array_agg(r.tied),
                array_agg(j.timeout_ms), array_agg(j.idle_ms), array_agg(j.spec),
-               bool_or(has_references(j.spec))
+               bool_or(has_references(j.spec) OR j.handed_back > 0)
         INTO shapes, ranks, given_jobs, given_attempts, tied, timeouts, idles, specs, unfit
         FROM (
             SELECT shape, rank, job, attempt,

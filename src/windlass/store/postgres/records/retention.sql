@@ -4,7 +4,7 @@
 -- The columns of JobRecord, as in `all_jobs`.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, timeout_ms, idle_ms,
-       supersedes, superseded_by, attempt, failed, lost, returned,
+       supersedes, superseded_by, attempt, failed, lost, returned, handed_back,
        worker, incarnation, excluded,
        assigned_at, started_at, finished_at,
        coalesce(failure, 0), exit_code, message, reason, result, spec

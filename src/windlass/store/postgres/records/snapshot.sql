@@ -66,7 +66,7 @@ ORDER BY namespace COLLATE "C", key COLLATE "C"
 -- For comparing and verifying.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, timeout_ms, idle_ms,
-       supersedes, superseded_by, attempt, failed, lost, returned,
+       supersedes, superseded_by, attempt, failed, lost, returned, handed_back,
        worker, incarnation, excluded,
        assigned_at, started_at, finished_at,
        coalesce(failure, 0), exit_code, message, reason, result, spec

@@ -212,7 +212,7 @@ SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
 -- page of a list waits for each of them; the limits keep it from reading a whole table.
 SELECT j.id, j.shape, j.workflow, j.state, j.flags, j.rank, j.base, j.adjustment, j.age_from,
        j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
-       j.supersedes, j.superseded_by, j.attempt, j.failed, j.lost, j.returned,
+       j.supersedes, j.superseded_by, j.attempt, j.failed, j.lost, j.returned, j.handed_back,
        j.worker, j.incarnation, j.excluded,
        j.assigned_at, j.started_at, j.finished_at,
        coalesce(j.failure, 0), j.exit_code, j.message, j.reason, j.result, j.spec,

@@ -16,7 +16,7 @@ SELECT
     j.id, j.shape, j.workflow, o.state, ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
-    ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,
+    ifnull(o.lost, j.lost), j.returned, j.handed_back, o.worker, o.incarnation,
     j.excluded
 FROM carray(?) AS wanted
 CROSS JOIN jobs AS j ON j.id = wanted.value
@@ -33,7 +33,8 @@ WHERE result IS NOT NULL;
 
 -- name: note_tries
 -- The counters of JobTry move; the job stays open.
-UPDATE jobs SET attempt = ?2, failed = ?3, lost = ?4, returned = ?5, excluded = ?6
+UPDATE jobs SET attempt = ?2, failed = ?3, lost = ?4, returned = ?5, handed_back = ?6,
+    excluded = ?7
 WHERE id = ?1;
 
 -- name: insert_outcomes

@@ -72,8 +72,10 @@ class SqliteLeases:
             _INSERT.run(self._connection, rows)
         name, raw = str(STATE_BY_CODE[state]), msgspec.Raw
         return [
-            Assignment(job, attempt, lease, name, timeout_ms, idle_ms, raw(spec))
-            for lease, attempt, (job, timeout_ms, idle_ms, spec) in zip(
+            Assignment(
+                job, attempt, lease, name, timeout_ms, idle_ms, raw(spec), handed_back=handed_back
+            )
+            for lease, attempt, (job, timeout_ms, idle_ms, spec, handed_back) in zip(
                 leases, attempts, jobs, strict=True
             )
         ]
@@ -154,7 +156,7 @@ def _lease_rows(
     each = zip(given, attempts, jobs, strict=True)
     for lease, ((ticket, demand), attempt, job) in enumerate(each, first):
         worker, incarnation = demand[:2]
-        number, timeout_ms, idle_ms, _ = job
+        number, timeout_ms, idle_ms, *_ = job
         deadline_at: int | None = overdue_at
         if running:
             limits = [ms for ms in (timeout_ms, idle_ms) if ms is not None]

@@ -5,7 +5,7 @@
 
 -- name: granted_jobs
 -- What the worker needs, in the order of the grants.
-SELECT id, timeout_ms, idle_ms, spec FROM carray(?) AS wanted
+SELECT id, timeout_ms, idle_ms, spec, handed_back FROM carray(?) AS wanted
 CROSS JOIN jobs ON id = wanted.value;
 
 -- name: lease_to

@@ -79,7 +79,7 @@ SELECT
     j.id, j.shape, j.workflow, o.state, ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
     j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
-    ifnull(o.lost, j.lost), j.returned, o.worker, o.incarnation,
+    ifnull(o.lost, j.lost), j.returned, j.handed_back, o.worker, o.incarnation,
     j.excluded
 FROM jobs AS j INDEXED BY jobs_workflow LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.workflow = ?1 AND j.id > ?2 ORDER BY j.id LIMIT ?3;
