@@ -233,6 +233,12 @@ def test_logs_of_jobs_inside_each_other(windlass: Any) -> None:
     assert any(text.startswith(b"inner\n") and b"told in the log" in text for text in said)
 
 
+def test_large_arguments_arrive(windlass: Any) -> None:
+    calls.clear()
+    remember.submit("x" * (2 << 20)).result()
+    assert [len(text) for text in calls] == [2 << 20]
+
+
 def test_schedules_start_their_slots(windlass: Any) -> None:
     windlass.templates.put("mail", {"name": "mail", "jobs": {"send": {"run": ["true"]}}})
     windlass.schedules.put("nightly", cron="0 3 * * *", template="mail")

@@ -70,6 +70,12 @@ def test_a_worker_that_starts_late_is_waited_for(monkeypatch: pytest.MonkeyPatch
         assert job.info().state == "completed"
 
 
+def test_large_arguments_arrive(client: windlass.Client) -> None:
+    SEEN.clear()
+    note.submit("x" * (2 << 20)).result(timeout=60)
+    assert [len(text) for text, _ in SEEN] == [2 << 20]
+
+
 def test_a_job_that_is_held_back_does_not_hold_up_its_submission(client: windlass.Client) -> None:
     SEEN.clear()
     client.queues.pause("batch")

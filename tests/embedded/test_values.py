@@ -83,6 +83,77 @@ def test_large_results_travel_as_artifacts(client: windlass.Client) -> None:
     assert client.submit(values.count, large.output).result(timeout=60) == 2_000
 
 
+MIB = 1024 * 1024
+
+
+def test_large_arguments_travel_beside_the_job(client: windlass.Client) -> None:
+    pages = values.Pages(["x" * 1_000] * 2_000, 1)
+    job = client.submit(values.letters, pages, "yy", "z" * MIB, start=5)
+    assert job.result(timeout=60) == 2_000_000 + 1 + 2 + MIB + 5
+    first, small, last = job.info().args["args"]
+    assert [first["$file"]["json"], last["$file"]["json"], small] == [True, True, "yy"]
+    assert last["$file"]["size"] == MIB + 2
+    assert job.info().artifacts == []
+
+
+def test_a_mapped_and_a_planned_call_may_have_large_arguments(client: windlass.Client) -> None:
+    text = "x" * (2 * MIB)
+    mapped = client.map(values.repeated, [text, text], [1, 2])
+    assert [len(job.result(timeout=60)) for job in mapped] == [1, 2]
+    with client.workflow("large") as workflow:
+        number = workflow.submit(values.add, 1, 2)
+        planned = workflow.submit(values.letters, values.Pages([text]), start=number.output)
+    assert planned.result(timeout=60) == 2 * MIB + 3
+
+
+def test_references_stay_with_the_job_among_large_arguments(client: windlass.Client) -> None:
+    number = client.submit(values.add, 1, 2)
+    pages = values.Pages(["x" * MIB, "y"], number.output)
+    job = client.submit(values.letters, pages)
+    assert job.result(timeout=60) == MIB + 1 + 3
+    (sent,) = job.info().args["args"]
+    assert sent["first"] == {"$result": number.id}
+    assert sent["texts"]["$file"]["json"]
+
+
+def test_values_that_look_like_references_survive_the_way(client: windlass.Client) -> None:
+    value = {"deep": {"$file": "no file"}, "other": {"$literal": 1}, "text": "x" * MIB}
+    assert client.submit(values.echo, value).result(timeout=60) == value
+
+
+def test_a_job_retried_by_hand_still_has_its_large_arguments(client: windlass.Client) -> None:
+    job = client.submit(values.fail_with_text, "x" * (2 * MIB))
+    with pytest.raises(windlass.JobFailed, match=f"{2 * MIB} letters"):
+        job.result(timeout=60)
+    with pytest.raises(windlass.JobFailed, match=f"{2 * MIB} letters"):
+        job.retry().result(timeout=60)
+
+
+def test_the_key_of_a_job_compares_large_arguments(client: windlass.Client) -> None:
+    keyed = values.repeated.options(key="large", key_for="1h")
+    first = client.submit(keyed, "x" * (2 * MIB), 0)
+    assert client.submit(keyed, "x" * (2 * MIB), 0).id == first.id
+    with pytest.raises(Conflict):
+        client.submit(keyed, "y" * (2 * MIB), 0)
+
+
+def test_an_argument_that_is_no_json_is_refused_by_name(
+    client: windlass.Client, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    file = client.upload(tmp_path / "broken.json")
+    reference = {"$file": {"sha256": file.sha256, "name": file.name, "json": True}}
+    args = {"function": values.echo.path, "args": [reference]}
+    ended = client.submit(windlass.JobSpec(task="python", args=args)).wait(timeout=60)
+    assert ended.state == "rejected"
+    assert "JSON in the file broken.json" in (ended.reason or "")
+
+
+def test_too_many_values_for_uploads_are_refused_as_before(client: windlass.Client) -> None:
+    with pytest.raises(InvalidInput, match="at most 1048576 bytes"):
+        client.submit(values.letters, values.Pages([]), *["x" * 1_000] * 3_000)
+
+
 def test_files_that_functions_return_are_artifacts(client: windlass.Client, tmp_path: Path) -> None:
     made = client.submit(values.report, 3)
     path = made.result(timeout=60)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import windlass
 
@@ -12,6 +13,12 @@ class Visit:
     who: str
     at: datetime
     tags: frozenset[str] = frozenset()
+
+
+@dataclass
+class Pages:
+    texts: list[str]
+    first: int = 0
 
 
 @dataclass
@@ -65,6 +72,21 @@ def repeated(text: str, times: int) -> list[str]:
 @windlass.task
 def count(texts: list[str]) -> int:
     return len(texts)
+
+
+@windlass.task
+def letters(pages: Pages, *more: str, start: int = 0) -> int:
+    return sum(map(len, (*pages.texts, *more)), start + pages.first)
+
+
+@windlass.task
+def echo(value: dict[str, Any]) -> Any:
+    return value
+
+
+@windlass.task
+def fail_with_text(text: str) -> None:
+    raise ValueError(f"{len(text)} letters")
 
 
 MORNING = Visit("a", datetime(2026, 1, 31, 8, tzinfo=UTC), frozenset({"x"}))

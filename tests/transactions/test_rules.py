@@ -50,7 +50,7 @@ def committed(queue: Queue, text: str, role: str | None = None) -> Any:
         (JobSpec(task="t", parent=987_654), "parent"),
         (JobSpec(task="t", workflow=987_654), "workflow"),
         (JobSpec(task="t", submitted_by="me"), "submitted_by"),
-        (JobSpec(task="t", args="x" * 2_000_000), "the job"),
+        (JobSpec(task="t", args="x" * 2_000_000), "args"),
     ],
 )
 def test_bad_input_raises_inside_the_transaction(
@@ -335,6 +335,14 @@ def test_local_files_are_refused_inside_the_transaction(queue: Queue, tmp_path: 
         uploaded = queue.client.upload(file)
         job = read_file.submit_in(connection, uploaded)  # type: ignore[arg-type]
     assert queue.client.job(job.id).result(timeout=60) == "hello"
+
+
+def test_large_arguments_are_refused_with_the_way_out(queue: Queue) -> None:
+    with psycopg.connect(queue.dsn) as connection:
+        large = JobSpec(task="python", args={"function": "m:f", "args": ["x" * (1 << 20)]})
+        with pytest.raises(InvalidInput, match=r"args of f .* in a transaction.*client\.upload"):
+            windlass.submit_in(connection, large)
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]  # It can go on.
 
 
 def test_a_database_without_the_schema_says_what_to_run(

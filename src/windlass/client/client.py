@@ -172,7 +172,8 @@ class AsyncClient(Kept):
 
     async def submit_workflow(self, workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> SubmitReply:
         """Submits an expanded workflow as a whole."""
-        return await self.service.submit(submission(jobs, workflow))
+        ready = await with_uploads(self.service, jobs)
+        return await self.service.submit(submission(ready, workflow))
 
     async def upload(
         self, path: str | Path, name: str | None = None, namespace: str | None = None

@@ -26,6 +26,10 @@ NO_FILES = (
     "without local files, which a transaction cannot send; upload them first, "
     "`file = client.upload(path)`, and pass `file`"
 )
+NO_LARGE = (
+    "at most 1 MiB in a transaction, which cannot send more beside the job; upload a file first, "
+    "`file = client.upload(path)`, and pass `file`"
+)
 SUBMITTER = Identity(0, "", Role.SUBMITTER)
 
 
@@ -86,6 +90,9 @@ def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) 
             raise InvalidInput(field, "left to the server", job.submitted_by)
         if job.priority is not None:
             check_priority(job.priority, SUBMITTER, Config().access, f"jobs[{number}].priority")
+        size = len(msgspec.json.encode(job.args))
+        if size > Config().payload_limit:
+            raise InvalidInput(f"jobs[{number}].args", NO_LARGE, f"{size} bytes")
     # With the jobs whose results they get, which they wait for.
     waiting = [_validator().validate(job, f"jobs[{n}]").spec for n, job in enumerate(own)]
     find_names(waiting, range(1, len(own) + 1))

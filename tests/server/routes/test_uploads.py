@@ -1,6 +1,7 @@
 """Files that clients upload for jobs: bounded, proved, and of one namespace."""
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import RAW, error_of, job, running_server
+from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
 from windlass.domain.access.roles import Role
 from windlass.domain.config import Config
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Finished
@@ -116,5 +119,52 @@ def test_a_client_uploads_a_file_over_http(tmp_path: Path) -> None:
             done = await service.upload(path, None)
             assert (done.namespace, done.size) == ("default", 3_000_000)
             await service.close()
+
+    run(scenario())
+
+
+def test_a_client_sends_large_arguments_beside_the_job(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            token = await server.token(Role.SUBMITTER, "default")
+            client = AsyncClient(service=HttpService(Transport(server.address, token)))
+            text = "x" * 3_000_000
+            args = {"function": "m:f", "args": [text, 1], "kwargs": {"more": [text]}}
+            first = await client.submit(JobSpec(task="python", args=args))
+            worker = await server.worker(slots=1)
+            (given,) = (await worker.sync(want=1)).jobs
+            sent = json.loads(bytes(given.spec))["args"]
+            assert sent["args"][1] == 1
+            large, more = sent["args"][0]["$file"], sent["kwargs"]["more"]["$file"]
+            assert (large["json"], large["size"], more["size"]) == (True, 3_000_002, 3_000_004)
+            holder = Holder(worker.id, worker.incarnation, first.id, given.attempt)
+            await worker.gateway.get_artifact(holder, first.id, large["sha256"], tmp_path / "copy")
+            assert json.loads((tmp_path / "copy").read_bytes()) == text
+            theirs = await server.role(Role.SUBMITTER, "theirs")
+            reply = await theirs.post("/api/v1/jobs", json={"jobs": [_needing(large["sha256"])]})
+            assert (reply.status_code, error_of(reply)["field"]) == (422, "jobs[0].args")
+            await client.close()
+
+    run(scenario())
+
+
+def test_a_value_that_many_jobs_get_is_sent_once() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            token = await server.token(Role.SUBMITTER, "default")
+            service = HttpService(Transport(server.address, token))
+            sent: list[Path] = []
+            upload = service.upload
+
+            async def counted(path: Path, namespace: str | None) -> Any:
+                sent.append(path)
+                return await upload(path, namespace)
+
+            service.upload = counted  # type: ignore[method-assign]
+            client = AsyncClient(service=service)
+            args = {"function": "m:f", "args": ["x" * 2_000_000]}
+            made = await client.submit_many([JobSpec(task="python", args=args)] * 3)
+            assert (len(made), len(sent)) == (3, 1)
+            await client.close()
 
     run(scenario())

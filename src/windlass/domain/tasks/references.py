@@ -42,6 +42,11 @@ def references_in(value: object, kind: str) -> Iterator[Any]:
             yield from references_in(item, kind)
 
 
+def refers(value: object) -> bool:
+    """Returns True if a JSON value contains a reference of any kind."""
+    return any(True for kind in (RESULT, TEXT, LOOKUP, FILE) for _ in references_in(value, kind))
+
+
 def results_in(value: object, field: str) -> Iterator[int | str]:
     """Yields the jobs whose results a JSON value names; raises `InvalidInput` for none."""
     for reference in references_in(value, RESULT):

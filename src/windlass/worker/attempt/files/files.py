@@ -100,7 +100,12 @@ class Files:
             missing = f"artifact {_shortened(artifact)} of job {job}"
             raise InvalidInput("args", "files that exist", missing) from None
         placed = self.folder() / path
-        return _decode(placed.read_bytes()) if file.get("json") else str(placed)
+        if not file.get("json"):
+            return str(placed)
+        try:
+            return _decode(placed.read_bytes())
+        except msgspec.DecodeError as error:
+            raise InvalidInput("args", f"JSON in the file {_shortened(name)}", str(error)) from None
 
     def _named(self, file: Any) -> tuple[int, str, str]:
         """Returns whose artifact a file is, and what it is to be called."""
