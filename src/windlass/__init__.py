@@ -181,10 +181,13 @@ def __getattr__(name: str) -> Any:
 
 
 def _register_default() -> None:
-    """Tells tasks how to get the default client, which they do not import themselves."""
+    """Tells tasks how to get what belongs to clients, which they do not import themselves."""
     from windlass.tasks.submitting import register_default
 
-    register_default(lambda: import_module("windlass.front").default_client())
+    register_default(
+        lambda: import_module("windlass.front").default_client(),
+        lambda job: import_module("windlass.client.errors").JobFailed(job),
+    )
 
 
 def __dir__() -> list[str]:

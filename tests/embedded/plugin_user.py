@@ -44,6 +44,11 @@ def parent() -> int:
     return child if isinstance(child, int) else 0
 
 
+@w.task
+def waiting_parent(values: list[int]) -> list[int]:
+    return w.gather(*w.step("children", double.map, values))
+
+
 @w.task(secrets="TOKEN")
 def tell() -> str:
     calls.append(w.current().secret("TOKEN"))
@@ -231,6 +236,10 @@ def test_logs_of_jobs_inside_each_other(windlass: Any) -> None:
     assert b"".join(job.logs()).startswith(b"outer begins\n")
     assert b"inner" not in b"".join(job.logs()).split(b"Traceback")[0]
     assert any(text.startswith(b"inner\n") and b"told in the log" in text for text in said)
+
+
+def test_a_parent_waits_for_its_children(windlass: Any) -> None:
+    assert waiting_parent.submit([1, 2, 3]).result() == [2, 4, 6]
 
 
 def test_large_arguments_arrive(windlass: Any) -> None:

@@ -231,3 +231,82 @@ def returns_its_child() -> int:
 @windlass.task
 def returns_its_children() -> Any:
     return {"all": [*double.map([1, 2])]}
+
+
+@windlass.task
+def noted_double(path: str, number: int) -> int:
+    note(path, f"double {number}")
+    return 2 * number
+
+
+@windlass.task
+def refuse(text: str) -> None:
+    raise ValueError(text)
+
+
+@windlass.task
+def asks_its_child(path: str) -> list[int]:
+    note(path, "begin")
+    child = windlass.step("child", noted_double.submit, path, 4)
+    first = child.result()
+    return [first, child.result()]
+
+
+@windlass.task
+async def asks_its_child_async(path: str) -> int:
+    child = await windlass.step_async("child", noted_double.submit_async, path, 5)
+    doubled: int = await child.result()
+    return doubled
+
+
+@windlass.task
+def gathers(path: str, count: int) -> int:
+    note(path, "begin")
+    parts = windlass.step("parts", noted_double.map, [path] * count, list(range(count)))
+    return sum(windlass.gather(*parts))
+
+
+@windlass.task
+async def gathers_async(path: str, count: int) -> int:
+    parts = await windlass.step_async("parts", noted_double.map_async, [path] * count, range(count))
+    return sum(await windlass.gather_async(*parts))
+
+
+@windlass.task
+def catches(text: str) -> list[str]:
+    bad = windlass.step("bad", refuse.submit, text)
+    try:
+        bad.result()
+    except windlass.JobFailed as error:
+        caught = [str(error.exception_type), str(error.exception_message)]
+    (told,) = windlass.gather(bad, return_exceptions=True)
+    return [*caught, type(told).__name__]
+
+
+@windlass.task
+def lets_it_pass(text: str) -> None:
+    windlass.step("bad", refuse.submit, text).result()
+
+
+@windlass.task
+def forgets_the_step(path: str) -> int:
+    return noted_double.submit(path, 1).result()
+
+
+@windlass.task
+def gives_up(path: str) -> str:
+    child = windlass.step("slow", noted_double.options(delay="1h").submit, path, 1)
+    try:
+        return str(child.result(timeout="50ms"))
+    except windlass.WaitTimeout as error:
+        return str(error)
+
+
+@windlass.task
+def asks_for_a_large_result() -> Any:
+    return windlass.step("large", large.submit).result()
+
+
+@windlass.task
+def large() -> str:
+    return "x" * (2 << 20)

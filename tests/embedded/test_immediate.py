@@ -70,6 +70,20 @@ def test_a_worker_that_starts_late_is_waited_for(monkeypatch: pytest.MonkeyPatch
         assert job.info().state == "completed"
 
 
+@windlass.task
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+@windlass.task
+def parent() -> int:
+    return windlass.step("child", doubled.submit, 4).result()
+
+
+def test_a_parent_waits_for_its_child(client: windlass.Client) -> None:
+    assert parent.submit().result(timeout=60) == 8
+
+
 def test_large_arguments_arrive(client: windlass.Client) -> None:
     SEEN.clear()
     note.submit("x" * (2 << 20)).result(timeout=60)

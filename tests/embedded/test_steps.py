@@ -207,3 +207,60 @@ def test_a_handle_of_a_job_is_no_result(
 ) -> None:
     with pytest.raises(windlass.JobFailed, match=r"to be a value, got the handle of job \d+; retu"):
         client.submit(function).result(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "expected"),
+    [
+        (functions.asks_its_child, (), [8, 8]),
+        (functions.asks_its_child_async, (), 10),
+        (functions.gathers, (20,), 380),
+        (functions.gathers_async, (3,), 6),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_function_waits_for_its_children_on_one_slot(
+    client: windlass.Client, tmp_path: Path, function: Task[..., Any], args: Any, expected: Any
+) -> None:
+    path = tmp_path / "ran"
+    job = client.submit(function, str(path), *args)
+    assert job.result(timeout=PATIENCE) == expected
+    ran = path.read_text().split("\n")
+    assert len([line for line in ran if line.startswith("double")]) == len(set(ran) - {"", "begin"})
+    info = job.info()
+    assert info.attempts[0].state == "suspended"
+    assert "jobs" in [step.kind for step in info.steps]
+
+
+def test_many_children_end_one_wait(client: windlass.Client, tmp_path: Path) -> None:
+    path = tmp_path / "ran"
+    job = client.submit(functions.gathers, str(path), 20)
+    assert job.result(timeout=PATIENCE) == 380
+    assert path.read_text().split("\n").count("begin") == 2
+
+
+def test_the_failure_of_a_child_is_that_of_its_result(client: windlass.Client) -> None:
+    told = client.submit(functions.catches, "no").result(timeout=PATIENCE)
+    assert told == ["ValueError", "no", "JobFailed"]
+    with pytest.raises(windlass.JobFailed, match="JobFailed"):
+        client.submit(functions.lets_it_pass, "no").result(timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "message"),
+    [
+        (functions.forgets_the_step, ("/dev/null",), "was submitted outside of a step"),
+        (functions.asks_for_a_large_result, (), "too large to be read inside a job"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_what_a_function_cannot_wait_for_is_said(
+    client: windlass.Client, function: Task[..., Any], args: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(windlass.JobFailed, match=message):
+        client.submit(function, *args).result(timeout=PATIENCE)
+
+
+def test_a_wait_for_a_child_may_have_an_end(client: windlass.Client, tmp_path: Path) -> None:
+    told = client.submit(functions.gives_up, str(tmp_path / "x")).result(timeout=PATIENCE)
+    assert told.startswith("nothing came in time: result of job")

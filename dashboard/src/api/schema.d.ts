@@ -2946,7 +2946,7 @@ export interface components {
          */
         Waiting: {
             /** @enum {unknown} */
-            kind: "ahead" | "backoff" | "busy" | "dependency" | "limit" | "no_worker" | "not_before" | "operator" | "paused" | "question" | "queue_limit" | "rate" | "restored" | "signal" | "sleep";
+            kind: "ahead" | "backoff" | "busy" | "dependency" | "jobs" | "limit" | "no_worker" | "not_before" | "operator" | "paused" | "question" | "queue_limit" | "rate" | "restored" | "signal" | "sleep";
             text: string;
             /** @default null */
             job: number | null;
@@ -3591,17 +3591,19 @@ export interface components {
          * @description What the function of a running job asks for.
          *
          *         `value` is the result to store or the payload to send, `name` that of a signal, `wait_ms` how
-         *         long to wait at most. `alive` only says that the function is still at work.
+         *         long to wait at most. `join` waits for `jobs` to end. `alive` only says that the function is
+         *         still at work.
          */
         StepRequest: {
             /** @enum {unknown} */
-            do: "alive" | "ask" | "find" | "send" | "sleep" | "store" | "wait_for";
+            do: "alive" | "ask" | "find" | "join" | "send" | "sleep" | "store" | "wait_for";
             key?: string;
             value?: unknown;
             name?: string;
             wait_ms?: number | null;
             question?: string;
             schema?: unknown;
+            jobs?: number[];
         };
         /**
          * StepReply

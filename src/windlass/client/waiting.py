@@ -6,7 +6,7 @@ A server answers for thousands of jobs in one request, so nobody asks for each o
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any, Final, Literal, TypeVar, overload
+from typing import Any, Final, Literal, TypeVar, cast, overload
 
 from windlass.client.blocking.handles import JobHandle, Runs
 from windlass.client.errors import JobFailed, ResultTimeout
@@ -14,6 +14,7 @@ from windlass.client.handles import WAIT_SECONDS, AsyncJob, why_waiting
 from windlass.client.service import Service
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import DurationLike, counted, wait_seconds
+from windlass.tasks.steps import join, join_async
 from windlass.tasks.submitting import ChildJob
 from windlass.wire.jobs import Job, WaitRequest
 
@@ -47,6 +48,8 @@ def gather(
     """
     if not handles:
         return []
+    if all(isinstance(handle, ChildJob) for handle in handles):
+        return join(cast("tuple[ChildJob, ...]", handles), timeout, return_exceptions)
     _check_handles(handles, JobHandle, "gather")
     jobs = [handle.asynchronous for handle in handles]
     owner = _one_client(handles)
@@ -93,6 +96,8 @@ async def gather_async(
     until: Until = "all" if return_exceptions else "failure"
     results: dict[int, Any] = {}
     asked = 0
+    if jobs and all(isinstance(job, ChildJob) for job in jobs):
+        return await join_async(cast("tuple[ChildJob, ...]", jobs), timeout, return_exceptions)
     _check_handles(jobs, AsyncJob, "gather_async")
     async with aclosing(_ended(jobs, wait_seconds(timeout), until)) as ends:
         async for job, end in ends:
@@ -198,7 +203,7 @@ def _check_handles(given: Sequence[object], kind: type, call: str) -> None:
             continue
         hint = "those of a list are given as gather(*jobs)" if isinstance(one, list) else ""
         if isinstance(one, ChildJob):
-            hint = "a job cannot wait for jobs it submits: submit one that takes their results"
+            hint = "gather waits for children of this job alone, or for jobs of a client"
         if isinstance(one, JobHandle | AsyncJob):
             other = call.removesuffix("_async") if call.endswith("_async") else f"{call}_async"
             hint = f"use {other}"

@@ -13,6 +13,7 @@ from windlass.engine.claim.rate_timer import RateTimer
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.due_jobs import DueJobs
 from windlass.engine.jobs.end_waiters import EndWaiters
+from windlass.engine.steps.joins import end_joins
 from windlass.engine.sync.fast_path import FastPath, FastResult
 from windlass.engine.sync.lookups import reject_unresolved
 from windlass.engine.sync.stacks import StackRequests
@@ -45,6 +46,7 @@ class AfterCommit:
     background: BackgroundTasks
     last_heard: dict[int, int]  # worker → when this engine last heard from it
     run: RunStep
+    joined: dict[int, set[int]]  # child → jobs whose functions wait for it
     closed: bool = False
 
     def committed(self, work: Work) -> None:
@@ -87,6 +89,7 @@ class AfterCommit:
             self.rates.set(effects.opening)
         self._wake_workers(effects.pokes)
         self.end_waiters.wake(effects.ended, effects.ended_workflows)
+        self._end_joins(effects.ended)
         self.counters.add(effects.counts)
         self.due_jobs.set_alarm(effects.due_at)
         if effects.cascades:
@@ -107,6 +110,7 @@ class AfterCommit:
             self.background.start(self.refresh())
             self.end_waiters.wake_all()
         self.end_waiters.wake(news.ended, news.ended_workflows)
+        self._end_joins(news.ended)
         for shape, rank, job, count in () if unknown else news.arrivals:
             self.bounds.lower(shape, rank, job)
             self.waiting_syncs.wake_for(shape, count)
@@ -136,6 +140,14 @@ class AfterCommit:
             if shape in self.catalog.shapes and not self.catalog.paused(shape):
                 self.bounds.lower(shape, rank, job)
                 self.waiting_syncs.wake_for(shape, 1)
+
+    def _end_joins(self, ended: Sequence[int]) -> None:
+        """Continues the jobs that wait for these; the scheduling loop finds what is missed here."""
+        if not self.joined:
+            return
+        parents = {parent for job in ended for parent in self.joined.pop(job, ())}
+        if parents:
+            self.background.start(self.run(partial(end_joins, parents=sorted(parents))))
 
     def _wake_workers(self, workers: Sequence[int]) -> None:
         if self.fast_path is not None:

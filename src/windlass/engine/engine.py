@@ -76,6 +76,7 @@ class Engine:
         self.counters = Counters()
         self.background = BackgroundTasks()
         self.last_heard: dict[int, int] = {}  # worker → when this engine last heard from it
+        self._joined: dict[int, set[int]] = {}  # child → jobs whose functions wait for it
         self.due_jobs = DueJobs(store, config, self.run, self.background)
         step = partial(advance, most=CHUNK if store.inline else 1)
         self.cascades = CascadeRunner(lambda: self.run(step))
@@ -106,6 +107,7 @@ class Engine:
             background=self.background,
             last_heard=self.last_heard,
             run=self.run,
+            joined=self._joined,
         )
         self._committer.listen(after_commit)
         return after_commit
@@ -128,8 +130,9 @@ class Engine:
             end_waiters=self._end_waiters, submissions=self._submissions,
         )  # fmt: skip
         self.steps = Steps(
-            store=store, config=config, catalog=catalog, committer=committer, run=run
-        )
+            store=store, config=config, catalog=catalog, committer=committer, run=run,
+            joined=self._joined,
+        )  # fmt: skip
         self._steps: Lane[Step[Any], Any] = committer.lane(Lane(_run_steps, most=1))
         self.workflows = Workflows(
             store=store, run=run, cascades=self.cascades, end_waiters=self._end_waiters,

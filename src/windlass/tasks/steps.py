@@ -6,13 +6,14 @@ stored. Async functions use the forms that end in `_async`.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from windlass.domain.tasks.references import RESULT, replaced
+from windlass.domain.tasks.references import FILE, RESULT, references_in, replaced
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
@@ -22,8 +23,9 @@ from windlass.domain.values.errors import (
 from windlass.domain.values.quantities import DurationLike, parse_duration_ms
 from windlass.tasks.current import Answer, Canceled, Current, current, find_current
 from windlass.tasks.local_files import LocalFile
-from windlass.tasks.submitting import ChildJob
-from windlass.tasks.task import Task
+from windlass.tasks.submitting import AsyncChildJob, ChildJob, failure_of
+from windlass.tasks.task import Task, known_task
+from windlass.wire.jobs import Job
 from windlass.wire.steps import StepReply, StepRequest
 
 if TYPE_CHECKING:
@@ -55,13 +57,13 @@ def step(key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwarg
     if job.attempt > FIRST:
         found = _ask(job, StepRequest(do="find", key=key))
         if found.state == "done":
-            stored: R = _result(function, found)
+            stored: R = _result(function, found, ChildJob)
             return stored
     value = function(*args, **kwargs)
     if inspect.isawaitable(value):
         _close(value)
         raise InvalidInput("function", "a plain function (step_async takes async ones)", function)
-    result: R = _result(function, _ask(job, _store(key, function, value)))
+    result: R = _result(function, _ask(job, _store(key, function, value)), ChildJob)
     return result
 
 
@@ -82,11 +84,11 @@ async def step_async(key: str, function: Callable[..., Any], /, *args: Any, **kw
     if job.attempt > FIRST:
         found = await _ask_async(job, StepRequest(do="find", key=key))
         if found.state == "done":
-            return _result(function, found)
+            return _result(function, found, AsyncChildJob)
     value = function(*args, **kwargs)
     if inspect.isawaitable(value):
         value = await value
-    return _result(function, await _ask_async(job, _store(key, function, value)))
+    return _result(function, await _ask_async(job, _store(key, function, value)), AsyncChildJob)
 
 
 def sleep(duration: DurationLike, *, key: str | None = None) -> None:
@@ -177,6 +179,20 @@ async def send_async(signal: str, payload: Any = None, *, key: str | None = None
     await _ask_async(job, request)
 
 
+def join(
+    jobs: Sequence[ChildJob], timeout: DurationLike | None = None, return_exceptions: bool = False
+) -> list[Any]:
+    """Waits until these children have ended, and returns their results; ends the attempt."""
+    return _values(_asked(_join(jobs, timeout)), return_exceptions)
+
+
+async def join_async(
+    jobs: Sequence[ChildJob], timeout: DurationLike | None = None, return_exceptions: bool = False
+) -> list[Any]:
+    """Does the same in async functions."""
+    return _values(await _asked_async(_join(jobs, timeout)), return_exceptions)
+
+
 Asked = tuple[Current, StepRequest]
 
 
@@ -201,6 +217,41 @@ def _question(question: str, schema: Any, timeout: DurationLike | None, key: str
         wanted = answer_schema(schema)
     request = StepRequest(do="ask", key=own, question=question, schema=wanted, wait_ms=wait_ms)
     return job, request
+
+
+def _join(jobs: Sequence[ChildJob], timeout: DurationLike | None) -> Asked:
+    for one in jobs:
+        one.check_recorded()
+    more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+    job, own = _keyed(f"result of job {jobs[0].id}{more}", None)
+    wait_ms = None if timeout is None else _ms("timeout", timeout)
+    ids = [one.id for one in jobs]
+    return job, StepRequest(do="join", key=own, jobs=ids, wait_ms=wait_ms)
+
+
+def _values(ended: Any, return_exceptions: bool) -> list[Any]:
+    """Returns the results of these jobs; raises the error of the first that has none."""
+    values: list[Any] = []
+    for job in convert(ended, list[Job], "jobs"):
+        if job.state == "completed":
+            values.append(_value(job))
+        elif return_exceptions:
+            values.append(failure_of(job))
+        else:
+            raise failure_of(job)
+    return values
+
+
+def _value(job: Job) -> Any:
+    """Returns the result of a child as its function is annotated, if this program knows it."""
+    if next(references_in(job.result, FILE), None) is not None:
+        raise Conflict(
+            "result_has_files",
+            f"the result of job {job.id} is a file, or too large to be read inside a job: pass its "
+            "handle to a job that needs the result",
+        )
+    task = known_task(job.task, job.args)
+    return job.result if task is None else task.codec.decode_result(job.result)
 
 
 def _send(signal: str, payload: Any, key: str | None) -> Asked:
@@ -253,12 +304,13 @@ def _store(key: str, function: Callable[..., Any], value: Any) -> StepRequest:
     return StepRequest(do="store", key=key, value=_json(f"result of step {key}", value))
 
 
-def _result(function: Callable[..., Any], reply: StepReply) -> Any:
+def _result(function: Callable[..., Any], reply: StepReply, handle: type[ChildJob]) -> Any:
     """Returns the stored value as the function is annotated, with handles of the job's children."""
     codec = _codec_of(function)
     if codec is None:
         return reply.value
-    return codec.decode_result(replaced(reply.value, RESULT, ChildJob))
+    recorded = partial(handle, recorded=True)
+    return codec.decode_result(replaced(reply.value, RESULT, recorded))
 
 
 def _codec_of(function: Callable[..., Any]) -> "CallCodec | None":
@@ -322,6 +374,8 @@ def _outcome(job: Current, request: StepRequest, reply: StepReply) -> Any:
         raise Suspended(request.key)
     if reply.state == "timed_out":
         what = f"signal {request.name}" if request.do == "wait_for" else f"{request.question!r}"
+        if request.do == "join":
+            what = request.key.rpartition(" ")[0]
         raise WaitTimeout(f"nothing came in time: {what}")
     return reply.value
 

@@ -10,6 +10,7 @@ import msgspec
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.quantities import DurationLike
 from windlass.tasks.single import about_one
 
 if TYPE_CHECKING:
@@ -53,11 +54,19 @@ class _Registered:
     """How this program gets its default client."""
 
     find: Callable[[], Submitter] | None = None
+    failure: Callable[[Any], Exception] | None = None
 
 
-def register_default(find: Callable[[], Submitter]) -> None:
-    """Sets what finds the client that tasks submit with."""
-    _Registered.find = find
+def register_default(find: Callable[[], Submitter], failure: Callable[[Any], Exception]) -> None:
+    """Sets what finds the client that tasks submit with, and the error for a job that failed."""
+    _Registered.find, _Registered.failure = find, failure
+
+
+def failure_of(job: Any) -> Exception:
+    """Returns the error for a job, as clients show it, that ended without a result."""
+    if _Registered.failure is None:
+        raise Conflict("no_default_client", "import windlass: it knows the error")
+    return _Registered.failure(job)
 
 
 def default_submitter() -> Submitter:
@@ -86,12 +95,29 @@ class _SubmitsChildren(Protocol):
 class ChildJob:
     """A job that another one has added to its workflow, seen from inside that one.
 
-    It has an id, and may be waited for with `after`. A job cannot wait for it itself: that
-    would hold a slot which the child may need.
+    It has an id, and may be waited for with `after`, or by the function that has submitted it in a
+    step: the attempt ends, so that no slot is held which the child may need.
     """
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, recorded: bool = False) -> None:
         self._number = number
+        self._recorded = recorded  # in a step, which finds it again in the next attempt
+
+    def result(self, timeout: DurationLike | None = None) -> Any:
+        """Returns its result once it has ended; raises `JobFailed` if it did not complete."""
+        from windlass.tasks.steps import join  # which knows this class
+
+        (value,) = join([self], timeout)
+        return value
+
+    def check_recorded(self) -> None:
+        """Raises `Conflict` if the next attempt would submit it again, and wait for that one."""
+        if not self._recorded:
+            raise Conflict(
+                "not_in_a_step",
+                f"job {self.id} was submitted outside of a step, so the next attempt would submit "
+                'it again: job = windlass.step("child", add.submit, 1, 2), then job.result()',
+            )
 
     @property
     def id(self) -> int:
@@ -126,6 +152,17 @@ class ChildJob:
         return f"<job {self.id}>"
 
 
+class AsyncChildJob(ChildJob):
+    """The same in async functions."""
+
+    async def result(self, timeout: DurationLike | None = None) -> Any:
+        """Returns its result once it has ended; raises `JobFailed` if it did not complete."""
+        from windlass.tasks.steps import join_async
+
+        (value,) = await join_async([self], timeout)
+        return value
+
+
 class _Children:
     """Implements both submitters inside a job."""
 
@@ -144,7 +181,7 @@ class _AsyncChildren:
         self._job = job
 
     async def submit_many(self, jobs: Sequence[JobSpec], /) -> list[Any]:
-        return [ChildJob(number) for number in await self._job.submit_many_async(jobs)]
+        return [AsyncChildJob(number) for number in await self._job.submit_many_async(jobs)]
 
 
 class Submits(Generic[P, R_co]):

@@ -4,14 +4,15 @@ from typing import Any, Literal
 
 import msgspec
 
-StepAction = Literal["find", "store", "sleep", "wait_for", "ask", "send", "alive"]
+StepAction = Literal["find", "store", "sleep", "wait_for", "ask", "send", "alive", "join"]
 
 
 class StepRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the function of a running job asks for.
 
     `value` is the result to store or the payload to send, `name` that of a signal, `wait_ms` how
-    long to wait at most. `alive` only says that the function is still at work.
+    long to wait at most. `join` waits for `jobs` to end. `alive` only says that the function is
+    still at work.
     """
 
     do: StepAction
@@ -21,6 +22,7 @@ class StepRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     wait_ms: int | None = None
     question: str = ""
     schema: Any = None
+    jobs: list[int] = []
 
 
 class StepReply(msgspec.Struct, frozen=True):

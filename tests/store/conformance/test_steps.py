@@ -49,6 +49,23 @@ def test_pending_steps_are_those_without_an_outcome(store: Driver) -> None:
     assert store.transact(work) == [waiting(1)]
 
 
+def test_joining_are_those_that_wait_for_jobs(store: Driver) -> None:
+    def joins(job: int, **changes: object) -> StepRow:
+        return waiting(job, name=None, kind=StepKind.JOBS.value, body=b"[1]", **changes)  # type: ignore[arg-type]
+
+    rows = [joins(5), joins(3), joins(3, key="b"), joins(4, state=2), waiting(6), question(7)]
+
+    async def work(tx: WriteTx) -> None:
+        for row in rows:
+            await tx.steps.put(row)
+
+    store.transact(work)
+    expected = sorted([rows[0], rows[1], rows[2]], key=lambda row: (row.job, row.key))
+    assert store.read(lambda tx: tx.steps.joining(0, 10)) == expected
+    assert store.read(lambda tx: tx.steps.joining(3, 10)) == [rows[0]]
+    assert store.read(lambda tx: tx.steps.joining(0, 2)) == expected[:2]
+
+
 def test_a_signal_finds_those_who_wait_for_its_name_in_time(store: Driver) -> None:
     rows = [
         waiting(5),

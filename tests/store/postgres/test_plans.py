@@ -196,6 +196,7 @@ HOT = {
     "jobs_behind": {"jobs_pkey"},
     "streaming_logs": {"logs_streaming"},
     "due_schedules": {"schedules_due"},
+    "joining_steps": {"steps_joining"},
     "next_due_schedule": {"schedules_due"},
     "lock_schedule": {"schedules_pkey"},
     "lock_schedule_name": {"schedules_namespace_name_key"},

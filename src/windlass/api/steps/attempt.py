@@ -4,13 +4,16 @@ from typing import Final, assert_never
 
 import msgspec
 
+from windlass.api.queries import Queries
+from windlass.domain.access.roles import Identity, Role
 from windlass.domain.rows.steps import StepRow, StepState
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.engine import Engine
 from windlass.ports.gateway import Holder
 from windlass.wire.steps import StepReply, StepRequest
 
 ALIVE: Final = StepReply("done")
+_EVERYBODYS: Final = Identity(0, "", Role.ADMIN)  # the engine has checked whose jobs they are
 
 
 class AttemptSteps:
@@ -38,10 +41,23 @@ class AttemptSteps:
         if request.do == "send":
             await steps.send_from(holder, request.name, request.value, key)
             return ALIVE
+        if request.do == "join":
+            return await self._joined(await steps.join(holder, key, request.jobs, request.wait_ms))
         if request.do == "alive":
             await steps.note_alive(holder)
             return ALIVE
         assert_never(request.do)
+
+    async def _joined(self, row: StepRow) -> StepReply:
+        """Returns the jobs that ended, as lists show them."""
+        if row.state != StepState.DONE:
+            return _reply(row)
+        ids = msgspec.json.decode(row.value or b"[]", type=list[int])
+        jobs = {job.id: job for job in await Queries(self._engine).some_jobs(ids, _EVERYBODYS)}
+        gone = [job for job in ids if job not in jobs]
+        if gone:
+            raise Conflict("job_removed", f"job {gone[0]}, which this one waited for, was removed")
+        return StepReply("done", [jobs[job] for job in ids])
 
 
 def _reply(row: StepRow | None) -> StepReply:

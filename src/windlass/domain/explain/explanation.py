@@ -11,6 +11,7 @@ from msgspec import Struct
 Cause = Literal[
     "dependency", "operator", "not_before", "backoff", "restored", "rate", "paused", "limit",
     "queue_limit", "no_worker", "busy", "ahead", "sleep", "signal", "question",
+    "jobs",
 ]  # fmt: skip
 Action = Literal[
     "resume_queue", "raise_queue_limit", "unblock", "wait", "free_slot", "enable_worker",

@@ -3,6 +3,8 @@
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+import msgspec
+
 FOREVER: Final = 253_402_300_799_000  # the end of the year 9999: when an endless wait is due
 
 
@@ -13,6 +15,7 @@ class StepKind(IntEnum):
     SLEEP = 2
     SIGNAL = 3
     QUESTION = 4
+    JOBS = 5
 
 
 class StepState(IntEnum):
@@ -28,8 +31,9 @@ class StepRow(NamedTuple):
 
     `attempt` is the one that wrote it, or that asked for it last. `name` and `namespace` are those
     of the signal that it waits for. `signal` is the number of the signal that ended it; while it is
-    pending, that of the newest signal which it did not wait for. `body` is the question as JSON,
-    `value` the result, the payload or the answer. `actor` sent or answered it.
+    pending, that of the newest signal which it did not wait for. `body` is the question, or the
+    jobs that it waits for, as JSON; `value` the result, the payload, the answer, or the jobs that
+    have ended. `actor` sent or answered it.
     """
 
     job: int
@@ -46,6 +50,12 @@ class StepRow(NamedTuple):
     actor: str | None = None
     body: bytes | None = None
     value: bytes | None = None
+
+    @property
+    def jobs(self) -> list[int]:
+        """Returns the jobs that a wait for jobs is about."""
+        jobs: list[int] = msgspec.json.decode(self.body or b"{}").get("jobs", [])
+        return jobs
 
     @property
     def due_at(self) -> int:

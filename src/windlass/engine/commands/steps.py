@@ -1,5 +1,7 @@
 """`engine.steps`: what functions store and wait for, signals, and answers to questions."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -11,6 +13,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.json_schema import check_schema
 from windlass.domain.values.names import check_name
 from windlass.engine.attempts.attempt_files import Apply, Write, write_all
+from windlass.engine.steps.joins import end_joins, overdue_joins
 from windlass.engine.steps.record import WaitSpec, begin_wait, check_lease, find_step, store_step
 from windlass.engine.steps.resume import Sent, answer, deliver, send
 from windlass.engine.transaction.arguments import check_id, check_text
@@ -21,6 +24,8 @@ from windlass.ports.gateway import Holder
 from windlass.ports.store import Store
 
 QUESTION_LIMIT: Final = 65_536  # bytes of a question with its schema
+JOIN_LIMIT: Final = 10_000  # jobs of one wait
+LOOKED_AT: Final = 200  # waits for jobs that one read looks at
 LONGEST_MS: Final = 100 * 366 * 86_400_000
 
 _encode = msgspec.json.Encoder().encode
@@ -30,13 +35,16 @@ class Steps:
     """Durable steps. What attempts write shares transactions, as their logs do."""
 
     def __init__(
-        self, *, store: Store, config: Config, catalog: Catalog, committer: Committer, run: RunStep
-    ) -> None:
+        self, *, store: Store, config: Config, catalog: Catalog, committer: Committer,
+        run: RunStep, joined: dict[int, set[int]],
+    ) -> None:  # fmt: skip
+        """`joined` are the jobs that others wait for, by child; their ends continue those."""
         self._store = store
         self._config = config
         self._catalog = catalog
         self._committer = committer
         self._run = run
+        self._joined = joined
         self._writes: Lane[Write, Any] = committer.lane(Lane(write_all))
 
     # For running attempts
@@ -74,6 +82,29 @@ class Steps:
             limit = f"at most {QUESTION_LIMIT:,} bytes with its schema"
             raise InvalidInput("question", limit, f"{len(body):,} bytes")
         return await self._wait(holder, WaitSpec(key, StepKind.QUESTION, wait_ms, body=body))
+
+    async def join(
+        self, holder: Holder, key: str, jobs: Sequence[int], wait_ms: int | None
+    ) -> StepRow:
+        """Begins to wait for jobs that this one has submitted, or says which have ended."""
+        if not 1 <= len(jobs) <= JOIN_LIMIT:
+            raise InvalidInput("jobs", f"from 1 to {JOIN_LIMIT:,}", f"{len(jobs):,}")
+        for job in jobs:
+            check_id("jobs", job)
+            self._joined.setdefault(job, set()).add(holder.job)
+        body = _encode({"jobs": jobs})
+        return await self._wait(holder, WaitSpec(key, StepKind.JOBS, wait_ms, body=body))
+
+    async def end_joins(self) -> int:
+        """Continues all jobs whose children have ended; returns how many."""
+        ended = after = 0
+        while True:
+            look = partial(overdue_joins, after=after, count=LOOKED_AT)
+            parents, after = await self._store.read(look)
+            if parents:
+                ended += await self._run(partial(end_joins, parents=parents))
+            if not after:
+                return ended
 
     async def send_from(self, holder: Holder, name: str, payload: Any, key: str) -> Sent:
         """Sends a signal on behalf of a running job, in its namespace."""

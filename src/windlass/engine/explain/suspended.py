@@ -7,6 +7,7 @@ import msgspec
 from windlass.domain.explain.explanation import Step, Waiting
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
+from windlass.domain.values.quantities import counted
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.reasons import Reasons
 from windlass.ports.store import ReadTx
@@ -32,6 +33,9 @@ def _waiting(step: StepRow) -> Waiting:
     if step.kind == StepKind.SIGNAL:
         text = f"signal {step.name} {since}{limit}"
         return Waiting(kind="signal", text=text, until=until)
+    if step.kind == StepKind.JOBS:
+        text = f"the end of {_jobs(step)} {since}{limit}"
+        return Waiting(kind="jobs", text=text, until=until)
     text = f"an answer to {_question(step)!r} {since}{limit}"
     return Waiting(kind="question", text=text, until=until)
 
@@ -43,8 +47,15 @@ def _helps(step: StepRow) -> Step:
     if step.kind == StepKind.SIGNAL:
         command = f"windlass send {step.name}"
         return Step(action="send_signal", text=f"send signal {step.name}", command=command)
+    if step.kind == StepKind.JOBS:
+        return Step(action="wait", text=f"wait for {_jobs(step)}", until=None)
     command = f"windlass answer {step.job}"
     return Step(action="answer", text=f"answer its question {_question(step)!r}", command=command)
+
+
+def _jobs(step: StepRow) -> str:
+    first, *others = step.jobs
+    return f"job {first}" + (f" and {counted(len(others), 'other')}" if others else "")
 
 
 def _question(step: StepRow) -> str:

@@ -1,8 +1,8 @@
 """The scheduling loop: the safety net behind the event-driven path.
 
 Jobs move without it. It picks up what a crash or a lost notification left behind: intents, room
-under limits, jobs that are due, signals that not all have been told of, waiting syncs that were
-not woken.
+under limits, jobs that are due, signals that not all have been told of, functions whose children
+have ended, waiting syncs that were not woken.
 """
 
 import msgspec
@@ -44,6 +44,7 @@ class SchedulingLoop:
             steps += 1
         while await engine.run(deliver_open):
             steps += 1
+        steps += await engine.steps.end_joins()
         limits = await engine.run(refill_limits)
         promoted = await engine.due_jobs.move()
         adopted = await engine.run(adopt_leases)

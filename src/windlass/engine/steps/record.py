@@ -8,6 +8,7 @@ from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.attempts.attempt_files import Apply, lease_lost
 from windlass.engine.fleet.epochs import first_incarnation
+from windlass.engine.steps.joins import check_children, look_at_children
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
 
@@ -15,7 +16,7 @@ STOPPED = (State.CANCELING.code, State.TIMED_OUT.code)
 
 
 class WaitSpec(NamedTuple):
-    """What a function waits for: a time, a signal by `name`, or the answer to `body`."""
+    """What a function waits for: a time, a signal by `name`, an answer to `body`, or its jobs."""
 
     key: str
     kind: StepKind
@@ -68,6 +69,8 @@ def begin_wait(wait: WaitSpec) -> Apply:
         if row is None:
             await _check_count(work, job)
             row = _new(work, holder, wait, namespace)
+            if wait.kind is StepKind.JOBS:
+                await check_children(work.tx, row)
         elif row.state != StepState.PENDING:
             return row
         row = await _look(work, row, facts.created_at)
@@ -98,6 +101,8 @@ async def _look(work: Work, row: StepRow, created_at: int) -> StepRow:
     """Ends a pending step whose time is up, or whose signal has come."""
     if row.name is not None:
         row = await _take_signal(work, row, row.name, created_at)
+    if row.kind == StepKind.JOBS:
+        row = await look_at_children(work.tx, row)
     if row.state != StepState.PENDING or work.now < row.due_at:
         return row
     slept = row.kind == StepKind.SLEEP

@@ -353,6 +353,8 @@ WHERE kind = {step.signal} AND state = {step_state.pending};
 
 CREATE INDEX steps_asked ON steps (job) WHERE kind = {step.question} AND state = {step_state.pending};
 
+CREATE INDEX steps_joining ON steps (job, key) WHERE kind = {step.jobs} AND state = {step_state.pending};
+
 CREATE TABLE signals (
     id INTEGER PRIMARY KEY,
     namespace TEXT NOT NULL,

@@ -23,6 +23,10 @@ class StepsRead(Protocol):
         """Returns pending questions of suspended jobs above an id, ascending by job and key."""
         ...
 
+    async def joining(self, after: int, count: int) -> list[StepRow]:
+        """Returns pending waits for jobs, of jobs above an id, ascending by job and key."""
+        ...
+
     async def next_signal(
         self, namespace: str, name: str, *, after: int, since: int, until: int
     ) -> SignalRow | None:

@@ -53,6 +53,11 @@ class MemorySteps:
             and (due.state, due.ticket.attempt) == (SUSPENDED, row.attempt)
         )
 
+    async def joining(self, after: int, count: int) -> list[StepRow]:
+        found = (row for row in self._all() if row.kind == StepKind.JOBS and row.job > after)
+        pending = (row for row in found if row.state == StepState.PENDING)
+        return sorted(pending, key=lambda row: (row.job, row.key))[:count]
+
     async def next_signal(
         self, namespace: str, name: str, *, after: int, since: int, until: int
     ) -> SignalRow | None:

@@ -37,6 +37,9 @@ class PostgresSteps:
         rows = await self._session.fetch("asked_questions", after, count)
         return list(map(StepRow._make, rows))
 
+    async def joining(self, after: int, count: int) -> list[StepRow]:
+        return list(map(StepRow._make, await self._session.fetch("joining_steps", after, count)))
+
     async def next_signal(
         self, namespace: str, name: str, *, after: int, since: int, until: int
     ) -> SignalRow | None:

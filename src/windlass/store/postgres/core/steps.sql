@@ -28,6 +28,12 @@ JOIN due d ON d.job = s.job AND d.attempt = s.attempt AND d.state = {state.suspe
 WHERE s.kind = {step.question} AND s.state = {step_state.pending} AND s.job > $1
 ORDER BY s.job, s.key LIMIT $2
 
+-- name: joining_steps
+-- Every two seconds, by the partial index.
+SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
+FROM steps WHERE kind = {step.jobs} AND state = {step_state.pending} AND job > $1
+ORDER BY job, key LIMIT $2
+
 -- name: next_signal
 -- In the order of their numbers, by the index on the name.
 SELECT id, namespace, name, key, at, is_open, actor, payload FROM signals

@@ -40,6 +40,9 @@ class SqliteSteps:
     async def questions(self, after: int, count: int) -> list[StepRow]:
         return list(map(as_step, self._execute(QUERIES["asked_questions"], (after, count))))
 
+    async def joining(self, after: int, count: int) -> list[StepRow]:
+        return list(map(as_step, self._execute(QUERIES["joining_steps"], (after, count))))
+
     async def next_signal(
         self, namespace: str, name: str, *, after: int, since: int, until: int
     ) -> SignalRow | None:

@@ -23,6 +23,12 @@ CROSS JOIN due AS d ON d.job = s.job AND d.attempt = s.attempt AND d.state = {st
 WHERE s.kind = {step.question} AND s.state = {step_state.pending} AND s.job > ?
 ORDER BY s.job, s.key LIMIT ?;
 
+-- name: joining_steps
+-- Every two seconds, by the partial index.
+SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
+FROM steps INDEXED BY steps_joining
+WHERE kind = {step.jobs} AND state = {step_state.pending} AND job > ? ORDER BY job, key LIMIT ?;
+
 -- name: next_signal
 -- In the order of their numbers, by the index on the name.
 SELECT id, namespace, name, key, at, is_open, actor, payload FROM signals
