@@ -202,7 +202,7 @@ def test_a_client_in_a_job_is_answered_with_what_jobs_use(
     with pytest.raises(windlass.Unreachable, match=r"use task\.submit and windlass\.send in a job"):
         windlass.Client().jobs()
     child: Any = ChildJob(7)
-    with pytest.raises(windlass.InvalidInput, match=r"submit one that takes their results"):
+    with pytest.raises(windlass.WindlassError, match=r"was submitted outside of a step"):
         windlass.gather(child)
 
 

@@ -269,6 +269,8 @@ ASK: list[Step] = [
     lambda tx: tx.steps.of_jobs([1, 8, 9]),
     lambda tx: tx.steps.open_signals(10),
     lambda tx: tx.steps.questions(0, 10),
+    lambda tx: tx.steps.joining(0, 10),
+    lambda tx: tx.schedules.next_due(),
     lambda tx: tx.steps.signal_of_key("team", "go", "key go"),
     lambda tx: tx.statistics.position(),
     lambda tx: tx.statistics.usage([1, 2]),
