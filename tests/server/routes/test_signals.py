@@ -3,10 +3,15 @@
 from typing import Any
 
 import httpx
+import msgspec
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
 from windlass.domain.access.roles import Role
+from windlass.domain.job.job import JobSpec
+from windlass.ports.gateway import Holder
+from windlass.wire.jobs import SubmitRequest
+from windlass.wire.steps import StepRequest
 from windlass.wire.sync import Finished
 
 
@@ -123,3 +128,26 @@ def test_only_the_holder_of_the_lease_stores_steps() -> None:
             assert [step["key"] for step in (await server.show(number))["steps"]] == ["k"]
 
     run(body())
+
+
+def test_a_function_gets_the_results_of_its_children_over_http() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker = await server.worker(slots=2)
+            number = await server.submit(job())
+            (parent,) = (await worker.sync(want=1)).jobs
+            holder = Holder(worker.id, worker.incarnation, number, parent.attempt)
+            request = SubmitRequest(jobs=[JobSpec(task="shell", args={"argv": ["a"]})], key="k")
+            (child,) = (await worker.gateway.submit(holder, request)).ids
+            join = StepRequest(do="join", key="c", jobs=[child])
+            assert (await worker.gateway.step(holder, join)).state == "pending"
+            told = (await worker.sync(want=1, received=parent.lease)).jobs
+            given = next(one for one in told if one.job == child)
+            result = msgspec.Raw(b'{"n":3}')
+            done = Finished(child, given.attempt, "completed", 0, result=result)
+            await worker.sync(finished=(done,))
+            reply = await worker.gateway.step(holder, join)
+            assert reply.state == "done"
+            assert [(one["id"], one["result"]) for one in reply.value] == [(child, {"n": 3})]
+
+    run(scenario())
