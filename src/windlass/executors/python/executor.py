@@ -161,10 +161,9 @@ class PythonExecutor:
 
     async def _run_alone(self, job: Job) -> Result:
         code = self._code if job.context.own_mode else None
-        folder = None if code is None else code.folder
         self._lone.add(job)
         try:
-            return await run_alone(job, self._limits, self._env or {}, folder)
+            return await run_alone(job, self._limits, self._env or {}, code)
         finally:
             self._lone.discard(job)
 
