@@ -28,12 +28,15 @@ from windlass.cli.options.worker import (
     FILE_VARIABLE,
     IMPORT_VARIABLE,
     ISOLATION_VARIABLE,
+    NAMESPACES_VARIABLE,
     NO_VARIABLES,
     PASS_VARIABLE,
     Apps,
     Imports,
     JobVariables,
     Mode,
+    Namespaces,
+    named_namespaces,
 )
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
@@ -61,6 +64,7 @@ def up(
     apps: Apps = None,
     reload: Flag = False,
     isolation: Mode = "auto",
+    namespaces: Namespaces = None,
     no_dashboard: Flag = False,
     fuzz: Many = None,
     variables: JobVariables = NO_VARIABLES,
@@ -92,6 +96,9 @@ def up(
         Start workers again when the code of their functions changes, for development.
     isolation
         How far jobs are kept apart: auto, process, user, sandbox or container.
+    namespaces
+        The namespaces whose jobs the workers take, comma-separated; '*' is all. Default: all, but
+        with isolation process only `default`.
     no_dashboard
         Serve the API only, without the web page.
     fuzz
@@ -107,7 +114,7 @@ def up(
     options = _options(directory, store, settings, imported)._replace(
         log_level=level, fuzz=tuple(fuzz or ())
     )
-    _pass_on(variables, modules or (), apps or (), isolation)
+    _pass_on(variables, modules or (), apps or (), isolation, namespaces)
     hide_from_jobs(folders_of(directory, options.store, options.blobs), os.environ)
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
@@ -138,10 +145,13 @@ def _listen(port: int | None, text: str | None) -> Listen:
 
 
 def _pass_on(
-    variables: JobVariables, modules: Sequence[str], apps: Sequence[str], isolation: Mode
-) -> None:
+    variables: JobVariables, modules: Sequence[str], apps: Sequence[str], isolation: Mode,
+    namespaces: str | None,
+) -> None:  # fmt: skip
     """Puts what workers need where they find it: into the environment they inherit."""
     os.environ[ISOLATION_VARIABLE] = isolation
+    if namespaces is not None:
+        os.environ[NAMESPACES_VARIABLE] = ",".join(named_namespaces(namespaces))
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)
     if apps:
