@@ -81,7 +81,8 @@ def up(
     port
         The port to listen on, on this machine only; 0 picks a free one. Default: 7420.
     listen
-        HOST:PORT instead, for other machines too. The first start prints the admin token.
+        HOST:PORT instead, for other machines too. The first start prints the admin token if
+        its output is a terminal.
     workers
         How many worker processes to start; 0 starts none.
     slots
@@ -182,10 +183,15 @@ async def _up(
             keepers = [asyncio.create_task(own.keep(n, stopping)) for n in range(workers)]
             say(f"windlass is up at {address_of(listen, bound)}", BOLD_GREEN)
             say(f"  data in {directory}, {_counted(workers, slots)}")
+            # What goes to a file or a log can be read by others.
+            is_private = sys.stdout.isatty()
             if not is_loopback(listen.host):
-                say(f"  token in {token_file}" if had_token else f"  token: {token}")
-            if dashboard:
+                shown = is_private and not had_token
+                say(f"  token: {token}" if shown else f"  token in {token_file}")
+            if dashboard and is_private:
                 say(f"  dashboard: {await sign_in_link(services, address, token)}")
+            elif dashboard:
+                say(f"  dashboard: {address} (`windlass dashboard` prints a link that signs in)")
             say("  try: windlass run -- echo hello")
             sys.stdout.flush()
             await stopping.soon.wait()
