@@ -57,7 +57,8 @@ class Installation:
         }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "windlass", "up", "--port", "0", "--workers", "2",
-             "--slots", "2", "--data", str(data), "--import", "examples.demo_tasks", *shown],
+             "--namespaces", "*", "--slots", "2", "--data", str(data),
+             "--import", "examples.demo_tasks", *shown],
             env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None

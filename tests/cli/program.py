@@ -72,9 +72,11 @@ class Program:
         return json.loads(self.text(*words, "--json"))
 
     @contextmanager
-    def running(self, *words: str) -> "Iterator[subprocess.Popen[str]]":
+    def running(
+        self, *words: str, stdout: int = subprocess.PIPE
+    ) -> "Iterator[subprocess.Popen[str]]":
         """Starts a command and stops it at the end of the block, whatever happens in it."""
-        with self.start(*words) as process:
+        with self.start(*words, stdout=stdout) as process:
             try:
                 yield process
             finally:
@@ -85,11 +87,11 @@ class Program:
                 finally:
                     process.kill()
 
-    def start(self, *words: str) -> "subprocess.Popen[str]":
+    def start(self, *words: str, stdout: int = subprocess.PIPE) -> "subprocess.Popen[str]":
         """Starts a command in a session of its own and reads its output."""
         return subprocess.Popen(
             [sys.executable, "-m", "windlass", *words],
-            env=self.environment, stdout=subprocess.PIPE, text=True, start_new_session=True,
+            env=self.environment, stdout=stdout, text=True, start_new_session=True,
         )  # fmt: skip
 
 

@@ -25,6 +25,11 @@ class PythonBench:
         path = name if ":" in name else f"tests.executors.functions:{name}"
         return self.bench.context({"function": path, "args": list(args), "kwargs": kwargs})
 
+    def context_in(self, namespace: str, name: str, *args: object) -> Any:
+        """The context of a job of this namespace."""
+        path = f"tests.executors.functions:{name}"
+        return self.bench.context({"function": path, "args": list(args)}, namespace=namespace)
+
     def start(self, context: Any) -> asyncio.Task[Result]:
         return asyncio.create_task(self.executor.run(context))
 

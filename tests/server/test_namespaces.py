@@ -168,3 +168,24 @@ def test_an_admin_of_one_namespace_gives_no_more_than_it_has() -> None:
             assert reply.status_code == 404
 
     run(scenario())
+
+
+def test_lists_and_counts_do_not_tell_how_many_jobs_others_have() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            ours = await server.role(Role.SUBMITTER, "a")
+            told = []
+            for _ in range(2):
+                preview = {"action": "cancel", "where": {"name": "x"}}
+                told.append([
+                    (await ours.get("/api/v1/jobs", params={"text": "x"})).json(),
+                    (await ours.get("/api/v1/jobs", params={"name": "x"})).json(),
+                    (await ours.get("/api/v1/jobs/count", params={"text": "x"})).json(),
+                    (await ours.post("/api/v1/jobs/bulk/preview", json=preview)).json(),
+                ])  # fmt: skip
+                await server.submit(*({**job(), "namespace": "b", "name": "x"} for _ in range(50)))
+            for before, after in zip(*told, strict=True):
+                assert before.pop("after", 0) <= after.pop("after", 0)
+                assert before == after
+
+    run(scenario())

@@ -87,6 +87,10 @@ class BenchContext:
         self._bench = bench
 
     @property
+    def namespace(self) -> str:
+        return str(self.spec.get("namespace", "default"))
+
+    @property
     def workflow(self) -> int | None:
         return self.spec.get("workflow")
 

@@ -177,18 +177,30 @@ def _address(directory: Path) -> str | None:
 
 
 def _local_token(address: str, data: Path | None) -> str | None:
-    """Returns the token of the server on this machine, but not for a server elsewhere.
+    """Returns the token of the server on this machine, but not for any other server.
 
-    Whoever names the data directory says that both belong together.
+    Another user's program may listen on another port, so only the address counts that the server
+    has announced. Whoever names the data directory says that both belong together.
     """
     directory = data_directory(data)
     named = data is not None or bool(os.environ.get("WINDLASS_DATA"))
-    if named or address == _address(directory):
+    known = _address(directory)
+    if named or address == known:
         return _token(directory)
+    same = known is not None and all(_is_same(one, known) for one in address.split(","))
+    return _token(directory) if same else None
+
+
+def _is_same(address: str, known: str) -> bool:
+    """Returns whether both are one port of this machine, by whichever name of loopback."""
     from windlass.domain.values.addresses import is_loopback
 
-    hosts = [urlsplit(one.strip()).hostname or "" for one in address.split(",")]
-    return _token(directory) if all(map(is_loopback, hosts)) else None
+    try:
+        one, other = urlsplit(address.strip()), urlsplit(known)
+        alike = (one.scheme, one.port) == (other.scheme, other.port)
+    except ValueError:
+        return False
+    return alike and is_loopback(one.hostname or "") and is_loopback(other.hostname or "")
 
 
 def _token(directory: Path) -> str | None:

@@ -18,6 +18,7 @@ from windlass.server.routes import ALL
 from windlass.server.serve import Listen, Serving
 from windlass.server.services import Services
 
+STRICT: Final = (b"strict-transport-security", b"max-age=31536000")  # a year
 OPENAPI_TYPE: Final = "application/vnd.oai.openapi+json"
 
 description_routes = Routes("", "system")
@@ -47,12 +48,21 @@ def create_app(
     config = services.engine.config
     hosts = Hosts({*names, *config.http.host_names}, exposed)
     routes = Dispatcher(ROUTES, services, hosts, config.batch_bytes * 8)
-    if page is None:
-        return routes
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        part = page if page.answers(scope) else routes
-        await part(scope, receive, send)
+        part = page if page is not None and page.answers(scope) else routes
+        await part(scope, receive, only_by_tls(send) if scope.get("scheme") == "https" else send)
+
+    return answer
+
+
+def only_by_tls(send: Send) -> Send:
+    """Returns a way to answer that tells browsers to call this host by https only."""
+
+    async def answer(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], STRICT]}
+        await send(message)
 
     return answer
 

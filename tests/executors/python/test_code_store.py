@@ -1,13 +1,14 @@
 """All processes of a worker run the code that the first of them imported."""
 
+import asyncio
 import os
 import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
 
 from tests.executors.conftest import OnPython, PythonBench
-from windlass.executors.python.code.snapshot import read_kept
 from windlass.executors.python.code.store import CodeStore, search_path
 
 CODE = """
@@ -33,22 +34,48 @@ def write(file: Path, text: str, at: int = 0) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> CodeStore:
-    (tmp_path / "kept").mkdir()
-    return CodeStore(tmp_path / "kept", [str(tmp_path / "src")])
+    return CodeStore([str(tmp_path / "src")])
+
+
+ASK = """
+import socket, sys
+from windlass.executors.python.code.snapshot import Asking
+
+kept = Asking(socket.socket(fileno=int(sys.argv[1])))(sys.argv[2])
+print(kept and (len(str(kept.code.co_consts[0])), kept.code.co_consts[0][:9], kept.file))
+"""
+
+
+def asked(store: CodeStore, name: str) -> str:
+    """Returns what a function process gets when it asks for a module."""
+
+    async def ask() -> str:
+        with store.connect() as connection:
+            fd = connection.fileno()
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", ASK, str(fd), name, pass_fds=[fd], stdout=PIPE
+            )
+        return (await process.communicate())[0].decode().strip()
+
+    return asyncio.run(ask())
 
 
 def test_a_module_is_kept_as_it_was(store: CodeStore, tmp_path: Path) -> None:
     file = tmp_path / "src" / "shop" / "tasks.py"
-    write(file, "VALUE = 1\n")
+    write(file, "VALUE = 'one'\n")
     write(file.parent / "__init__.py", "")
     assert store.keep("shop.tasks")
-    write(file, "VALUE = 22\n", LATER)
+    write(file, "VALUE = 'another'\n", LATER)
     assert store.keep("shop.tasks")
-    kept = read_kept(store.folder, "shop.tasks")
-    assert kept is not None
-    assert (kept.code.co_consts[0], kept.file, kept.places) == (1, str(file), None)
+    assert asked(store, "shop.tasks") == repr((3, "one", str(file)))
     assert sorted(store.files) == [str(file.parent / "__init__.py"), str(file)]
-    assert not (store.folder / "os").exists()
+    assert asked(store, "os") == "None"
+
+
+def test_a_module_of_any_size_is_handed_over(store: CodeStore, tmp_path: Path) -> None:
+    file = tmp_path / "src" / "large.py"
+    write(file, f"VALUE = {'x' * 3_000_000!r}\n")
+    assert asked(store, "large") == repr((3_000_000, "x" * 9, str(file)))
 
 
 def test_modules_below_a_folder_without_a_file_are_kept(store: CodeStore, tmp_path: Path) -> None:
@@ -65,18 +92,15 @@ def test_what_is_none_of_the_users_modules_is_not_kept(
 ) -> None:
     write(tmp_path / "src" / "shop.py", "VALUE = 1\n")
     assert not store.keep(name)
-    assert list(store.folder.iterdir()) == []
+    assert store.files == []
 
 
 def test_a_file_that_jobs_cannot_read_is_not_kept(tmp_path: Path) -> None:
     write(tmp_path / "src" / "shop.py", "PASSWORD = 1\n")
-    (tmp_path / "kept").mkdir()
     hidden = str(tmp_path / "src")
-    store = CodeStore(
-        tmp_path / "kept", [hidden], readable=lambda file: not file.startswith(hidden)
-    )
+    store = CodeStore([hidden], readable=lambda file: not file.startswith(hidden))
     assert not store.keep("shop")
-    assert list(store.folder.iterdir()) == []
+    assert store.files == []
 
 
 def test_a_broken_module_is_left_to_the_import(store: CodeStore, tmp_path: Path) -> None:
@@ -89,7 +113,6 @@ def test_processes_that_start_after_an_edit_run_the_old_code(
 ) -> None:
     file = tmp_path / "src" / "edited.py"
     write(file, CODE.format(1))
-    (tmp_path / "kept").mkdir()
     path = os.pathsep.join((str(tmp_path / "src"), os.getcwd()))
 
     async def body(python: PythonBench) -> None:
@@ -103,5 +126,5 @@ def test_processes_that_start_after_an_edit_run_the_old_code(
         await python.call("die", "SIGKILL")
         assert (await python.call("edited:version")).result == 1
 
-    code = CodeStore(tmp_path / "kept", search_path(path, sys.path))
+    code = CodeStore(search_path(path, sys.path))
     on_python(body, slots=1, env={"PYTHONPATH": path}, code=code)

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from windlass.ports.gateway import Holder
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.isolation.job_users import JobUsers
+from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 FUNCTIONS = "tests.executors.functions"
 
@@ -53,6 +56,28 @@ def test_functions_run_through_an_agent(tmp_path: Path) -> None:
             assert await rig.files.log_end(printed) == b"one\ntwo\n"
 
     play(tmp_path, scene)
+
+
+def _files_with_code(folder: Path) -> list[Path]:
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    name = FUNCTIONS.encode()
+    return [file for file in files if FUNCTIONS in file.name or name in file.read_bytes()]
+
+
+def test_no_file_holds_code_that_other_jobs_run(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job may write to every file of the worker's user: it must find no code of others there."""
+    folder = tmp_path_factory.mktemp("t")  # a short path, as sockets need it
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+
+    async def scene(rig: Rig) -> None:
+        async with agent(rig):
+            assert (await rig.ended(await submit(rig, "add", 20, 22))).result == b"42"
+            assert _files_with_code(folder) == []
+            assert _files_with_code(JobUsers(rig.folder / "w", DEFAULT_RANGE).place.path) == []
+
+    play(folder, scene)
 
 
 def test_a_blocking_function_does_not_hold_up_the_agent(tmp_path: Path) -> None:

@@ -121,7 +121,9 @@ def test_a_new_certificate_is_used_without_a_restart_and_open_connections_stay(
 
             await until("the file's change is noticed", is_new, 10)
             await old.send(request())
-            assert status_of(await old.answer()) == 200
+            answer = await old.answer()
+            assert status_of(answer) == 200
+            assert b"strict-transport-security: max-age=" in answer.lower()
             old.close()
 
     run(scenario())

@@ -11,7 +11,7 @@ from windlass.api.errors import Forbidden
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.config import Config
 from windlass.server.app import ROUTES
-from windlass.server.http.origin import SAFE_METHODS, Hosts
+from windlass.server.http.origin import SAFE_METHODS, Hosts, came_by_https
 
 EVIL: Final = "evil.example"
 
@@ -44,6 +44,17 @@ def test_a_server_is_known_by_its_names(hosts: Hosts, sent: dict[bytes, bytes]) 
     hosts.check(sent)
     with pytest.raises(Forbidden):
         hosts.check({**sent, b"origin": b"https://evil.example"})
+
+
+def test_a_page_that_came_by_http_is_not_one_of_a_server_that_is_called_by_https() -> None:
+    for scope, sent in (
+        ({"scheme": "https"}, headers("jobs.example")),
+        ({"scheme": "http"}, headers("jobs.example", x_forwarded_proto="https")),
+    ):
+        secure = came_by_https(scope, sent)
+        NAMED.check({**sent, b"origin": b"https://jobs.example"}, secure)
+        with pytest.raises(Forbidden):
+            NAMED.check({**sent, b"origin": b"http://jobs.example"}, secure)
 
 
 @pytest.mark.parametrize(

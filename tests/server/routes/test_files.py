@@ -302,6 +302,12 @@ def test_an_artifact_that_is_not_what_was_announced_is_refused() -> None:
                     f"{path}/{name}", params=query, content=b"wrong", headers=RAW
                 )
                 assert reply.status_code in status, (name, sha256, size, reply.text)
+            query = {"incarnation": "1", "sha256": digest, "size": "5"}
+            for name in ("a/%2E%2E/b", "%2E%2E/a", "a/%2E"):
+                reply = await client.put(
+                    f"{path}/{name}", params=query, content=b"right", headers=RAW
+                )
+                assert error_of(reply)["field"] == "name", (name, reply.text)
             await _finish(worker, holder)
             assert (await server.show(holder.job))["artifacts"] == []
 

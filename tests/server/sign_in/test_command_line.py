@@ -15,7 +15,7 @@ from windlass.cli.options.connection import Connection
 from windlass.client.client import AsyncClient
 from windlass.client.login import provider
 from windlass.client.login.stored import Login, Logins
-from windlass.client.settings import find_server
+from windlass.client.settings import announce, find_server
 from windlass.client.transport import ServerError, Transport
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.wire.access import WhoAmI
@@ -163,8 +163,9 @@ def test_the_admin_token_of_this_machine_is_sent_to_no_other(
     data = tmp_path / "windlass"
     data.mkdir(exist_ok=True)
     (data / "admin-token").write_text("wl_secret\n")
-    for address in ("http://127.0.0.1:7420", "http://localhost:1,http://[::1]:2"):
+    announce(data, "http://127.0.0.1:7420")
+    for address in ("http://127.0.0.1:7420", "http://localhost:7420,http://[::1]:7420"):
         assert find_server(address).token == "wl_secret"
-    for address in ("https://other.example", "http://127.0.0.1:1,https://other.example"):
+    for address in ("https://other.example", "http://127.0.0.1:1", "http://[::1]:7420,https://a.b"):
         assert find_server(address).token is None
         assert find_server(address, data=data).token == "wl_secret"

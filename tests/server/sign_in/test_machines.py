@@ -40,14 +40,15 @@ def test_a_token_of_a_known_issuer_has_the_rights_of_its_claims(setting: Setting
             assert "submit-jobs" in actions
             assert "change-all-jobs" not in actions
             assert who.pop("at") > 0
+            name = f"jwt:{setting.provider.issuer}:repo:org/repo"
             assert who == {
-                "name": "jwt:repo:org/repo", "role": "submitter", "namespaces": ["ci"]
+                "name": name, "role": "submitter", "namespaces": ["ci"]
             }  # fmt: skip
             job = {"task": "shell", "args": {"argv": ["true"]}}
             made = await machine.post("/api/v1/jobs", json={"jobs": [{**job, "namespace": "ci"}]})
             assert made.status_code == 201, made.text
             shown = await server.show(made.json()["ids"][0])
-            assert shown["submitted_by"] == "jwt:repo:org/repo"
+            assert shown["submitted_by"] == name
             other = {**job, "namespace": "other"}
             refused = await machine.post("/api/v1/jobs", json={"jobs": [other]})
             assert refused.status_code == 403

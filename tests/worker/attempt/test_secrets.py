@@ -100,7 +100,7 @@ def test_a_secret_of_one_namespace_is_not_given_to_another(tmp_path: Path) -> No
     async def scene(rig: Rig) -> None:
         own = Secrets({("*", "TOKEN"): "for-everyone", ("blue", "TOKEN"): VALUE,
                        ("blue", "KEY"): "blue-only"})  # fmt: skip
-        async with rig.agent(secrets=own):
+        async with rig.agent(secrets=own, namespaces=("*",)):
             foreign = await rig.submit("true", secrets=("KEY",), namespace="red")
             script = 'echo "${#TOKEN} ${#KEY}"'
             blue = await rig.submit("sh", "-c", script, secrets=("TOKEN", "KEY"), namespace="blue")

@@ -12,6 +12,7 @@ from windlass.cli.options.flags import Flag, Many
 from windlass.domain.job.forms import read_limits
 from windlass.domain.matching.offers import parse_offer
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.names import check_name
 from windlass.worker.agent.environment import named_variables
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
@@ -23,6 +24,7 @@ APP_VARIABLE: Final = "WINDLASS_APP"  # space-separated packages
 PASS_VARIABLE: Final = "WINDLASS_PASS_ENV"  # space-separated patterns
 FILE_VARIABLE: Final = "WINDLASS_ENV_FILE"
 ISOLATION_VARIABLE: Final = "WINDLASS_ISOLATION"
+NAMESPACES_VARIABLE: Final = "WINDLASS_NAMESPACES"
 # Other users can read a command line, but not its environment.
 Code = Annotated[str | None, Parameter(env_var="WINDLASS_CODE", show_env_var=False)]
 Mode = Annotated[
@@ -41,6 +43,7 @@ Apps = Annotated[
 PassEnv = Annotated[
     list[str] | None, Parameter(env_var=PASS_VARIABLE, show_env_var=False, consume_multiple=False)
 ]
+Namespaces = Annotated[str | None, Parameter(env_var=NAMESPACES_VARIABLE, show_env_var=False)]
 EnvFile = Annotated[Path | None, Parameter(env_var=FILE_VARIABLE, show_env_var=False)]
 
 
@@ -116,6 +119,10 @@ class Offers:
     hide
         A directory that jobs must not read, beside the data directory of a server here. Repeatable.
         Also WINDLASS_HIDE, with colons between directories.
+    namespaces
+        The namespaces whose jobs it takes, comma-separated; '*' is all. Default: all, but with
+        isolation process, where jobs can get at each other's files, only `default`. Also
+        WINDLASS_NAMESPACES.
     trust_jobs
         With isolation process, let jobs do all that this user can: use sudo and other setuid
         programs, signal the worker, open its token and the data directory.
@@ -138,6 +145,7 @@ class Offers:
     uids: str = DEFAULT_RANGE
     share: Many = None
     hide: Many = None
+    namespaces: Namespaces = None
     trust_jobs: Flag = False
     limit: Many = None
 
@@ -172,10 +180,23 @@ class Offers:
             shares=tuple(Path(path) for path in self.share or ()),
             hides=tuple(Path(path) for path in self.hide or ()),
             trusts_jobs=self.trust_jobs,
+            namespaces=named_namespaces(self.namespaces),
             limits=read_limits(self.limit, "--limit") if self.limit else None,
             pins=self.pin_cpus,
             variables=variables.read(environ),
         )
+
+
+def named_namespaces(text: str | None) -> tuple[str, ...]:
+    """Returns the namespaces in a comma-separated text; raises `InvalidInput`."""
+    if text is None:
+        return ()
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names:
+        raise InvalidInput("namespaces", "names separated by commas, or '*' for all", text)
+    for name in names:
+        check_name("namespaces", name)
+    return names
 
 
 NOTHING: Final = Offers()

@@ -71,7 +71,9 @@ def machine(claims: Claims, settings: Machine) -> Identity | None:
         accepted = (wanted,) if isinstance(wanted, str) else wanted
         if not isinstance(value, str) or not any(_fits(value, one) for one in accepted):
             return None
-    name = _name(claims, settings.name_claim, MACHINE)
+    # Another issuer may give the same name to somebody else.
+    prefix = f"{MACHINE}{settings.issuer.removeprefix('https://')}:"
+    name = _name(claims, settings.name_claim, prefix)
     return Identity(0, name, Role(settings.role), settings.namespaces)
 
 

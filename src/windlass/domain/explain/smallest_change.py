@@ -14,6 +14,7 @@ from windlass.domain.explain.explanation import Change, Request, Step
 from windlass.domain.explain.reasons import Group, Matcher, Obstacle
 from windlass.domain.matching.clauses import Clause
 from windlass.domain.matching.functions import MISSING, UNSEEN, VERSIONS
+from windlass.domain.matching.isolation import DEFAULT, WEAKEST
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape
@@ -170,9 +171,15 @@ def _add_worker(
 def _decide(shape: Shape, group: Group, clauses: Sequence[Obstacle]) -> Step:
     wanted = satisfied(shape, group.metadata)
     needs = " and ".join(found.needs for found in clauses)
+    name = group.names[0]
+    entries = (f"{key}={','.join(map(str, value))}" for key, value in wanted.items())
+    mixes = NAMESPACES in wanted and group.metadata.get(DEFAULT) == WEAKEST
+    warning = " (with isolation process, they can get at the files of its other jobs)"
     return Step(
-        action="set_metadata", text=f"let worker {group.names[0]} take jobs of {needs}",
-        worker=group.names[0], metadata=wanted,
+        action="set_metadata",
+        text=f"let worker {name} take jobs of {needs}{warning if mixes else ''}",
+        worker=name, metadata=wanted,
+        command=f"windlass workers set {shlex.join([name, *entries])}",
         request=Request(
             method="PATCH", path=f"/api/v1/workers/{group.ids[0]}/static", body=wanted,
             needs=Action.MANAGE_WORKERS,

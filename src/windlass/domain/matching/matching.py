@@ -126,7 +126,10 @@ def mismatches(
 ) -> Iterator[Mismatch]:
     """Yields why a worker cannot run such jobs: task lists, then clauses, then resources."""
     denied = _as_list(metadata.get(DENYLIST))
-    if task in denied:
+    if not all(isinstance(name, str) for name in denied):
+        unreadable = f"nothing: its {DENYLIST} is no list of tasks"
+        yield Mismatch(DENYLIST, DENYLIST, f"task {task}", unreadable)
+    elif task in denied:
         yield Mismatch(DENYLIST, DENYLIST, f"task {task}", f"all tasks but {_listed(denied)}")
     allowed = metadata.get(ALLOWLIST)
     if allowed is not None and task not in _as_list(allowed):

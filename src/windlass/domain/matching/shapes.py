@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from windlass.domain.access.secrets import EVERYONE
 from windlass.domain.matching.clauses import Clause, mode_clause
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.matching.matching import Mismatch, mismatches
@@ -79,7 +80,7 @@ def shape_mismatches(shape: Shape, metadata: Mapping[str, object]) -> Iterator[M
     served = metadata.get(NAMESPACES)
     if served is not None:
         names = served if isinstance(served, list | tuple) else (served,)
-        if shape.namespace not in names:
+        if shape.namespace not in names and EVERYONE not in names:
             # Which ones is not for everybody who may ask why a job waits.
             has = "other namespaces" if names else "no namespaces"
             yield Mismatch(NAMESPACES, NAMESPACES, f"namespace {shape.namespace}", has)

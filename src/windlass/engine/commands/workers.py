@@ -8,11 +8,13 @@ from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.fleet import workers
 from windlass.engine.fleet.credentials import admit
 from windlass.engine.fleet.enrolment import Enrolment, check_enrolment
+from windlass.engine.fleet.known_tasks import expect_known_tasks
 from windlass.engine.sync.stopped import settle_stopped
 from windlass.engine.transaction.arguments import (
     check_id,
     check_items,
     check_metadata,
+    check_reported,
     check_text,
 )
 from windlass.engine.transaction.group_commit import RunStep
@@ -30,7 +32,7 @@ class Workers:
     async def enrol(self, enrolment: Enrolment) -> workers.Enrolled:
         """Begins a new incarnation of a worker."""
         check_enrolment(enrolment)
-        check_metadata(enrolment.metadata)
+        check_reported(enrolment.metadata)
         if enrolment.stopped is not None:
             check_items("stopped.finished", enrolment.stopped.finished)
 
@@ -69,7 +71,7 @@ class Workers:
         check_id("worker", worker)
         check_metadata(static)
         check_text("actor", actor)
-        return await self._set_static(worker, lambda _: static, actor)
+        return await self._set_static(worker, static, lambda _: static, actor)
 
     async def change_metadata(
         self, worker: int, changes: Mapping[str, object], actor: str | None = None
@@ -77,6 +79,8 @@ class Workers:
         """Changes single entries of the static metadata; None removes one."""
         check_id("worker", worker)
         check_text("actor", actor)
+        given = {key: value for key, value in changes.items() if value is not None}
+        check_metadata(given)
 
         def merge(present: Mapping[str, object]) -> Mapping[str, object]:
             merged = {**present, **changes}
@@ -84,10 +88,20 @@ class Workers:
             check_metadata(kept)
             return kept
 
-        return await self._set_static(worker, merge, actor)
+        return await self._set_static(worker, given, merge, actor)
 
-    async def _set_static(self, worker: int, change: workers.Change, actor: str | None) -> bool:
-        done = await self._run(lambda work: workers.set_static(work, worker, change, actor))
+    async def _set_static(
+        self,
+        worker: int,
+        given: Mapping[str, object],
+        change: workers.Change,
+        actor: str | None,
+    ) -> bool:
+        async def step(work: Work) -> bool:
+            await expect_known_tasks(work, given)
+            return await workers.set_static(work, worker, change, actor)
+
+        done = await self._run(step)
         self._waiting_syncs.end(worker)  # it waits for jobs that match its old metadata
         return done
 

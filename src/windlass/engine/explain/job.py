@@ -9,6 +9,8 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
 from windlass.domain.access.actions import Action as Permission
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import (
@@ -26,7 +28,7 @@ from windlass.domain.explain.reasons import Group, entries, list_names
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.functions import MISSING
-from windlass.domain.matching.shapes import Shape, in_queue
+from windlass.domain.matching.shapes import NAMESPACES, Shape, in_queue
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import counted, readable_duration
@@ -90,9 +92,15 @@ class Explainer:
             ahead=min(ahead, COUNTED),
             ahead_more=ahead > COUNTED,
             estimated_start=self._estimate(reasons.expected),
-            smallest_change=change_of(reasons.steps),
+            smallest_change=change_of([self._limited(step) for step in reasons.steps]),
             notes=await self._notes(view, shape, reasons.groups),
         )
+
+    def _limited(self, step: Step) -> Step:
+        """Leaves out of a step which other namespaces a worker serves."""
+        if all(self._sees(name) for name in (step.metadata or {}).get(NAMESPACES, ())):
+            return step
+        return replace(step, metadata=None, command=None, request=None)
 
     async def matrix(self, job: int) -> Matrix:
         """Returns which workers meet which of the job's clauses; no rows unless it waits."""

@@ -205,6 +205,8 @@ class Files(LogFiles):
     async def _may_add(self, holder: Holder, name: str, sha256: str, content_type: str) -> None:
         check_holder(holder)
         check_name("name", name)
+        if not {"", ".", ".."}.isdisjoint(name.split("/")):
+            raise InvalidInput("name", "a path below the folder of the artifacts", name)
         check_digest(sha256)
         if content_type:
             check_name("content_type", content_type)

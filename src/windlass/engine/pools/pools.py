@@ -23,6 +23,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.times import month_of
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.known_tasks import expect_known_tasks
 from windlass.engine.pools.snapshot import MOST_COUNTED, MOST_SURVEYED, Survey, take_snapshot
 from windlass.engine.pools.survey import HELD_AT_ONCE, survey_running, survey_waiting
 from windlass.engine.pools.targets import KnownPool
@@ -81,6 +82,7 @@ class Pools:
         body = _encode(pool)
 
         async def step(work: Work) -> tuple[PoolRow, bool]:
+            await expect_known_tasks(work, pool.metadata)
             return await _put(work, pool.name, body, actor)
 
         return await self.engine.run(step)

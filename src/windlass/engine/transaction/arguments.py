@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from windlass.domain.tasks.worker_lists import check_lists, check_own_lists
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
 
@@ -53,6 +54,13 @@ def check_metadata(metadata: Mapping[str, object], field: str = "metadata") -> N
         raise InvalidInput(field, f"at most {METADATA_LIMIT} bytes as JSON", f"{len(body)} bytes")
     if b"\\u0000" in body:
         raise InvalidInput(field, "text without NUL characters", "a NUL character")
+    check_lists(metadata, field)
+
+
+def check_reported(metadata: Mapping[str, object]) -> None:
+    """Raises `InvalidInput` for metadata that a worker cannot report of itself."""
+    check_metadata(metadata)
+    check_own_lists(metadata, "metadata")
 
 
 def check_sync(request: SyncRequest, longest_wait_ms: int, last_epoch: int) -> None:
@@ -73,7 +81,7 @@ def check_sync(request: SyncRequest, longest_wait_ms: int, last_epoch: int) -> N
         if items:
             check_items(field, items)
     if request.metadata is not None:
-        check_metadata(request.metadata)
+        check_reported(request.metadata)
 
 
 def check_items(field: str, items: Sequence[_Item]) -> None:

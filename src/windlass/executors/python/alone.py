@@ -5,13 +5,14 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Final
 
 from msgspec.structs import replace
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.executors.limits import hint
+from windlass.executors.python.code.store import CodeStore
 from windlass.executors.python.job import STOPPED, Job, died_result, done_result, failed_result
 from windlass.executors.python.messages import (
     Ask,
@@ -43,17 +44,21 @@ class AnswerWriter:
 
 
 async def run_alone(
-    job: Job, limits: Limits | None, env: Mapping[str, str], snapshot: Path | None
+    job: Job, limits: Limits | None, env: Mapping[str, str], code: CodeStore | None
 ) -> Result:
-    """Runs one call in a process of its own, within what its job is confined to."""
+    """Runs one call in a process of its own, within what its job is confined to.
+
+    With `code`, it imports what the worker keeps.
+    """
     context = job.context
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     job.side, side = side_channel()
-    with side:
-        socket.send_fds(ours, [b"!"], [side.fileno()])
+    with ExitStack() as given:
+        ends = [side] if code is None else [side, code.connect()]
+        socket.send_fds(ours, [b"!"], [given.enter_context(end).fileno() for end in ends])
     reader, writer = await asyncio.open_unix_connection(sock=ours)
     process = await context.spawn(
-        (sys.executable, *COMMAND, str(snapshot or "")), env=_environment(context, env),
+        (sys.executable, *COMMAND), env=_environment(context, env),
         stdin=theirs.detach(), limits=limits,
     )  # fmt: skip
     try:

@@ -28,6 +28,7 @@ from windlass.executors.python.messages import (
     CURRENT,
     HELD,
     HERE,
+    KEPT_CODE,
     LOOK_OUT_S,
     NAP_S,
     PACKET_LIMIT,
@@ -62,13 +63,13 @@ _EMPTY: Final = array.array("i", [0]).tobytes()
 
 def main() -> None:
     """Serves the calls of the executor until it hangs up."""
-    mode, folder, *modules = sys.argv[1:]
+    mode, code, *modules = sys.argv[1:]
     _yield_to_the_agent()
     make_folders_in(os.getcwd())
     connection = take_connection()
-    if folder:
+    if code == KEPT_CODE:
         _, (asking,), _, _ = socket.recv_fds(connection, 1, 1)
-        use_snapshot(folder, socket.socket(fileno=asking))
+        use_snapshot(socket.socket(fileno=asking))
     for module in modules:
         importlib.import_module(module)
     connection.sendall(HERE)

@@ -1,4 +1,4 @@
-"""A process that runs one Python function for one job: `… .child_alone FOLDER`.
+"""A process that runs one Python function for one job: `… .child_alone`.
 
 A job that is isolated, or has limits, shares its process with no other. The connection to the
 executor is its standard input, so that it needs no file of the agent's.
@@ -6,7 +6,6 @@ executor is its standard input, so that it needs no file of the agent's.
 
 import os
 import socket
-import sys
 from array import array
 from typing import Final
 
@@ -58,9 +57,11 @@ class LoneServer(Server):
 def main() -> None:
     """Serves the connection that is its standard input."""
     connection = take_connection()
-    _, (side,), _, _ = socket.recv_fds(connection, 1, 1)
-    os.set_inheritable(side, False)
-    use_snapshot(sys.argv[1], None)
+    _, (side, *asking), _, _ = socket.recv_fds(connection, 1, 2)
+    for fd in (side, *asking):
+        os.set_inheritable(fd, False)
+    if asking:
+        use_snapshot(socket.socket(fileno=asking[0]))
     write_lines_out()
     server = LoneServer(connection, connection, array("Q", [0] * PAGE_WORDS), -1)
     answer_stacks(socket.socket(fileno=side), server.stacks_of)

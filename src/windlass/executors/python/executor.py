@@ -18,6 +18,7 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.python.alone import run_alone
 from windlass.executors.python.code.missing import MissingFunctions, describe_modules
 from windlass.executors.python.code.store import CodeStore
+from windlass.executors.python.crew import Crew, Crews
 from windlass.executors.python.job import STOPPED, Job, lost
 from windlass.executors.python.loop import Loop
 from windlass.executors.python.messages import Call
@@ -61,9 +62,7 @@ class PythonExecutor:
         self._grace_s = grace_s
         self._importable = Importable(allowed, preload)
         self._checked: set[str] = set()  # functions that jobs may name, bounded in number
-        self._launcher: ProcessLauncher | None = None
-        self._pool: Pool
-        self._loop: Loop
+        self._crews: Crews | None = None
         self._async: set[str] = set()
         self._was_async = False  # the last call
         self._leaving: set[str] = set()  # functions that may return files
@@ -104,17 +103,19 @@ class PythonExecutor:
 
         Called once, in the loop, before the first job; the first processes start at once.
         """
-        self._launcher = ProcessLauncher(
-            spawn, limits=self._limits, preload=self._preload, env=self._env, code=self._code
-        )
-        self._pool = Pool(self._launcher, slots, self._redirect)
-        self._loop = Loop(self._launcher, self._grace_s)
-        self._pool.warm()
+
+        def make() -> Crew:
+            launcher = ProcessLauncher(
+                spawn, limits=self._limits, preload=self._preload, env=self._env, code=self._code
+            )
+            return Crew(launcher, slots, self._redirect, self._grace_s)
+
+        self._crews = Crews(make)
 
     @property
     def processes(self) -> int:
         """How many processes there are for plain functions."""
-        return self._pool.processes
+        return sum(crew.pool.processes for crew in self._crews or ())
 
     async def run(self, context: JobContext) -> Result:
         """Calls the function that the job names."""
@@ -160,10 +161,9 @@ class PythonExecutor:
 
     async def _run_alone(self, job: Job) -> Result:
         code = self._code if job.context.own_mode else None
-        folder = None if code is None else code.folder
         self._lone.add(job)
         try:
-            return await run_alone(job, self._limits, self._env or {}, folder)
+            return await run_alone(job, self._limits, self._env or {}, code)
         finally:
             self._lone.discard(job)
 
@@ -177,12 +177,12 @@ class PythonExecutor:
 
     async def stack(self, context: JobContext) -> list[StackThread] | None:
         """Returns where the function of this attempt is; None if it does not run here."""
-        for job in (*self._lone, *self._pool.jobs(), *self._loop.jobs()):
+        for job in (*self._lone, *self._jobs()):
             if job.context is context:
                 if job.side is not None:
                     return await job.side.ask(job.call.seq)
-                place = self._loop if self._shares_loop(job.call) else self._pool
-                return await place.stack(job)
+                place = self._place(job)
+                return None if place is None else await place.stack(job)
         return None
 
     def expect(self) -> None:
@@ -191,20 +191,20 @@ class PythonExecutor:
         Waking takes as long as committing what gives the job to this worker, and can be
         done at the same time.
         """
-        if self._launcher is not None and not self._pool.busy and not self._loop.busy:
-            (self._loop if self._was_async else self._pool).expect()
+        crew = None if self._crews is None else self._crews.latest()
+        if crew is not None and not crew.busy:
+            (crew.loop if self._was_async else crew.pool).expect()
 
     async def close(self) -> None:
         """Ends all processes, and with them what they run."""
-        if self._launcher is None:
+        if self._crews is None:
             return
         for task in self._stops:
             task.cancel()
-        launcher, self._launcher = self._launcher, None
         try:
-            await asyncio.gather(self._pool.close(), self._loop.close())
-        finally:  # also when there is no time left for them
-            launcher.close()
+            await self._crews.close()
+        finally:
+            self._crews = None
 
     def _admit(self, context: JobContext) -> Job:
         args = read_args(context.args, "args")
@@ -242,10 +242,8 @@ class PythonExecutor:
             self._redirect(job, alone=True)
             return job
         self._was_async = self._shares_loop(call)
-        if self._was_async:
-            self._loop.add(job)
-        else:
-            self._pool.add(job)
+        crew = self._attached.take(context.namespace)
+        (crew.loop if self._was_async else crew.pool).add(job)
         if not self._ticking:
             self._ticking = True
             asyncio.get_running_loop().call_later(TICK_S, self._tick)
@@ -254,6 +252,23 @@ class PythonExecutor:
     def _shares_loop(self, call: Call) -> bool:
         """Whether the call runs beside others in one process, and so in one environment."""
         return call.function in self._async and not call.variables
+
+    @property
+    def _attached(self) -> Crews:
+        if self._crews is None:
+            raise RuntimeError("the executor is not attached to a worker")
+        return self._crews
+
+    def _jobs(self) -> list[Job]:
+        """Returns those that run in processes which others use as well."""
+        return [job for crew in self._crews or () for job in crew.jobs()]
+
+    def _place(self, job: Job) -> Pool | Loop | None:
+        """Returns where a call runs; None if that has ended."""
+        crew = None if self._crews is None else self._crews.of(job)
+        if crew is None:
+            return None
+        return crew.loop if self._shares_loop(job.call) else crew.pool
 
     def _redirect(self, job: Job, alone: bool) -> None:
         """Moves a call whose function turned out to be async to the loop.
@@ -271,19 +286,20 @@ class PythonExecutor:
             return
         self._async.add(job.call.function)
         self._was_async = True
-        self._loop.add(job)
+        self._attached.take(job.context.namespace).loop.add(job)
 
     def _tick(self) -> None:
         """Watches long calls, and gives calls that have waited long another process."""
         self._ticks += 1
         loop = asyncio.get_running_loop()
         if self._ticks % YOUNG_TICKS == 0:
-            for job in (*self._pool.jobs(), *self._loop.jobs()):
+            for job in self._jobs():
                 if not job.old and self._ticks - job.born >= YOUNG_TICKS:
                     job.old = True
                     job.watch = loop.create_task(self._watch(job))
-        self._pool.grow()
-        self._ticking = self._pool.busy or self._loop.busy
+        for crew in self._crews or ():
+            crew.pool.grow()
+        self._ticking = self._crews is not None and self._crews.busy
         if self._ticking:
             loop.call_later(TICK_S, self._tick)
 
@@ -296,7 +312,9 @@ class PythonExecutor:
         if job.stopped:
             return
         job.stopped = True
-        place = self._loop if self._shares_loop(job.call) else self._pool
+        place = self._place(job)
+        if place is None:
+            return
         task = asyncio.get_running_loop().create_task(place.stop(job))
         self._stops.add(task)
         task.add_done_callback(self._stops.discard)

@@ -5,6 +5,8 @@ goes out at once. Calls of plain functions travel one by one instead, as packets
 queue that all idle processes read from.
 """
 
+import os
+import socket
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +15,7 @@ from windlass.domain.lifecycle.failures import Raised
 
 PACKET_LIMIT: Final = 32_768  # larger calls go through a file
 HERE: Final = b"+"  # what a process says first: it has started
+KEPT_CODE: Final = "kept"  # the argument of a process that asks for the code that the agent keeps
 CURRENT: Final = 0  # of a process's page: the call it runs, 0 when idle
 STOPPED: Final = 1  # of a process's page: the call it is to give up
 HELD: Final = 2  # of a process's page: whether its output is left unread for now
@@ -175,3 +178,14 @@ class Frames:
             at = end
         self._rest = data[at:]
         return bodies
+
+
+def send_file(connection: socket.socket, note: bytes, data: bytes) -> None:
+    """Sends data of any size as a file in memory, whose descriptor comes with the note."""
+    fd = os.memfd_create("message")
+    try:
+        with open(fd, "wb", closefd=False) as file:
+            file.write(data)
+        socket.send_fds(connection, [note], [fd])
+    finally:
+        os.close(fd)

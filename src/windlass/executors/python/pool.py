@@ -28,6 +28,7 @@ from windlass.executors.python.messages import (
     Spilled,
     decode_packet,
     encode,
+    send_file,
 )
 from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
 from windlass.ports.executor import Result
@@ -218,21 +219,11 @@ class Pool:
                 if len(data) <= PACKET_LIMIT:
                     send(data)
                 else:
-                    self._send_large(job.call.seq, data)
+                    send_file(self._launcher.calls, encode(Spilled(job.call.seq)), data)
             except BlockingIOError:
                 waiting.appendleft(job)
                 return
             sent[job.call.seq] = job
-
-    def _send_large(self, seq: int, data: bytes) -> None:
-        """Sends a call that is too large for a packet, as a file."""
-        fd = os.memfd_create("call")
-        try:
-            with open(fd, "wb", closefd=False) as file:
-                file.write(data)
-            socket.send_fds(self._launcher.calls, [encode(Spilled(seq))], [fd])
-        finally:
-            os.close(fd)
 
     def _take_back(self, job: Job) -> bool:
         """Takes a call back and returns whether it had not begun."""

@@ -17,6 +17,7 @@ from windlass.executors.python.messages import (
     CURRENT,
     HELD,
     HERE,
+    KEPT_CODE,
     PAGE_BYTES,
     STOPPED,
     Frames,
@@ -91,7 +92,7 @@ class ProcessLauncher:
     async def _start(self, mode: Mode, owner: Owner) -> "Child":
         argv = [
             sys.executable, "-m", "windlass.executors.python.child", mode,
-            "" if self._code is None else str(self._code.folder), *self._preload,
+            "" if self._code is None else KEPT_CODE, *self._preload,
         ]  # fmt: skip
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.setblocking(False)

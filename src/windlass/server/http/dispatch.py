@@ -1,6 +1,7 @@
 """The ASGI application: finds the route of a request, checks the caller, runs the handler."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
@@ -31,7 +32,7 @@ from windlass.server.http.errors import (
     headers_of,
     status_of,
 )
-from windlass.server.http.origin import SAFE_METHODS, Hosts, check_media_type
+from windlass.server.http.origin import SAFE_METHODS, Hosts, came_by_https, check_media_type
 from windlass.server.http.replies import (
     Complete,
     Reply,
@@ -69,6 +70,10 @@ class _Target(NamedTuple):
     bound: _Bound
     values: Mapping[str, str]
     arguments: Mapping[str, Any] | None
+
+
+NEEDLESS: Final = re.compile(rb"%(?:3\d|[46][1-9a-f]|[57][0-9a])", re.IGNORECASE)
+"""Percent-encoded letters and digits, which nobody has to encode."""
 
 
 class Dispatcher:
@@ -162,9 +167,12 @@ class Dispatcher:
             authorize(await self._identify(arrived), Action.DESCRIBE_API)
             return Complete(204, b"", headers={"Allow": error.allowed})
         seen.route = route
+        raw = arrived.get("raw_path") or b""
+        if b"%" in raw and not _is_written_as(raw, route.path):
+            raise NoRoute(method, arrived["path"])
         if method not in SAFE_METHODS:
             headers = dict(arrived["headers"])
-            self._hosts.check(headers)
+            self._hosts.check(headers, came_by_https(arrived, headers))
             check_media_type(headers, route.raw_body)
         scope, token = arrived, bearer(arrived["headers"])
         if token is None:
@@ -209,7 +217,7 @@ class Dispatcher:
             raise Unauthorized(why)
 
     def _find(self, method: str, path: str) -> _Target:
-        found = self._router.find(path)
+        found = None if "//" in path else self._router.find(path)
         if found is None:
             raise NoRoute(method, path)
         bound = found.methods.get(method)
@@ -219,6 +227,14 @@ class Dispatcher:
             return _Target(bound, found.values, bound.binder.bind_path(found.values))
         except Malformed:
             return _Target(bound, found.values, None)  # reported after the caller is checked
+
+
+def _is_written_as(raw: bytes, path: str) -> bool:
+    """Returns whether a path in percent-encoding says which route it means as it stands.
+
+    A proxy in front may decide by the path, and it compares what is written.
+    """
+    return NEEDLESS.search(raw) is None and path.partition("{")[0].encode() in raw
 
 
 def _bound(route: Route, body_limit: int) -> _Bound:

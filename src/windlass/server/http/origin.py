@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from windlass.api.errors import Forbidden
@@ -36,8 +36,12 @@ class Hosts:
         self._any_name = exposed and not given
         self._is_known = lru_cache(256)(self._check_name)
 
-    def check(self, headers: Headers) -> None:
-        """Refuses a foreign `Host`, and an `Origin` that is not this server."""
+    def check(self, headers: Headers, is_secure: bool = False) -> None:
+        """Refuses a foreign `Host`, and an `Origin` that is not this server.
+
+        A server that is called by https (`is_secure`) is another one than that of http: others on
+        the way can write pages of the latter.
+        """
         host = headers.get(b"host", b"").decode("latin-1").lower()
         origin = headers.get(b"origin")
         site = headers.get(b"sec-fetch-site")
@@ -52,6 +56,8 @@ class Hosts:
         if origin is None:
             return
         source = _authority_of(origin.decode("latin-1").lower())
+        if is_secure and not origin.lower().startswith(b"https://"):
+            raise Forbidden(OTHER_SITES)
         if not source or (source != host and _name_of(source) not in self._names):
             raise Forbidden(OTHER_SITES)
 
@@ -60,6 +66,12 @@ class Hosts:
         if name in self._names or is_loopback(name):
             return True
         return self._exposed and is_address(name)
+
+
+def came_by_https(scope: Mapping[str, Any], headers: Headers) -> bool:
+    """Returns whether the page that called was reached by https, perhaps through a proxy."""
+    forwarded = headers.get(b"x-forwarded-proto", b"").strip().lower()
+    return scope.get("scheme") == "https" or forwarded == b"https"
 
 
 def check_media_type(headers: Headers, raw: bool) -> None:

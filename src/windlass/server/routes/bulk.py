@@ -1,5 +1,6 @@
 """The routes that change many jobs at once, and that say how many."""
 
+from windlass.api.lists.looked import previewed_for
 from windlass.domain.access.actions import Action
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
@@ -18,4 +19,4 @@ async def edit_many(call: Call, data: Body[BulkRequest]) -> BulkReply:
 @routes.post("/bulk/preview", needs=Action.CHANGE_JOBS)
 async def preview(call: Call, data: Body[PreviewRequest]) -> PreviewReply:
     """Counts the jobs that an action on a filter would be about; changes nothing."""
-    return await call.services.jobs.preview(data, call.who)
+    return previewed_for(call.who, await call.services.jobs.preview(data, call.who))

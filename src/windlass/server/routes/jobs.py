@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import msgspec
 
 from windlass.api.details.reproduce import Details
+from windlass.api.lists.looked import counted_for, listed_for
 from windlass.api.lists.orders import parse_place, parse_sort
 from windlass.api.lists.past_jobs import PastJobs
 from windlass.api.parse import job_filter
@@ -80,15 +81,17 @@ async def list_jobs(
     wanted = job_filter(call.who, where, key)
     order, place = parse_sort(sort), parse_place(after)
     if as_of is not None:
-        return await PastJobs(call.services.engine).jobs(wanted, place, limit, order, as_of)
-    return await call.services.queries.jobs(wanted, place, limit, order, estimates)
+        found = await PastJobs(call.services.engine).jobs(wanted, place, limit, order, as_of)
+    else:
+        found = await call.services.queries.jobs(wanted, place, limit, order, estimates)
+    return listed_for(call.who, found, limit)
 
 
 @routes.get("/count", needs=Action.READ_JOBS)
 async def count_jobs(call: Call, where: Query[Where], key: str | None = None) -> JobCount:
     """Returns how many jobs match: exactly if they are few, else at least or about how many."""
     wanted = job_filter(call.who, where, key)
-    return await call.services.queries.count_jobs(wanted)
+    return counted_for(call.who, await call.services.queries.count_jobs(wanted))
 
 
 @routes.get("/some", needs=Action.READ_JOBS)

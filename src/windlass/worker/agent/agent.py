@@ -8,8 +8,11 @@ from typing import Any
 
 import structlog
 
+from windlass.domain.job.job import DEFAULT_NAMESPACE
 from windlass.domain.matching.indices import GPUS, VENDOR, without_shared
+from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.matching.resources import resource_key
+from windlass.domain.matching.shapes import NAMESPACES
 from windlass.ports.clock import Chance, Clock
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
@@ -22,6 +25,11 @@ from windlass.worker.agent.state import StateDirectory
 from windlass.worker.core.agent_core import AgentCore
 from windlass.worker.core.ports import Ports
 from windlass.worker.keeper.processes import boottime
+
+WHY_ONE = (
+    "with isolation process, jobs can get at each other's files: --namespaces a,b lets the worker "
+    "take jobs of these namespaces, '*' of all"
+)
 
 log = structlog.get_logger()
 
@@ -100,6 +108,8 @@ class Agent:
         gathering: asyncio.Task[None] | None = None
         try:
             await self.machine.open()
+            if self._serves_one:
+                log.info("serves_one_namespace", namespace=DEFAULT_NAMESPACE, message=WHY_ONE)
             self._describe({**quick_facts(), **await self._find_gpus()})
             gathering = asyncio.get_running_loop().create_task(self._gather())
             await self.core.run()
@@ -109,6 +119,13 @@ class Agent:
                 await asyncio.wait((gathering,))
             await self.machine.close()
             self._gpu_locks.close()
+
+    @property
+    def _serves_one(self) -> bool:
+        """Whether its jobs could get at each other, and nobody has said that they may."""
+        options = self._options
+        is_open = self.machine.isolation.default == WEAKEST and not options.trusts_jobs
+        return is_open and not options.namespaces
 
     async def _find_gpus(self) -> dict[str, Any]:
         """Looks for GPUs that no other worker of this machine has found first.
@@ -136,6 +153,10 @@ class Agent:
         """Adds what was found to the metadata; what the options say counts more."""
         machine, tasks = self.machine, sorted(self._executors)
         told = {**self._options.secrets.metadata, **self._options.metadata}
+        if self._serves_one:
+            told.setdefault(NAMESPACES, [DEFAULT_NAMESPACE])
+        elif self._options.namespaces:
+            told[NAMESPACES] = list(self._options.namespaces)
         found = without_shared(found, told)
         own = {"tasks_allowlist": tasks, **machine.isolation.metadata, **machine.functions}
         machine.metadata = {**machine.metadata, **own, **found, **told}

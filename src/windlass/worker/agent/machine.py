@@ -15,7 +15,6 @@ from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.code.missing import MissingFunctions
 from windlass.executors.python.code.store import CodeStore, search_path
-from windlass.executors.temporary import TemporaryFolder
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
@@ -62,7 +61,6 @@ LAST_WORDS_S = 2  # for executors to end their processes; the keeper ends those 
 STOPPED_LIMIT = 500_000  # bytes of results
 PYTHON_PATH = "PYTHONPATH"
 NO_JOB = -1
-CODE_START = "windlass-code-"  # of the folder with the code of functions
 FILTER = "system-calls"  # the filter of sandboxes, in the state directory
 
 log = structlog.get_logger()
@@ -122,7 +120,6 @@ class LocalMachine:
         self._records = Records(clock, start_tracing("windlass-worker"))
         self._unfit = unfit
         self._functions_changed = functions_changed
-        self._code: TemporaryFolder | None = None
         self._state = state or StateDirectory(options.state)
         base = job_environment(os.environ, {MARKER: self._state.marker}, options.variables)
         cgroup = _find_cgroup(options.cgroup)
@@ -200,8 +197,6 @@ class LocalMachine:
         if self._user_socket is not None:
             await self._user_socket.close()
         self._users.close()
-        if self._code is not None:
-            self._code.close()
         self._state.close()
 
     async def _find_modes(self) -> None:
@@ -210,8 +205,7 @@ class LocalMachine:
         users = self._users
         with self._state.writing():
             lacking = users.open()
-            code = self._make_code_folder(lacking is None)
-        visible = visible_folders((*options.shares, code), (self._state.path, *options.hides))
+        visible = visible_folders(options.shares, (self._state.path, *options.hides))
         if lacking is None:
             self.isolation.other_users = MODES[1:] if users.is_root else ("user",)
             self._user_socket = JobSocket(users.place.path, True)
@@ -226,19 +220,9 @@ class LocalMachine:
         if options.isolation == self.containers.name:
             candidates.append(self.containers)  # Else it is asked when there is time.
         await self.isolation.look(options.isolation, candidates)
-        self._keep_code(code, visible, lacking is None)
+        self._keep_code(visible, lacking is None)
 
-    def _make_code_folder(self, has_users: bool) -> Path:
-        """Makes the folder for the code of functions, which jobs only read."""
-        if not has_users:
-            self._code = TemporaryFolder(CODE_START)
-            return self._code.path
-        folder = self._users.place.path / "code"
-        folder.mkdir(mode=PASSABLE, exist_ok=True)
-        folder.chmod(PASSABLE)
-        return folder
-
-    def _keep_code(self, folder: Path, visible: Visible, has_users: bool) -> None:
+    def _keep_code(self, visible: Visible, has_users: bool) -> None:
         """Lets functions import one version of their code, of files that jobs can read anyway."""
         mode = self.isolation.default
         others = has_users and mode in self.isolation.other_users
@@ -257,7 +241,7 @@ class LocalMachine:
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):
                 path = search_path(executor.import_path or base, sys.path)
-                executor.keep_code(CodeStore(folder, path, readable))
+                executor.keep_code(CodeStore(path, readable))
                 executor.missing.changed = self._functions_changed
                 executor.missing.unseen = None if readable(str(here)) else here
 

@@ -25,7 +25,9 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     jobs if it is root. `shares` are folders that jobs in a sandbox can read, `hides` those that
     they must not see. `limits` are the most that a job may use. `container_engine` is `auto`,
     `off`, or the engine that runs the containers of jobs. If it `trusts_jobs`, those in the mode
-    `process` can do all that its user can, such as use sudo.
+    `process` can do all that its user can, such as use sudo. `namespaces` are those whose jobs it
+    takes; without any, a worker in the mode `process` that does not trust its jobs takes those of
+    `default` only, and any other takes all.
     """
 
     name: str
@@ -49,3 +51,4 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     limits: JobLimits | None = None
     container_engine: str = "off"
     trusts_jobs: bool = False
+    namespaces: tuple[str, ...] = ()

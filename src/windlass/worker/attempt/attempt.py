@@ -192,6 +192,10 @@ class Attempt:
         return self.isolation != WEAKEST and (demanded is not None or self._has_files)
 
     @property
+    def namespace(self) -> str:
+        return self._spec.namespace
+
+    @property
     def own_mode(self) -> bool:
         return self.isolation == self._context.isolation.default
 

@@ -16,6 +16,10 @@ def test_the_worker_is_shown_and_managed(up: Program) -> None:
     assert up.text("workers", "drain", worker["name"]) == "done"
     assert up.json("workers", "show", str(worker["id"]))["status"] == "draining"
     assert up.text("workers", "enable", worker["name"]) == "done"
+    wrong = up("workers", "set", worker["name"], "tasks_denylist=shel")
+    assert wrong.returncode != 0
+    assert "metadata.tasks_denylist" in wrong.stderr
+    assert "did you mean shell?" in wrong.stderr
     unknown = up("workers", "drain", "nobody")
     assert unknown.returncode == 4
     assert f"worker nobody does not exist; known: {worker['name']}" in unknown.stderr

@@ -12,7 +12,8 @@ import pytest
 
 from tests.support.debian import missing_reason
 from tests.support.unprivileged import become_user, open_python
-from windlass.cli.commands.maintenance.doctor import examine_isolation
+from windlass.cli.commands.maintenance.doctor import examine_isolation, namespaces_of
+from windlass.wire.workers import WorkerInfo
 from windlass.worker.keeper.walls import landlock
 
 SOURCES = Path(__file__).parents[4]
@@ -23,6 +24,31 @@ from pathlib import Path
 from windlass.cli.commands.maintenance.doctor import examine_isolation
 print(json.dumps({found.check: found[1:] for found in examine_isolation(Path(sys.argv[1]))}))
 """
+
+
+def _worker(name: str, mode: str, **metadata: object) -> WorkerInfo:
+    return WorkerInfo(
+        id=1, name=name, status="idle", incarnation=1, slots=1, held=0, last_seen="",
+        enrolled_at="", reason=None, static={}, dynamic={},
+        metadata={"isolation:default": mode, **metadata},
+    )  # fmt: skip
+
+
+def test_doctor_says_which_namespaces_share_workers_without_isolation() -> None:
+    workers = [
+        _worker("apart", "sandbox"),
+        _worker("one", "process", namespaces=["default"]),
+        _worker("another", "process", namespaces=["default"]),
+        _worker("two", "process", namespaces=["a", "b"]),
+        _worker("all", "process"),
+    ]
+    only, two, everyone = namespaces_of(workers)
+    assert (only.state, two.state, everyone.state) == ("ok", "note", "note")
+    assert only.detail.startswith("jobs in process on one, another are of namespace default only")
+    assert "workers set NAME namespaces=a,b" in only.detail
+    assert two.detail == "jobs in process on two: namespaces a, b can get at each other's files"
+    assert "on all: all namespaces" in everyone.detail
+
 
 Findings = dict[str, tuple[str, str]]
 

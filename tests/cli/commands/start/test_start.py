@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import re
 import select
 import signal
 import stat
@@ -267,16 +269,35 @@ def test_a_drain_tells_of_jobs_on_workers_of_pools_too(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_up_for_other_machines_prints_its_token_once(tmp_path: Path) -> None:
+def test_up_writes_no_secret_into_redirected_output(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    with program.running("up", "--listen", "0.0.0.0:0", "--workers", "0") as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline().strip() for _ in range(5)]
+        assert program.json("jobs") == []  # commands on this machine find it
+    assert process.returncode == 0
+    token = (tmp_path / "admin-token").read_text().strip()
+    assert said[0].startswith("windlass is up at http://0.0.0.0:")
+    assert said[2] == f"token in {tmp_path}/admin-token"
+    assert said[3].endswith("(`windlass dashboard` prints a link that signs in)")
+    assert not [line for line in said if token in line or "code=" in line]
+
+
+def test_up_for_other_machines_prints_its_token_once_on_a_terminal(tmp_path: Path) -> None:
     program = Program(tmp_path)
     printed = []
     for _ in range(2):
-        with program.running("up", "--listen", "0.0.0.0:0", "--workers", "0") as process:
-            assert process.stdout is not None
-            said = [process.stdout.readline() for _ in range(3)]
+        ours, theirs = pty.openpty()
+        command = ("up", "--listen", "0.0.0.0:0", "--workers", "0")
+        with (
+            open(ours, encoding="utf-8") as terminal,
+            program.running(*command, stdout=theirs) as process,
+        ):
+            os.close(theirs)
+            said = [re.sub(r"\x1b\[[0-9;]*m", "", terminal.readline()) for _ in range(5)]
             assert said[0].startswith("windlass is up at http://0.0.0.0:")
             printed.append(said[2].strip())
-            assert program.json("jobs") == []  # commands on this machine find it
+            assert "/sign-in#code=link_" in said[3]
         assert process.returncode == 0
     token = (tmp_path / "admin-token").read_text().strip()
     assert printed == [f"token: {token}", f"token in {tmp_path}/admin-token"]

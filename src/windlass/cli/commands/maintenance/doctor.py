@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -19,10 +19,13 @@ from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json
 from windlass.client.settings import data_directory, trust_for
-from windlass.domain.matching.isolation import MODES
+from windlass.domain.access.secrets import EVERYONE
+from windlass.domain.explain.reasons import list_names
+from windlass.domain.matching.isolation import DEFAULT, MODES, WEAKEST
+from windlass.domain.matching.shapes import NAMESPACES
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.quantities import counted, readable_size
-from windlass.wire.workers import WorkerList
+from windlass.wire.workers import WorkerInfo, WorkerList
 
 OLDEST_PYTHON: Final = (3, 11)
 # Older versions can lose committed data when the WAL is reset.
@@ -160,6 +163,28 @@ def examine_isolation(data: Path) -> Iterator[Finding]:
     yield Finding("limits of jobs", "ok" if cgroup else "note", f"kept by {how}")
 
 
+def namespaces_of(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
+    """Says which namespaces share workers whose jobs can get at each other's files."""
+    serving: dict[tuple[str, ...], list[str]] = {}
+    for worker in workers:
+        if worker.metadata.get(DEFAULT) == WEAKEST:
+            served = worker.metadata.get(NAMESPACES, EVERYONE)
+            names = served if isinstance(served, list) else [served]
+            serving.setdefault(tuple(map(str, names)), []).append(worker.name)
+    for namespaces, workers_there in serving.items():
+        whose = f"jobs in process on {list_names(workers_there)}"
+        if EVERYONE in namespaces:
+            shared = "all namespaces can get at each other's files"
+        elif len(namespaces) > 1:
+            shared = f"namespaces {', '.join(namespaces)} can get at each other's files"
+        else:
+            only = f"of namespace {', '.join(namespaces)} only"
+            how = "`windlass workers set NAME namespaces=a,b` lets in others"
+            yield Finding("namespaces", "ok", f"{whose} are {only}; {how}")
+            continue
+        yield Finding("namespaces", "note", f"{whose}: {shared}")
+
+
 def _server(at: Connection) -> Iterator[Finding]:
     try:
         address = at.found().server
@@ -171,6 +196,7 @@ def _server(at: Connection) -> Iterator[Finding]:
         yield Finding("server", "problem", str(why))
         return
     yield Finding("server answers", "ok", "accepts this token")
+    yield from namespaces_of(workers)
     able = sum(worker.status in ("idle", "busy") for worker in workers)
     state: State = "ok" if able else "note"
     yield Finding("workers", state, f"{able} of {len(workers)} can take jobs")

@@ -28,12 +28,15 @@ from windlass.cli.options.worker import (
     FILE_VARIABLE,
     IMPORT_VARIABLE,
     ISOLATION_VARIABLE,
+    NAMESPACES_VARIABLE,
     NO_VARIABLES,
     PASS_VARIABLE,
     Apps,
     Imports,
     JobVariables,
     Mode,
+    Namespaces,
+    named_namespaces,
 )
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
@@ -61,6 +64,7 @@ def up(
     apps: Apps = None,
     reload: Flag = False,
     isolation: Mode = "auto",
+    namespaces: Namespaces = None,
     no_dashboard: Flag = False,
     fuzz: Many = None,
     variables: JobVariables = NO_VARIABLES,
@@ -77,7 +81,8 @@ def up(
     port
         The port to listen on, on this machine only; 0 picks a free one. Default: 7420.
     listen
-        HOST:PORT instead, for other machines too. The first start prints the admin token.
+        HOST:PORT instead, for other machines too. The first start prints the admin token if
+        its output is a terminal.
     workers
         How many worker processes to start; 0 starts none.
     slots
@@ -92,6 +97,9 @@ def up(
         Start workers again when the code of their functions changes, for development.
     isolation
         How far jobs are kept apart: auto, process, user, sandbox or container.
+    namespaces
+        The namespaces whose jobs the workers take, comma-separated; '*' is all. Default: all, but
+        with isolation process only `default`.
     no_dashboard
         Serve the API only, without the web page.
     fuzz
@@ -107,7 +115,7 @@ def up(
     options = _options(directory, store, settings, imported)._replace(
         log_level=level, fuzz=tuple(fuzz or ())
     )
-    _pass_on(variables, modules or (), apps or (), isolation)
+    _pass_on(variables, modules or (), apps or (), isolation, namespaces)
     hide_from_jobs(folders_of(directory, options.store, options.blobs), os.environ)
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
@@ -138,10 +146,13 @@ def _listen(port: int | None, text: str | None) -> Listen:
 
 
 def _pass_on(
-    variables: JobVariables, modules: Sequence[str], apps: Sequence[str], isolation: Mode
-) -> None:
+    variables: JobVariables, modules: Sequence[str], apps: Sequence[str], isolation: Mode,
+    namespaces: str | None,
+) -> None:  # fmt: skip
     """Puts what workers need where they find it: into the environment they inherit."""
     os.environ[ISOLATION_VARIABLE] = isolation
+    if namespaces is not None:
+        os.environ[NAMESPACES_VARIABLE] = ",".join(named_namespaces(namespaces))
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)
     if apps:
@@ -172,10 +183,15 @@ async def _up(
             keepers = [asyncio.create_task(own.keep(n, stopping)) for n in range(workers)]
             say(f"windlass is up at {address_of(listen, bound)}", BOLD_GREEN)
             say(f"  data in {directory}, {_counted(workers, slots)}")
+            # What goes to a file or a log can be read by others.
+            is_private = sys.stdout.isatty()
             if not is_loopback(listen.host):
-                say(f"  token in {token_file}" if had_token else f"  token: {token}")
-            if dashboard:
+                shown = is_private and not had_token
+                say(f"  token: {token}" if shown else f"  token in {token_file}")
+            if dashboard and is_private:
                 say(f"  dashboard: {await sign_in_link(services, address, token)}")
+            elif dashboard:
+                say(f"  dashboard: {address} (`windlass dashboard` prints a link that signs in)")
             say("  try: windlass run -- echo hello")
             sys.stdout.flush()
             await stopping.soon.wait()

@@ -2,11 +2,10 @@
 
 A process that starts later, perhaps after an edit or a new deployment, imports the same code as
 those before it: all processes of a worker run one version until it is restarted. The agent keeps
-each module in a folder, as its name, its file and its code (`store.py`); processes only read
-there. The standard library and Windlass are left out.
+the modules in its memory (`store.py`) and hands each process its own copies, so that no job can
+change what another one runs. The standard library and Windlass are left out.
 """
 
-import contextlib
 import importlib.machinery
 import marshal
 import os
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 NAME_LIMIT: Final = 200  # bytes; a module with a longer name is not kept
-FORM: Final = 1
 KEPT: Final = b"+"
 NOT_KEPT: Final = b"-"
 OWN: Final = "windlass"
@@ -36,16 +34,6 @@ class Kept(NamedTuple):
     code: types.CodeType
 
 
-def read_kept(folder: Path, name: str) -> Kept | None:
-    """Returns a kept module; None if there is none of this name."""
-    with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
-        # Only the agent writes there, and other processes of this Python read it.
-        form, *fields = marshal.loads((folder / name).read_bytes())  # nosec B302
-        if form == FORM:
-            return Kept(*fields)
-    return None
-
-
 def is_keepable(name: str) -> bool:
     """Returns whether modules of this name are kept at all."""
     parts = name.split(".")
@@ -55,10 +43,9 @@ def is_keepable(name: str) -> bool:
 
 
 class Snapshot(MetaPathFinder):
-    """Finds modules in the folder; asks for those that are not there to be kept."""
+    """Asks for modules before they are looked for in the files of the machine."""
 
-    def __init__(self, folder: Path, ask: Callable[[str], bool]) -> None:
-        self._folder = folder
+    def __init__(self, ask: Callable[[str], Kept | None]) -> None:
         self._ask = ask
 
     def install(self) -> None:
@@ -74,9 +61,7 @@ class Snapshot(MetaPathFinder):
         """Returns how to load a module of the user's; None leaves it to others."""
         if not is_keepable(fullname):
             return None
-        kept = read_kept(self._folder, fullname)
-        if kept is None and self._ask(fullname):
-            kept = read_kept(self._folder, fullname)
+        kept = self._ask(fullname)
         if kept is None:
             return None
         is_package = kept.places is not None
@@ -130,26 +115,30 @@ class KeptLoader(Loader):
 
 
 class Asking:
-    """Asks the agent to keep modules, one at a time, whatever thread imports them."""
+    """Asks the agent for modules, one at a time, whatever thread imports them."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._lock = threading.Lock()
         self._pid = os.getpid()
 
-    def __call__(self, name: str) -> bool:
+    def __call__(self, name: str) -> Kept | None:
         if os.getpid() != self._pid:
-            return False  # The connection is that of the process it was forked from.
+            return None  # The connection is that of the process it was forked from.
         with self._lock:
             try:
                 self._connection.send(name.encode())
-                return self._connection.recv(1) == KEPT
+                answer, fds, _, _ = socket.recv_fds(self._connection, 1, 1)
             except OSError:
-                return False
+                return None
+        if answer != KEPT or not fds:
+            return None
+        with open(fds[0], "rb") as file:
+            file.seek(0)
+            # Only the agent, which runs this Python, speaks at the other end.
+            return Kept(*marshal.loads(file.read()))  # nosec B302
 
 
-def use_snapshot(folder: str, connection: socket.socket | None) -> None:
-    """Imports what the other processes of this worker import; an empty text is no folder."""
-    if folder:
-        ask = (lambda _name: False) if connection is None else Asking(connection)
-        Snapshot(Path(folder), ask).install()
+def use_snapshot(connection: socket.socket) -> None:
+    """Imports what the other processes of this worker import; they ask over this connection."""
+    Snapshot(Asking(connection)).install()

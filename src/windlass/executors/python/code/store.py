@@ -1,8 +1,8 @@
 """The code of a worker's functions, as it was when a process of the worker first imported it.
 
-The agent keeps it: function processes ask for a module by its name, and the agent finds its file,
-reads it and writes its code into a folder that they read. It runs none of it. So no job can put
-anything there, and no job can read a file through it that it could not read itself.
+The agent keeps it in its memory: function processes ask for a module by its name, and the agent
+finds its file, reads it and answers with a copy of its code. It runs none of it. So no job can
+change what others get, and no job can read a file through it that it could not read itself.
 """
 
 import asyncio
@@ -20,30 +20,27 @@ from importlib.machinery import (
     PathFinder,
     SourceFileLoader,
 )
-from pathlib import Path
 from pkgutil import get_importer
-from typing import Any, Final
+from typing import Any
 
 from windlass.executors.python.code.snapshot import (
-    FORM,
     KEPT,
     NAME_LIMIT,
     NOT_KEPT,
     Kept,
     is_keepable,
 )
+from windlass.executors.python.messages import send_file
 
 Stamp = tuple[int, int] | None
-READABLE: Final = 0o644
 
 
 class CodeStore:
-    """Keeps modules in `folder`: those below `path` whose files jobs may read."""
+    """Keeps modules: those below `path` whose files jobs may read."""
 
     def __init__(
-        self, folder: Path, path: Sequence[str], readable: Callable[[str], bool] = lambda _: True
+        self, path: Sequence[str], readable: Callable[[str], bool] = lambda _: True
     ) -> None:
-        self.folder = folder
         self._path = list(path)
         self._readable = readable
         self._kept: dict[str, Kept] = {}
@@ -82,7 +79,7 @@ class CodeStore:
             if not self._readable(spec.origin):
                 return False
             stamp = stamp_of(spec.origin)
-            self._kept[name] = self._write(name, spec)
+            self._kept[name] = _read(name, spec)
             self._stamps[spec.origin] = stamp
         except (OSError, SyntaxError, ValueError, ImportError):
             return False  # Importing it says what is wrong.
@@ -106,17 +103,6 @@ class CodeStore:
         spec = self._find(package)
         return None if spec is None or spec.loader is not None else spec.submodule_search_locations
 
-    def _write(self, name: str, spec: ModuleSpec) -> Kept:
-        loader: Any = spec.loader
-        code = loader.get_code(name)
-        places = spec.submodule_search_locations
-        kept = Kept(name, str(spec.origin), None if places is None else list(places), code)
-        scrap = self.folder / f"-{name}"
-        scrap.write_bytes(marshal.dumps((FORM, *kept)))
-        scrap.chmod(READABLE)
-        scrap.rename(self.folder / name)
-        return kept
-
     def connect(self) -> socket.socket:
         """Returns the end of a new connection over which a process asks for modules."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -130,8 +116,7 @@ class CodeStore:
             try:
                 name = connection.recv(NAME_LIMIT + 1)
                 if name:
-                    kept = len(name) <= NAME_LIMIT and self.keep(name.decode("utf-8", "replace"))
-                    connection.send(KEPT if kept else NOT_KEPT)
+                    self._hand_over(connection, name.decode("utf-8", "replace"))
                     return
             except BlockingIOError:
                 raise
@@ -139,6 +124,21 @@ class CodeStore:
                 pass
             loop.remove_reader(connection)
             connection.close()
+
+    def _hand_over(self, connection: socket.socket, name: str) -> None:
+        """Sends a copy of a module's code, which no other process gets."""
+        if not self.keep(name):
+            connection.send(NOT_KEPT)
+            return
+        send_file(connection, KEPT, marshal.dumps(tuple(self._kept[name])))
+
+
+def _read(name: str, spec: ModuleSpec) -> Kept:
+    """Compiles a module without running it."""
+    loader: Any = spec.loader
+    places = spec.submodule_search_locations
+    found = None if places is None else list(places)
+    return Kept(name, str(spec.origin), found, loader.get_code(name))
 
 
 def _find_in(name: str, places: Sequence[str]) -> ModuleSpec | None:
