@@ -20,6 +20,7 @@ from windlass.domain.lifecycle.failures import (
     classify,
 )
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.rows.records import (
     Attempt,
     JobFacts,
@@ -229,14 +230,17 @@ async def _apply(
     await closing.learn([lease.job for r, _, lease in held if _may_retry(r.item, lease, limit)])
     waits = await _ends_of_waits(work, held)
     started: list[tuple[int, int, int | None]] = []
-    lost = Counter(report.worker.id for report, _, _ in held if _is_loss(report.item))
+    lost: dict[int, Company] = {}
+    for report, _, lease in held:
+        if _is_loss(report.item):
+            lost[lease.worker] = lost.get(lease.worker, NOBODY).joined_by(lease.suspicion)
     for report, facts, lease in held:
         item = report.item
-        shared = lost[report.worker.id] > 1 and _is_loss(item)
+        company = lost[lease.worker] if _is_loss(item) else NOBODY
         if _suspends(item) and lease.state in (ASSIGNED, RUNNING):
             closing.suspend(facts, lease, waits.get(lease.job, 0))
         elif isinstance(item, Finished):
-            _finish(closing, facts, lease, item, outcome, limit, shared)
+            _finish(closing, facts, lease, item, outcome, limit, company)
         elif isinstance(item, Released):
             if item.unable:
                 closing.decline(facts, lease, _clean(item.reason), item.back_off)
@@ -244,7 +248,7 @@ async def _apply(
                 closing.hand_back(facts, lease, _clean(item.reason), item.back_off)
         elif isinstance(item, NotHeld):
             message = "The worker does not hold this job"
-            closing.fail(facts, lease, Failure(FailureClass.WORKER_LOST, message, shared=shared))
+            closing.fail(facts, lease, Failure(FailureClass.WORKER_LOST, message, company=company))
         elif lease.state == ASSIGNED:
             closing.start(facts, lease)
             started.append((lease.job, work.now, run_deadline(work, lease, work.now, None)))
@@ -312,7 +316,7 @@ def _finish(
     item: Finished,
     outcome: ReportOutcome,
     limit: int,
-    shared: bool,
+    company: Company,
 ) -> None:
     if item.outcome == "completed" and lease.state != TIMED_OUT:
         result, problem = _storable(item.result, limit)
@@ -333,7 +337,7 @@ def _finish(
     failure = _failure_of(item, lease)
     if _blames_worker(item, failure.failure):
         outcome.troubles.append((lease.worker, lease.job))
-    closing.fail(facts, lease, failure._replace(shared=shared))
+    closing.fail(facts, lease, failure._replace(company=company))
 
 
 def _blames_worker(item: Finished, failure: FailureClass) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.isolation import Isolation
-from windlass.domain.matching.suspects import Company
+from windlass.domain.matching.suspects import NOBODY
 from windlass.domain.matching.workers import LEAVING, WorkerStatus, may_claim, note_trouble
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
@@ -79,7 +79,7 @@ class _WorkerSync:
     """One worker's part of the batch."""
 
     __slots__ = (
-        "arrived", "claims", "held", "lost", "repeats", "request", "resent", "stops", "suspicion",
+        "arrived", "claims", "company", "held", "lost", "repeats", "request", "resent", "stops",
         "worker",
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ class _WorkerSync:
         self.claims: list[Assignment] = []
         self.stops: list[Stop] = []
         self.repeats = False  # it reported something, and all of that changed nothing
-        self.suspicion = 0  # the highest among the jobs that it holds
+        self.company = NOBODY  # the suspects that it holds
 
 
 async def sync(
@@ -303,7 +303,8 @@ async def _add_stops(work: Work, turns: list[_WorkerSync]) -> None:
         turn = by_worker[marked.worker]
         if marked.reason is not None:
             turn.stops.append(Stop(marked.job, marked.attempt, marked.reason))
-        turn.suspicion = max(turn.suspicion, marked.suspicion)
+        if marked.suspicion:
+            turn.company = turn.company.joined_by(marked.suspicion)
 
 
 async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
@@ -313,7 +314,7 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
     hungry = [t for t in turns if t.request.want > 0 and may_claim(t.worker.status)]
     held = await work.tx.leases.count([t.worker.id for t in hungry]) if hungry else {}
     for turn in hungry:
-        company = Company(held.get(turn.worker.id, 0), turn.suspicion)
+        company = turn.company._replace(held=held.get(turn.worker.id, 0))
         want = min(turn.request.want - len(turn.resent), turn.worker.slots - company.held)
         if want > 0 and not company.admits(0):
             work.effects.declined.append(turn.worker.id)
