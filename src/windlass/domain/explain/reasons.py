@@ -111,10 +111,15 @@ class Matcher:
 
 
 def status_obstacles(status: int, reason: str | None) -> Iterator[Obstacle]:
-    """Yields an obstacle if the worker's status keeps it from any job.
+    """Yields an obstacle if the worker's status keeps it from jobs.
 
     An unhealthy worker may claim, since its sync heals it. Until then it does not ask.
     """
+    if status == WorkerStatus.PROBATION:
+        has = f"on probation ({reason})" if reason else "on probation"
+        says = f"gets one job at a time: {has}"
+        yield Obstacle("status", "status", "a worker in good standing", has, says=says)
+        return
     if may_claim(status) and status != WorkerStatus.UNHEALTHY:
         return
     name = WorkerStatus(status).name.lower()

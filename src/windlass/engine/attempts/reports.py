@@ -27,6 +27,7 @@ from windlass.domain.rows.records import (
     Lease,
     Worker,
 )
+from windlass.domain.tasks.built_in import MEDIA_TASKS
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
 from windlass.engine.transaction.unit_of_work import Work
@@ -65,14 +66,14 @@ Done: TypeAlias = dict[int, tuple[Worker, Finished]]
 
 
 class ReportOutcome(NamedTuple):
-    """Refused reports by worker, and infrastructure failures as (worker, job).
+    """Refused reports by worker, and infrastructure failures as (worker, job, shape).
 
     `applied` holds the workers of which at least one report was neither refused nor a repetition;
     None stands for all of them.
     """
 
     lost: dict[int, list[Refusal]]
-    troubles: list[tuple[int, int]]
+    troubles: list[tuple[int, int, int]]
     applied: set[int] | None = None
 
 
@@ -240,7 +241,8 @@ async def _apply(
         if _suspends(item) and lease.state in (ASSIGNED, RUNNING):
             closing.suspend(facts, lease, waits.get(lease.job, 0))
         elif isinstance(item, Finished):
-            _finish(closing, facts, lease, item, outcome, limit, company)
+            task = work.catalog.shapes[facts.shape].task
+            _finish(closing, facts, lease, item, outcome, limit, company, task)
         elif isinstance(item, Released):
             if item.unable:
                 closing.decline(facts, lease, _clean(item.reason), item.back_off)
@@ -317,6 +319,7 @@ def _finish(
     outcome: ReportOutcome,
     limit: int,
     company: Company,
+    task: str,
 ) -> None:
     if item.outcome == "completed" and lease.state != TIMED_OUT:
         result, problem = _storable(item.result, limit)
@@ -335,13 +338,14 @@ def _finish(
         closing.cancel(facts, lease, _clean(item.message) or "Canceled on the worker")
         return
     failure = _failure_of(item, lease)
-    if _blames_worker(item, failure.failure):
-        outcome.troubles.append((lease.worker, lease.job))
-    closing.fail(facts, lease, failure._replace(company=company))
+    failure = failure._replace(company=company)
+    if not failure.shared and _blames_worker(item, failure.failure, task):
+        outcome.troubles.append((lease.worker, lease.job, facts.shape))
+    closing.fail(facts, lease, failure)
 
 
-def _blames_worker(item: Finished, failure: FailureClass) -> bool:
-    """Returns True for failures that too many of drain a worker.
+def _blames_worker(item: Finished, failure: FailureClass, task: str) -> bool:
+    """Returns True for failures that may be the worker's own fault.
 
     A function that raises a connection error tells about the service it called, and one that
     raises a MemoryError about what it asked for, as a job does that passes its own limit. A full
@@ -349,6 +353,8 @@ def _blames_worker(item: Finished, failure: FailureClass) -> bool:
     """
     if failure not in INFRASTRUCTURE or item.own_limit:
         return False
+    if failure is FailureClass.NETWORK and task in MEDIA_TASKS:
+        return False  # most often a source that cannot be reached from anywhere
     if item.raised is None:
         return True
     return failure is FailureClass.RESOURCE and "MemoryError" not in item.raised.names

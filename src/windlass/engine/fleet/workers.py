@@ -88,6 +88,7 @@ async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
             last_lease=0,
             slots=enrolment.slots,
             dynamic=dynamic,
+            troubles=None,
         )
         await work.tx.workers.update([worker])
     work.effects.catalog = True
@@ -216,8 +217,7 @@ async def set_status(
     # An operator's drain outlasts the process; that of a process which stops does not.
     if worker.status == status and worker.reason != LEAVING:
         return False
-    troubles = None if status is WorkerStatus.ONLINE else worker.troubles
-    changed = worker._replace(status=int(status), reason=reason, troubles=troubles)
+    changed = worker._replace(status=int(status), reason=reason, troubles=None)
     await work.tx.workers.update([changed])
     work.effects.pokes.append(worker_id)
     work.say(
