@@ -5,7 +5,7 @@ gets one job at a time, until enough of them in a row have completed or the evid
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -15,15 +15,20 @@ from msgspec.structs import replace
 MAX_TROUBLES: Final = 64  # the newest failures that are kept
 GOOD_TESTS: Final = 3  # so many completed test jobs in a row end a probation
 MAX_CHANCE: Final = 1e-4  # that any of the workers is suspected though all are alike
+MAX_EXACT: Final = 300  # failures up to which chances are computed exactly
 MIN_RATIO: Final = 2.0  # how much more often than its peers a suspected worker fails
 
 
 class Trouble(NamedTuple):
-    """The newest infrastructure failure of one job on a worker; its shape is its kind."""
+    """The newest infrastructure failure of one job on a worker, which had run for `ran_ms`.
+
+    Its shape is its kind.
+    """
 
     at: int
     job: int
     shape: int
+    ran_ms: int = 0
 
 
 class Probation(Struct, frozen=True, omit_defaults=True):
@@ -108,28 +113,60 @@ def blame(
     `workers` are judged at the same time, which makes chance more likely. `least` is how many
     failures there must be at least.
     """
-    shared = [kind for kind in own if peers.get(kind, Trials()).ended]
-    ended = sum(own[kind].ended for kind in shared)
-    failed = sum(own[kind].failed for kind in shared)
-    if failed < max(least, 1):
+    pairs = [(own[kind], peers[kind]) for kind in own if peers.get(kind, Trials()).ended]
+    ended = sum(mine.ended for mine, _ in pairs)
+    failed = sum(mine.failed for mine, _ in pairs)
+    usual = sum(mine.ended * others.failed / others.ended for mine, others in pairs)
+    if failed < max(least, 1) or failed < MIN_RATIO * usual:
         return None
-    usual = mean = 0.0
-    for kind in shared:
-        mine, others = own[kind], peers[kind]
-        usual += mine.ended * others.failed / others.ended
-        mean += mine.ended * (mine.failed + others.failed) / (mine.ended + others.ended)
-    if failed < MIN_RATIO * usual or failed <= mean:
-        return None
-    if ended * _divergence(failed / ended, mean / ended) < math.log(max(workers, 1) / MAX_CHANCE):
+    if _chance(pairs, ended, failed) > MAX_CHANCE / max(workers, 1):
         return None
     return Blame(failed, ended, usual / ended)
 
 
-def _divergence(share: float, expected: float) -> float:
-    """Returns the Kullback-Leibler divergence of two shares; `expected` is between 0 and 1."""
-    found = share * math.log(share / expected)
+Pair = tuple[Trials, Trials]  # of one kind: those of the worker, those of its peers
+
+
+def _chance(pairs: Sequence[Pair], ended: int, failed: int) -> float:
+    """Returns a bound of the chance that so many fail here though all workers are alike.
+
+    It is exact unless there are many failures.
+    """
+    total = sum(mine.failed + others.failed for mine, others in pairs)
+    if total <= MAX_EXACT:
+        shares = [1.0]
+        for mine, others in pairs:
+            shares = _convolved(shares, _here(mine, others))
+        return sum(shares[failed:])
+    mean = sum(
+        mine.ended * (mine.failed + others.failed) / (mine.ended + others.ended)
+        for mine, others in pairs
+    )
+    if failed <= mean:
+        return 1.0
+    share, expected = failed / ended, mean / ended
+    divergence = share * math.log(share / expected)
     if share < 1:
-        found += (1 - share) * math.log((1 - share) / (1 - expected))
+        divergence += (1 - share) * math.log((1 - share) / (1 - expected))
+    return math.exp(-ended * divergence)
+
+
+def _here(mine: Trials, others: Trials) -> list[float]:
+    """Returns how likely each number of one kind's failures is to fall on the worker."""
+    ended, failed = mine.ended + others.ended, mine.failed + others.failed
+    ways = math.comb(ended, failed)
+    return [
+        math.comb(mine.ended, here) * math.comb(others.ended, failed - here) / ways
+        for here in range(min(mine.ended, failed) + 1)
+    ]
+
+
+def _convolved(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """Returns the chances of the sum of two independent numbers."""
+    found = [0.0] * (len(one) + len(other) - 1)
+    for n, chance in enumerate(one):
+        for m, share in enumerate(other):
+            found[n + m] += chance * share
     return found
 
 

@@ -20,6 +20,7 @@ from windlass.domain.lifecycle.failures import (
     classify,
 )
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.probation import Trouble
 from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.rows.records import (
     Attempt,
@@ -66,14 +67,14 @@ Done: TypeAlias = dict[int, tuple[Worker, Finished]]
 
 
 class ReportOutcome(NamedTuple):
-    """Refused reports by worker, and infrastructure failures as (worker, job, shape).
+    """Refused reports by worker, and infrastructure failures with their workers.
 
     `applied` holds the workers of which at least one report was neither refused nor a repetition;
     None stands for all of them.
     """
 
     lost: dict[int, list[Refusal]]
-    troubles: list[tuple[int, int, int]]
+    troubles: list[tuple[int, Trouble]]
     applied: set[int] | None = None
 
 
@@ -241,8 +242,7 @@ async def _apply(
         if _suspends(item) and lease.state in (ASSIGNED, RUNNING):
             closing.suspend(facts, lease, waits.get(lease.job, 0))
         elif isinstance(item, Finished):
-            task = work.catalog.shapes[facts.shape].task
-            _finish(closing, facts, lease, item, outcome, limit, company, task)
+            _finish(closing, facts, lease, item, outcome, limit, company, work)
         elif isinstance(item, Released):
             if item.unable:
                 closing.decline(facts, lease, _clean(item.reason), item.back_off)
@@ -319,7 +319,7 @@ def _finish(
     outcome: ReportOutcome,
     limit: int,
     company: Company,
-    task: str,
+    work: Work,
 ) -> None:
     if item.outcome == "completed" and lease.state != TIMED_OUT:
         result, problem = _storable(item.result, limit)
@@ -339,8 +339,11 @@ def _finish(
         return
     failure = _failure_of(item, lease)
     failure = failure._replace(company=company)
+    now, task = work.now, work.catalog.shapes[facts.shape].task
     if not failure.shared and _blames_worker(item, failure.failure, task):
-        outcome.troubles.append((lease.worker, lease.job, facts.shape))
+        ran_ms = now - (now if lease.started_at is None else lease.started_at)
+        trouble = Trouble(now, lease.job, facts.shape, max(0, ran_ms))
+        outcome.troubles.append((lease.worker, trouble))
     closing.fail(facts, lease, failure)
 
 

@@ -37,6 +37,15 @@ PROBATION = int(WorkerStatus.PROBATION)
 MAX_EVENTS = 20_000  # of the log, in which completions are counted
 
 
+MAX_PEERS = 200  # of which what runs is compared
+
+
+class _Running(NamedTuple):
+    worker: int
+    shape: int
+    started_at: int
+
+
 class ConductReport(NamedTuple):
     """How many workers were put on probation, and how many came back."""
 
@@ -44,13 +53,13 @@ class ConductReport(NamedTuple):
     back: int = 0
 
 
-def note_failure(work: Work, worker: Worker, job: int, shape: int) -> Worker:
+def note_failure(work: Work, worker: Worker, trouble: Trouble) -> Worker:
     """Returns the worker after a failure that may be its fault."""
     work.effects.count("worker_failures")
     config, now = work.config, work.now
-    conduct = with_trouble(
-        read_conduct(worker.troubles), Trouble(now, job, shape), config.bad_worker_window_ms
-    )
+    conduct = with_trouble(read_conduct(worker.troubles), trouble, config.bad_worker_window_ms)
+    if worker.status == ONLINE and _is_due(len(conduct.troubles), config.bad_worker_jobs):
+        work.effects.any_suspects = True
     if worker.status == PROBATION:
         tested = after_failed_test(
             conduct.probation or Probation(), now, 2 * config.heartbeat_interval_ms,
@@ -58,6 +67,11 @@ def note_failure(work: Work, worker: Worker, job: int, shape: int) -> Worker:
         )  # fmt: skip
         conduct = replace(conduct, probation=tested)
     return worker._replace(troubles=write_conduct(conduct))
+
+
+def _is_due(failed: int, least: int) -> bool:
+    """Returns True if the worker is to be judged at once: a bad one fails many jobs in a second."""
+    return 0 < least <= failed < MAX_TROUBLES and failed % least == 0
 
 
 def note_completed(work: Work, worker: Worker, completed: int) -> Worker:
@@ -171,21 +185,37 @@ async def _suspected(
     work: Work, workers: Mapping[int, Worker], noted: Mapping[int, Conduct], peers: _Peers
 ) -> list[Worker]:
     """Returns the workers that go on probation, the worst first as far as they can be spared."""
-    working = [one.id for one in peers.fleet.values() if one.status in CLAIMING]
+    least = work.config.bad_worker_jobs
+    judged = [w for w in workers.values() if w.status == ONLINE and _is_candidate(w, least)]
+    if not judged:
+        return []
+    working = sorted(one.id for one in peers.fleet.values() if one.status in CLAIMING)
     trials = await _trials(work, working, noted)
+    running = await _running(work, working)
     found: list[tuple[Blame, Worker]] = []
-    for worker in workers.values():
-        if worker.status == ONLINE and worker.id in trials:
-            others = _pooled(trials, worker.id)
-            verdict = blame(trials[worker.id], others, len(working), work.config.bad_worker_jobs)
-            if verdict is not None:
-                found.append((verdict, worker))
+    for worker in judged:
+        longest = max(trouble.ran_ms for trouble in noted[worker.id].troubles)
+        survived = [one for one in running if work.now - one.started_at > longest]
+        verdict = blame(*_compare(trials, survived, worker.id), len(working), least)
+        if verdict is not None:
+            found.append((verdict, worker))
     suspected: list[Worker] = []
     for verdict, worker in sorted(found, key=lambda pair: (-pair[0].failed, pair[1].id)):
         if peers.has_enough() and peers.can_replace(worker):
             suspect = peers.fleet[worker.id] = _suspect(work, worker, noted[worker.id], verdict)
             suspected.append(suspect)
     return suspected
+
+
+async def _running(work: Work, working: Sequence[int]) -> list[_Running]:
+    """Returns what runs on some of these workers."""
+    leases = await work.tx.leases.of_workers(working[:MAX_PEERS])
+    facts = await work.tx.jobs.read(sorted(lease.job for lease in leases))
+    return [
+        _Running(lease.worker, facts[lease.job].shape, lease.started_at)
+        for lease in leases
+        if lease.started_at is not None and lease.job in facts
+    ]
 
 
 def _suspect(work: Work, worker: Worker, conduct: Conduct, found: Blame) -> Worker:
@@ -233,12 +263,21 @@ async def _trials(
     }
 
 
-def _pooled(trials: Mapping[int, Mapping[int, Trials]], worker: int) -> dict[int, Trials]:
-    """Returns what ended on all workers but this one, by kind."""
-    pooled: dict[int, Trials] = {}
+def _compare(
+    trials: Mapping[int, Mapping[int, Trials]], survived: Iterable[_Running], worker: int
+) -> tuple[dict[int, Trials], dict[int, Trials]]:
+    """Returns what ended on this worker and on all others, by kind.
+
+    Jobs that `survived` have run for longer than any that failed here: they count as completed.
+    """
+    own, others = dict(trials.get(worker, {})), dict[int, Trials]()
     for other, kinds in trials.items():
         if other != worker:
             for kind, (ended, failed) in kinds.items():
-                known = pooled.get(kind, Trials())
-                pooled[kind] = Trials(known.ended + ended, known.failed + failed)
-    return pooled
+                known = others.get(kind, Trials())
+                others[kind] = Trials(known.ended + ended, known.failed + failed)
+    for one in survived:
+        side = own if one.worker == worker else others
+        known = side.get(one.shape, Trials())
+        side[one.shape] = known._replace(ended=known.ended + 1)
+    return own, others

@@ -209,9 +209,9 @@ async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
         turn.lost += verdicts.lost.get(turn.worker.id, ())
         if verdicts.applied is not None and turn.worker.id not in verdicts.applied:
             turn.repeats = _reports(turn.request)
-        for who, job, shape in verdicts.troubles:
+        for who, trouble in verdicts.troubles:
             if who == turn.worker.id:
-                turn.worker = note_failure(work, turn.worker, job, shape)
+                turn.worker = note_failure(work, turn.worker, trouble)
         if turn.worker.status == WorkerStatus.PROBATION and not turn.repeats:
             _note_tests(work, turn)
 
