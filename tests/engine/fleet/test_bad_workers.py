@@ -1,6 +1,7 @@
 """A worker that fails far more often than its peers goes on probation, and comes back by itself."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, SECOND, Rig
@@ -19,7 +20,7 @@ async def status(rig: Rig, agent: Agent) -> WorkerStatus:
     return WorkerStatus((await rig.worker(agent.id)).status)
 
 
-async def complete(rig: Rig, agents: Sequence[Agent], each: int, **fields: object) -> None:
+async def complete(rig: Rig, agents: Sequence[Agent], each: int, **fields: Any) -> None:
     """Let every worker complete some jobs."""
     for agent in agents:
         for n in range(each):
@@ -29,7 +30,7 @@ async def complete(rig: Rig, agents: Sequence[Agent], each: int, **fields: objec
 
 async def fail_jobs(
     rig: Rig, agent: Agent, count: int, failure: FailureClass = RESOURCE,
-    raised: Raised | None = None, **fields: object,
+    raised: Raised | None = None, **fields: Any,
 ) -> list[int]:  # fmt: skip
     """Let a worker fail different jobs; they are canceled, so that nobody else gets them."""
     jobs = []

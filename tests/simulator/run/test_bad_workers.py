@@ -103,9 +103,9 @@ def state_of(code: int | None) -> State:
     return next(state for state in State if state.code == code)
 
 
-def workers(count: int, slots: int = 2, **traits: float) -> list[Traits]:
+def workers(count: int, slots: int = 2, breaks: float = 0.0) -> list[Traits]:
     return [
-        Traits(name=f"worker-{n}", slots=slots, metadata={"os": "linux"}, **traits)
+        Traits(name=f"worker-{n}", slots=slots, metadata={"os": "linux"}, breaks=breaks)
         for n in range(1, count + 1)
     ]
 
