@@ -15,13 +15,6 @@ from windlass.domain.matching.suspects import (
 levels = st.integers(0, 12)
 
 
-def company_of(excluded: list[str | None]) -> Company:
-    company = NOBODY
-    for one in excluded:
-        company = company.joined_by(suspicion_of(one))
-    return company
-
-
 @given(slots=st.integers(2, 200), killer=st.integers(0, 199))
 def test_a_killer_is_alone_after_few_losses_and_no_neighbour_ever_is(
     slots: int, killer: int
